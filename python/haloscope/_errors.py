@@ -1,0 +1,73 @@
+"""What can go wrong, as exceptions that a person can act on.
+
+HaloscopeError             exit status 1
+├── UsageError             exit status 2: the caller asked for something that does not exist
+├── ProfileError           a profile file cannot be read
+├── OutputError            a result cannot be written
+├── RecorderError          no recorder fits the program's MPI, or it cannot be built
+└── LaunchError            the program to be watched cannot be started
+
+Each carries one line that says what happened, to what, and what to do about it. The command line
+prints that line and leaves with `exit_status`; nothing else of an exception is ever shown.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import ClassVar
+
+__all__ = [
+    "HaloscopeError",
+    "LaunchError",
+    "OutputError",
+    "ProfileError",
+    "RecorderError",
+    "UsageError",
+    "printable",
+]
+
+
+def printable(text: str) -> str:
+    """Return `text` on one line without characters that would steer a terminal.
+
+    File and region names are other people's text: newlines, escape sequences and bidirectional
+    overrides become visible escapes.
+    """
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character == " " or unicodedata.category(character)[0] not in "CZ":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+class HaloscopeError(Exception):
+    """Base of all errors that Haloscope raises on purpose; `str()` is one line."""
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class UsageError(HaloscopeError):
+    """A verb, option, table or region that does not exist, or options that exclude each other."""
+
+    exit_status: ClassVar[int] = 2
+
+
+class ProfileError(HaloscopeError):
+    """A profile that is missing, not a profile, damaged, or from a newer version."""
+
+
+class OutputError(HaloscopeError):
+    """A file or directory that cannot be written."""
+
+
+class RecorderError(HaloscopeError):
+    """No recorder for this MPI, and none could be built."""
+
+
+class LaunchError(HaloscopeError):
+    """The program to be watched could not be started."""
