@@ -1,0 +1,112 @@
+"""The command's verbs and its manners: one line for what goes wrong, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from haloscope._errors import HaloscopeError, printable
+
+__all__ = ["haloscope", "main"]
+
+# Each verb with the module of this package that has it; a module is loaded when its verb is used.
+_VERBS = {
+    "run": "_watch",
+    "env": "_watch",
+    "show": "_show",
+    "report": "_show",
+    "demo": "_demo",
+    "doctor": "_doctor",
+    "where": "_where",
+}
+_EXAMPLES = """\b
+Examples:
+  haloscope demo
+  haloscope run -- mpiexec -n 8 ./app input.txt
+  haloscope show app-8-20260101T120000.halo
+  haloscope report app-8-20260101T120000.halo -o report.html
+"""
+
+
+class _Verbs(click.Group):
+    """Loads a verb's module only when it is asked for: `where` must not wait for tables."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        module = import_module(f"haloscope.cli.{_VERBS[cmd_name]}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Verbs, no_args_is_help=False, invoke_without_command=True, epilog=_EXAMPLES)
+@click.option("--version", is_flag=True, help="Print the version and exit.")
+@click.pass_context
+def haloscope(context: click.Context, version: bool) -> None:
+    """Watch what the processes of an MPI program say to each other, and explain it."""
+    if version:
+        from importlib import metadata
+
+        click.echo(f"haloscope {metadata.version('haloscope')}")
+    elif context.invoked_subcommand is None:
+        raise click.UsageError(f"say what to do: {', '.join(_VERBS)}")
+
+
+def main() -> None:
+    """Entry point of the command."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        result = haloscope.main(arguments, prog_name="haloscope", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.UsageError as error:
+        return _say(_usage(error), 2)
+    except click.ClickException as error:
+        return _say(error.format_message(), error.exit_code)
+    except HaloscopeError as error:
+        return _say(str(error), error.exit_status)
+    except BrokenPipeError:
+        return _silenced()
+    except (KeyboardInterrupt, click.Abort):
+        return 128 + signal.SIGINT
+    except OSError as error:
+        return _say(_system(error), 1)
+
+
+def _usage(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else "haloscope"
+    return f"{error.format_message().rstrip('.')} (see {path} --help)"
+
+
+def _system(error: OSError) -> str:
+    """An error of the system that nobody foresaw; still a line that names the thing."""
+    name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
+def _say(text: str, status: int) -> int:
+    with contextlib.suppress(OSError):
+        click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)
+    return status
+
+
+def _silenced() -> int:
+    """The reader of our output is gone: nobody is left to be told, nor the interpreter at exit."""
+    with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE

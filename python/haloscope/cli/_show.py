@@ -1,0 +1,61 @@
+"""`haloscope show` and `haloscope report`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+__all__ = ["report", "show"]
+
+_TABLES = (
+    "regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series",
+    "info",
+)  # fmt: skip
+_SHOW_EXAMPLES = """\b
+Examples:
+  haloscope show run.halo
+  haloscope show run.halo --table partners --region halo
+  haloscope show run.halo --table sizes --format csv > sizes.csv
+"""
+_REPORT_EXAMPLES = """\b
+Examples:
+  haloscope report run.halo -o report.html
+  haloscope report run-*.halo -o scaling.html
+"""
+
+
+@click.command(epilog=_SHOW_EXAMPLES)
+@click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
+@click.option(
+    "--table", type=click.Choice(_TABLES), default="regions", show_default=True,
+    help="Which table.",
+)  # fmt: skip
+@click.option("--region", metavar="REGION", help="Only rows of this region, by name or path.")
+@click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
+@click.option(
+    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
+    show_default=True, help="For people, or for programs.",
+)  # fmt: skip
+def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
+    """Print one table of a profile."""
+    from haloscope import explain
+
+    frame = explain.open(profile).table(table, exclusive=exclusive, region=region)
+    explain.render(frame, form, table, sys.stdout)
+
+
+@click.command(epilog=_REPORT_EXAMPLES)
+@click.argument(
+    "profiles", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo..."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="report.html",
+    help="The page to write; an existing one is replaced when the new one is whole.",
+)  # fmt: skip
+def report(profiles: tuple[Path, ...], output: Path) -> None:
+    """Write one self-contained interactive page, for one profile or several."""
+    from haloscope import explain
+
+    explain.write_report(list(profiles), output)

@@ -1,0 +1,144 @@
+"""`haloscope run` and `haloscope env`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from haloscope._errors import HaloscopeError, printable
+from haloscope.watch._objects import ABIS
+from haloscope.watch._settings import SETTINGS, Setting
+
+__all__ = ["env", "run"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_RUN_EXAMPLES = """\b
+Examples:
+  haloscope run -- mpiexec -n 8 ./app input.txt
+  haloscope run -o fine.halo --series halo -- srun -n 64 ./app
+  haloscope run -- mpiexec -n 4 python solver.py
+  haloscope run --mpi mpich -- ./launch.sh
+"""
+_ENV_EXAMPLES = """\b
+Examples:
+  eval "$(haloscope env -o run.halo)"; srun -n 64 ./app
+  eval "$(haloscope env -- mpiexec python solver.py)"
+"""
+
+
+class _Watching(click.Command):
+    """Before `--`, `--series a b` means both names; nothing else can stand there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            end = args.index("--")
+            args = _spread(args[:end]) + args[end:]
+        return super().parse_args(ctx, args)
+
+
+def _spread(arguments: list[str]) -> list[str]:
+    result: list[str] = []
+    inside, first = False, False
+    for word in arguments:
+        if word.startswith("-"):
+            inside = first = word == "--series"
+        elif inside and not first:
+            result.append("--series")
+        else:
+            first = False
+        result.append(word)
+    return result
+
+
+def _recording(function: _F) -> _F:
+    """The options that follow from the recorder's settings, and the user's word on the MPI."""
+    function = click.option(
+        "--mpi-include", type=click.Path(path_type=Path), multiple=True, metavar="DIR",
+        help="Directory of that MPI's mpi.h, if it is not found.",
+    )(function)  # fmt: skip
+    function = click.option(
+        "--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if it is not found."
+    )(function)
+    for setting in reversed(SETTINGS):
+        function = _option(setting)(function)
+    return function
+
+
+def _option(setting: Setting) -> Callable[[_F], _F]:
+    names = [setting.option, *([setting.flag] if setting.flag else [])]
+    text = f"{setting.description} [default: {setting.default}]"
+    if setting.kind is bool:
+        return click.option(*names, is_flag=True, help=text)
+    kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind
+    return click.option(
+        *names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text
+    )
+
+
+@click.command(
+    cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False}
+)
+@_recording
+@click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def run(
+    command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], quiet: bool, **values: Any
+) -> int:
+    """Watch a launch command. The program's output and exit status stay its own.
+
+    Works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
+    program is linked to. Afterwards a summary is printed on standard error.
+    """
+    from haloscope.watch._child import leave_like
+    from haloscope.watch._run import Choice, watch
+
+    if not command:
+        raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
+    outcome = watch(command, values, Choice(mpi, mpi_include), quiet)
+    if not quiet:
+        for remark in outcome.remarks:
+            _say(f"haloscope: {printable(remark)}")
+        for profile in outcome.profiles[-3:]:
+            _summarise(profile)
+    return leave_like(outcome.status)
+
+
+@click.command(
+    cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False}
+)
+@_recording
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def env(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], **values: Any) -> None:
+    """Print shell exports that do what run does, for job scripts.
+
+    A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
+    mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given.
+    """
+    from haloscope.watch._run import Choice, exports
+
+    for name, value in exports(command, values, Choice(mpi, mpi_include)).items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _summarise(profile: Path) -> None:
+    """The summary; whatever goes wrong here must not touch the program's exit status."""
+    from haloscope import explain
+
+    try:
+        _say(explain.summary(explain.open(profile)).rstrip("\n"))
+    except (HaloscopeError, OSError) as error:
+        _say(f"haloscope: {error}")
+
+
+def _say(text: str) -> None:
+    try:
+        click.echo(text, err=True)
+        sys.stderr.flush()
+    except OSError:
+        pass

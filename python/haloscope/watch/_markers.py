@@ -1,0 +1,86 @@
+"""Markers for Python programs: `with haloscope.region("name"):` and the same as decorators."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any
+
+__all__ = ["comm_region", "region", "value"]
+
+
+def _nothing(*_: object) -> None:
+    """What a marker does in a program that is not watched."""
+
+
+def _entry(name: str, *kinds: Any) -> Callable[..., None]:
+    """A function of the preloaded recorder; without one, a function that does nothing."""
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError):
+        return _nothing
+    function.argtypes = kinds
+    function.restype = None
+    found: Callable[..., None] = function
+    return found
+
+
+_begin = _entry("haloscope_region_begin", ctypes.c_char_p)
+_end = _entry("haloscope_region_end", ctypes.c_char_p)
+_comm_begin = _entry("haloscope_comm_region_begin", ctypes.c_char_p)
+_comm_end = _entry("haloscope_comm_region_end", ctypes.c_char_p)
+_value = _entry("haloscope_value", ctypes.c_char_p, ctypes.c_double)
+
+
+def _encode(name: str) -> bytes:
+    """Names are C strings: what follows a NUL would be lost, so it is refused."""
+    encoded = name.encode("utf-8", "surrogateescape")
+    if b"\0" in encoded:
+        raise ValueError(f"{name!r}: a name can't hold a NUL character")
+    return encoded
+
+
+class _Region(ContextDecorator):
+    """A phase of the program, for `with` or as a decorator; it may nest and recurse."""
+
+    __slots__ = ("_begin", "_end", "_name")
+
+    def __init__(self, name: str, begin: Callable[..., None], end: Callable[..., None]) -> None:
+        self._name = _encode(name)
+        self._begin = begin
+        self._end = end
+
+    def __enter__(self) -> None:
+        self._begin(self._name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end(self._name)
+
+
+def region(name: str) -> _Region:
+    """Mark a phase of the program.
+
+    >>> with region("assemble"):
+    ...     pass
+    >>> @region("solve")
+    ... def solve(): ...
+    """
+    return _Region(name, _begin, _end)
+
+
+def comm_region(name: str) -> _Region:
+    """Mark a phase whose MPI calls form one logical pattern."""
+    return _Region(name, _comm_begin, _comm_end)
+
+
+def value(name: str, number: float) -> None:
+    """Record a number with the current instance of the innermost region."""
+    if _value is not _nothing:
+        _value(_encode(name), float(number))

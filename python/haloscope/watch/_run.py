@@ -1,0 +1,148 @@
+"""`haloscope run` and `haloscope env`: watch a launch command."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haloscope._errors import HaloscopeError, LaunchError
+from haloscope.watch import _live
+from haloscope.watch._build import Recorder, build_recorder
+from haloscope.watch._child import run_child
+from haloscope.watch._environment import (
+    earlier_preload,
+    forwarded,
+    launched,
+    recorder_environment,
+)
+from haloscope.watch._launch import Launch, parse, resolve
+from haloscope.watch._mpi import Mpi, detect, statically_linked
+from haloscope.watch._objects import Abi, is_elf
+from haloscope.watch._outputs import Output
+from haloscope.watch._settings import Value, to_environment
+
+__all__ = ["Choice", "Outcome", "exports", "watch"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user decides about the MPI, instead of having it found out."""
+
+    abi: Abi | None = None
+    include: tuple[Path, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """How a watched command ended: `waitpid`'s status, the profiles, and remarks for a person."""
+
+    status: int
+    profiles: list[Path] = field(default_factory=list)
+    partial: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+
+def watch(
+    command: Sequence[str],
+    values: Mapping[str, Value | None],
+    choice: Choice = Choice(),
+    quiet: bool = False,
+) -> Outcome:
+    """Run a command with the recorder in its ranks; raises only if nothing was started."""
+    settings = to_environment(values, os.environ)
+    output = _output(settings)
+    if resolve(command[0]) is None:
+        raise LaunchError(f"{command[0]}: no such command; nothing was started")
+    launch = parse(command)
+    mpi = detect(launch, choice.abi, choice.include)
+    if mpi is None:
+        return Outcome(run_child(command, os.environ), remarks=[_no_mpi(launch)])
+    recorder = build_recorder(mpi.headers, quiet)
+    run = secrets.token_hex(8)
+    settings |= {"HALOSCOPE_COMMAND": shlex.join(command), "HALOSCOPE_RUN": run}
+    earlier = earlier_preload(launch, os.environ)
+    variables = recorder_environment(mpi, recorder, settings, earlier)
+    watched, environment = launched(launch, mpi, variables, os.environ)
+    outcome = Outcome(run_child(watched.command, environment))
+    _collect(outcome, output, recorder, _live.directories(run, settings.get("HALOSCOPE_LIVE")))
+    if not outcome.profiles and not outcome.remarks:
+        outcome.remarks.append(_no_profile(launch, outcome.status))
+    return outcome
+
+
+def exports(
+    command: Sequence[str],
+    values: Mapping[str, Value | None],
+    choice: Choice = Choice(),
+) -> dict[str, str]:
+    """The variables that make later launch commands of a shell watched."""
+    settings = to_environment(values, os.environ)
+    _output(settings)
+    launch = parse(command) if command else None
+    mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)
+    if mpi is None:
+        raise LaunchError("no MPI found to watch; name one with --mpi")
+    if launch is None:  # most programs link MPI, and others would load it in every command
+        mpi = Mpi(mpi.library, mpi.headers, True, mpi.origin)
+    recorder = build_recorder(mpi.headers)
+    earlier = earlier_preload(launch, os.environ)
+    variables = recorder_environment(mpi, recorder, settings, earlier)
+    uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
+    return forwarded(variables, os.environ, mpi.abi == "openmpi" and not uses_x)
+
+
+def _output(settings: dict[str, str]) -> Output:
+    given = settings.get("HALOSCOPE_OUTPUT")
+    output = Output.prepare(Path(given) if given else None)
+    settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
+    return output
+
+
+def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
+    """Find the profile; if no rank got so far as to write it, make it of the live records."""
+    outcome.profiles = output.written()
+    for directory in records if not outcome.profiles else ():
+        if any(directory.glob("*.live")):
+            try:
+                path, said = _live.join_records(recorder, directory, output.pattern)
+            except (HaloscopeError, OSError) as error:
+                outcome.remarks.append(str(error))
+                return
+            outcome.profiles.append(path)
+            outcome.remarks += said
+            outcome.partial = True
+    _live.clear(records)
+
+
+def _no_mpi(launch: Launch) -> str:
+    program = launch.programs[0].path if launch.programs else Path(launch.command[0])
+    return (
+        _static(program) or f"{program.name} links no MPI: it ran, and there was nothing to watch"
+    )
+
+
+def _no_profile(launch: Launch, status: int) -> str:
+    name = launch.programs[0].path.name if launch.programs else launch.command[0]
+    for program in launch.programs:
+        static = _static(program.path)
+        if static:
+            return static
+    if status:
+        return f"no profile: {name} ended before MPI_Init, or could not be started"
+    return (
+        f"no profile: {name} never called MPI_Init, or called it where the recorder could not "
+        "follow (another MPI than its launcher's: say which with --mpi; static linking)"
+    )
+
+
+def _static(program: Path) -> str | None:
+    if is_elf(program) and statically_linked(program):
+        return (
+            f"no profile: {program.name} has its MPI linked statically, out of the recorder's "
+            "reach: link it with the shared libmpi"
+        )
+    return None

@@ -1,0 +1,105 @@
+"""The recorder's settings, each declared once: options, validation and documentation follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope._errors import UsageError
+
+__all__ = ["SETTINGS", "Setting", "Value", "to_environment"]
+
+Value = str | int | bool | Path | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its option, its environment variable, and how its value is written there."""
+
+    name: str
+    variable: str
+    kind: type[str | int | bool | Path]
+    default: str
+    description: str
+    metavar: str | None = None
+    flag: str | None = None
+    multiple: bool = False
+    least: int | None = None
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    def encode(self, value: Value) -> str:
+        """The value as the recorder reads it."""
+        return _ENCODERS.get(self.name, _plain)(self, value)
+
+
+def to_environment(
+    values: Mapping[str, Value | None], environment: Mapping[str, str]
+) -> dict[str, str]:
+    """The variables of the settings that were given, as options or in the environment."""
+    result = {}
+    for setting in SETTINGS:
+        value = values.get(setting.name)
+        if value is not None and value is not False and value != ():
+            result[setting.variable] = setting.encode(value)
+        elif setting.variable in environment:
+            result[setting.variable] = environment[setting.variable]
+    return result
+
+
+def _plain(setting: Setting, value: Value) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if setting.least is not None and isinstance(value, int) and value < setting.least:
+        raise UsageError(f"{setting.option} {value}: at least {setting.least}")
+    return str(value)
+
+
+def _lines(setting: Setting, value: Value) -> str:
+    """One name a line, as region names may hold any other character."""
+    names = value if isinstance(value, tuple) else (str(value),)
+    for name in names:
+        if not name or "\n" in name:
+            raise UsageError(f"{setting.option} {name!r}: not the name of a region")
+    return "\n".join(names)
+
+
+def _absolute(setting: Setting, value: Value) -> str:
+    """Programs change directories; the place is the one that was meant at the start."""
+    path = str(Path(str(value)).absolute())
+    return path + "/" if str(value).endswith("/") else path
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "output", "HALOSCOPE_OUTPUT", Path, "%p-%n-%d.halo",
+        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date.",
+        metavar="F.halo", flag="-o",
+    ),
+    Setting(
+        "series", "HALOSCOPE_SERIES", str, "none",
+        "Keep every instance of this region, for the series table. Can be repeated.",
+        metavar="REGION", multiple=True,
+    ),
+    Setting(
+        "exact_times", "HALOSCOPE_EXACT_TIMES", bool, "off",
+        "Time every call, not a sample of the cheap ones; counts are exact either way.",
+    ),
+    Setting(
+        "memory", "HALOSCOPE_MEMORY", int, "16",
+        "MiB that the recorder may use in each rank.", metavar="MIB", least=1,
+    ),
+    Setting(
+        "live", "HALOSCOPE_LIVE", Path, "/dev/shm, else /tmp",
+        "Node-local directory for what is being recorded.", metavar="DIR",
+    ),
+)  # fmt: skip
+
+_ENCODERS: Mapping[str, Callable[[Setting, Value], str]] = {
+    "output": _absolute,
+    "live": _absolute,
+    "series": _lines,
+}
