@@ -1,0 +1,187 @@
+"""The directory of a profile: JSON that says where each column stands, checked before use.
+
+Everything here comes from a file that may be damaged or made to harm. A directory that passes
+`parse` has unique names, known types, and chunks that tile the file from byte 16 to its own start,
+so that no later step needs to ask whether an offset or a row count is sane.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from haloscope.explain._layout import LAYOUT, OPTIONAL
+
+__all__ = ["Chunk", "Column", "Damage", "Directory", "Table", "parse"]
+
+HEADER_BYTES = 16
+PLAIN, SHUFFLED_ZLIB = 0, 1
+# DEFLATE cannot do better than 1032:1; more rows than that are a lie, told before they cost memory.
+_MOST_INFLATION = 1032
+_TYPES = ("integer", "real", "string")
+
+
+class Damage(Exception):
+    """What is wrong with a file, without its name; readers turn it into a `ProfileError`."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """`rows` values of one column: `size` bytes at `offset`, packed by `encoding`."""
+
+    rows: int
+    offset: int
+    size: int
+    crc: int
+    encoding: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type (`integer`, `real`, `string`), unit, and chunks in order."""
+
+    name: str
+    type: str
+    unit: str
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks)
+
+
+Table = Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class Directory:
+    """Run information, the pool of strings, and the tables by name."""
+
+    info: Mapping[str, Any]
+    strings: Sequence[str]
+    tables: Mapping[str, Table]
+
+
+def parse(raw: bytes, start: int) -> Directory:
+    """Return the directory in `raw`, which stands at byte `start` of its file.
+
+    Raises `Damage` if it is not JSON, not of the documented shape, or its chunks do not tile the
+    file.
+    """
+    content = _object(_decode(raw), "the directory")
+    strings = _list(content.get("strings"), "strings")
+    if not all(isinstance(text, str) for text in strings):
+        raise Damage("the directory's strings are not all strings")
+    tables: dict[str, Table] = {}
+    for entry in _list(content.get("tables"), "tables"):
+        name, table = _table(entry)
+        if name in tables:
+            raise Damage(f"two tables are called {name}")
+        tables[name] = table
+    _check_tiling(tables, start)
+    _check_layout(tables)
+    return Directory(_object(content.get("info"), "info"), strings, tables)
+
+
+def _decode(raw: bytes) -> object:
+    try:
+        # Python reads NaN and Infinity, which JSON has not; both mean unknown.
+        return json.loads(raw.decode("utf-8"), parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        raise Damage("its directory is not valid JSON") from None
+
+
+def _object(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Damage(f"{what} is not a JSON object")
+    return value
+
+
+def _list(value: object, what: str, length: int | None = None) -> list[Any]:
+    if not isinstance(value, list) or (length is not None and len(value) != length):
+        raise Damage(f"the directory's {what} is not a list" + (f" of {length}" if length else ""))
+    return value
+
+
+def _count(value: object, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise Damage(f"{what} is not a count")
+    return value
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise Damage(f"{what} is not a string")
+    return value
+
+
+def _table(entry: object) -> tuple[str, Table]:
+    fields = _object(entry, "a table")
+    name = _text(fields.get("name"), "a table's name")
+    heads = [_head(head, name) for head in _list(fields.get("columns"), f"columns of {name}")]
+    if len({head[0] for head in heads}) != len(heads):
+        raise Damage(f"table {name} has two columns of one name")
+    pieces: list[list[Chunk]] = [[] for _ in heads]
+    for chunk in _list(fields.get("chunks"), f"chunks of {name}"):
+        for piece, part in zip(pieces, _chunk(chunk, name, len(heads)), strict=True):
+            piece.append(part)
+    return name, {
+        head[0]: Column(*head, tuple(piece)) for head, piece in zip(heads, pieces, strict=True)
+    }
+
+
+def _head(value: object, table: str) -> tuple[str, str, str]:
+    name, kind, unit = (
+        _text(part, f"a column of {table}") for part in _list(value, f"columns of {table}", 3)
+    )
+    if kind not in _TYPES:
+        raise Damage(f"column {name} of {table} has the unknown type {kind}")
+    return name, kind, unit
+
+
+def _chunk(value: object, table: str, columns: int) -> list[Chunk]:
+    fields = _object(value, f"a chunk of {table}")
+    rows = _count(fields.get("rows"), f"the number of rows of a chunk of {table}")
+    parts = _list(fields.get("columns"), f"chunks of {table}", columns)
+    return [_part(part, rows, table) for part in parts]
+
+
+def _part(value: object, rows: int, table: str) -> Chunk:
+    numbers = [_count(n, f"a chunk of {table}") for n in _list(value, f"chunks of {table}", 4)]
+    chunk = Chunk(rows, *numbers)
+    if chunk.encoding not in (PLAIN, SHUFFLED_ZLIB):
+        raise Damage(f"table {table} is packed in the unknown way {chunk.encoding}")
+    possible = chunk.size == rows * 8 if chunk.encoding == PLAIN else _inflates_to(rows, chunk.size)
+    if not possible:
+        raise Damage(f"{rows} rows of table {table} cannot come from {chunk.size} bytes")
+    return chunk
+
+
+def _inflates_to(rows: int, size: int) -> bool:
+    return rows * 8 <= size * _MOST_INFLATION
+
+
+def _check_tiling(tables: Mapping[str, Table], start: int) -> None:
+    chunks = [c for table in tables.values() for column in table.values() for c in column.chunks]
+    place = HEADER_BYTES
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
+        if chunk.offset != place:
+            raise Damage(f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}")
+        place += chunk.size
+    if place != start:
+        raise Damage(f"its columns end at byte {place} and its directory starts at {start}")
+
+
+def _check_layout(tables: Mapping[str, Table]) -> None:
+    for name, columns in LAYOUT.items():
+        if name not in tables:
+            if name in OPTIONAL:
+                continue
+            raise Damage(f"it has no table {name}")
+        for column, kind in columns.items():
+            if column not in tables[name]:
+                raise Damage(f"its table {name} has no column {column}")
+            if tables[name][column].type != kind:
+                raise Damage(f"column {column} of its table {name} is not of type {kind}")

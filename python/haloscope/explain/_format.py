@@ -1,0 +1,188 @@
+"""Reading the profile file, docs/format.md version 1: header, trailer, and columns on demand."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haloscope._errors import ProfileError
+from haloscope.explain._columns import decode
+from haloscope.explain._directory import HEADER_BYTES, Chunk, Column, Damage, Directory, parse
+
+__all__ = ["ProfileFile"]
+
+_MAGIC = b"\x89HALO\r\n\x1a"
+_END = b"HALOEND\n"
+_MAJOR = 1
+_TRAILER = struct.Struct("<QQII8s")
+# Inflating lets go of the interpreter's lock; more threads than this only wait for memory.
+_THREADS = min(4, os.cpu_count() or 1)
+_REMEDY_DAMAGED = "run the program again, or take another copy"
+
+_T = TypeVar("_T")
+
+
+class ProfileFile:
+    """An open profile whose columns are read, checked and unpacked when asked for.
+
+    Chunks are read with pread and not through a mapping: a file that someone truncates while it is
+    mapped kills the reader with SIGBUS, a short read is an error message.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open `path` and check header, trailer and directory. Raises `ProfileError`."""
+        self.path = Path(path)
+        self._descriptor = self._open()
+        try:
+            self._directory = self._checked(self._read_directory)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The run information as it stands in the file."""
+        return self._directory.info
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The pool that `string` columns index."""
+        return self._directory.strings
+
+    @property
+    def tables(self) -> Mapping[str, Mapping[str, Column]]:
+        """All tables and columns, by name."""
+        return self._directory.tables
+
+    def column(self, table: str, name: str) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return one column, shape (rows,): int64, or float64 for `real`.
+
+        A `string` column comes as its indices, all of them inside `strings`. Raises
+        `ProfileError` if the column is damaged.
+        """
+        return self.columns(table, [name])[name]
+
+    def columns(
+        self, table: str, names: Sequence[str]
+    ) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
+        """Return several columns of one table by name, unpacked side by side."""
+        wanted = [self.tables[table][name] for name in names]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
+        return dict(zip(names, arrays, strict=True))
+
+    def verify(self) -> None:
+        """Read and check every column of the file. Raises `ProfileError` for any damage."""
+        for name, table in self.tables.items():
+            for column in table:
+                self.column(name, column)
+
+    def close(self) -> None:
+        """Close the file; columns cannot be read any more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self.close()
+
+    def _open(self) -> int:
+        try:
+            # A pipe would block an ordinary open for ever.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ProfileError(
+                f"{self.path}: {reason}; name a profile that `haloscope run` wrote"
+            ) from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ProfileError(
+                f"{self.path}: is not a file; name a profile that `haloscope run` wrote"
+            )
+        return descriptor
+
+    def _checked(self, action: Callable[[], _T]) -> _T:
+        try:
+            return action()
+        except Damage as damage:
+            raise ProfileError(
+                f"{self.path}: the profile is damaged: {damage}; {_REMEDY_DAMAGED}"
+            ) from None
+        except OSError as error:
+            raise ProfileError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    def _read(self, offset: int, size: int) -> bytes:
+        parts = []
+        while size > 0:
+            part = os.pread(self._descriptor, size, offset)
+            if not part:
+                raise Damage(f"it was cut short at byte {offset}")
+            parts.append(part)
+            offset, size = offset + len(part), size - len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_directory(self) -> Directory:
+        size = os.fstat(self._descriptor).st_size
+        header = self._read(0, min(size, HEADER_BYTES))
+        self._check_header(header)
+        if size < HEADER_BYTES + _TRAILER.size:
+            raise Damage(f"it was cut short at byte {size}")
+        raw = self._read(size - _TRAILER.size, _TRAILER.size)
+        start, length, directory_crc, crc, end = _TRAILER.unpack(raw)
+        if end != _END:
+            raise Damage("it was cut short, its last bytes are missing")
+        if zlib.crc32(raw[:20], zlib.crc32(header)) != crc:
+            raise Damage("the checksum of its header is wrong")
+        if start < HEADER_BYTES or start + length != size - _TRAILER.size:
+            raise Damage("its directory stands outside the file")
+        content = self._read(start, length)
+        if zlib.crc32(content) != directory_crc:
+            raise Damage("the checksum of its directory is wrong")
+        return parse(content, start)
+
+    def _check_header(self, header: bytes) -> None:
+        if not header:
+            raise ProfileError(f"{self.path}: is empty; {_REMEDY_DAMAGED}")
+        if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
+            raise ProfileError(
+                f"{self.path}: is not a Haloscope profile; name a file that `haloscope run` wrote"
+            )
+        if len(header) == HEADER_BYTES:
+            major, minor = struct.unpack_from("<II", header, len(_MAGIC))
+            if major > _MAJOR:
+                raise ProfileError(
+                    f"{self.path}: has the newer format version {major}.{minor}, and this"
+                    f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
+                )
+
+    def _load(self, column: Column) -> NDArray[np.int64] | NDArray[np.float64]:
+        values = _joined([self._load_chunk(chunk, column.name) for chunk in column.chunks])
+        if column.type == "real":
+            return values.view(np.float64)
+        if column.type == "string" and not _within(values, len(self.strings)):
+            raise Damage(f"column {column.name} names a string that is not there")
+        return values
+
+    def _load_chunk(self, chunk: Chunk, name: str) -> NDArray[np.int64]:
+        return decode(self._read(chunk.offset, chunk.size), chunk, name)
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _within(indices: NDArray[np.int64], length: int) -> bool:
+    return not len(indices) or bool(indices.min() >= 0 and indices.max() < length)

@@ -1,0 +1,162 @@
+"""The tables `ranks` (region × rank) and `regions` (reduced over ranks)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from haloscope.explain._directory import Damage
+from haloscope.explain._layout import INSTANCE_QUANTITIES
+from haloscope.explain._rollup import Reduction
+from haloscope.explain._scope import Scope
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from haloscope.explain._profile import Profile
+
+__all__ = ["RANK_COLUMNS", "instance_columns", "rank_rows", "ranks"]
+
+_COUNTS = [
+    "sends",
+    "recvs",
+    "bytes_sent",
+    "bytes_recv",
+    "colls",
+    "coll_bytes",
+    "rma_ops",
+    "rma_bytes",
+    "io_ops",
+    "io_bytes",
+]
+_TIMES = ["p2p_time", "coll_time", "rma_time", "io_time", "other_time", "wait_time", "skew_time"]
+_SUMS = (*_COUNTS, *_TIMES)
+_OFFNODE = ("sends_offnode", "bytes_offnode")
+# Known for a path as a whole: they do not add up over the regions inside it.
+_WHOLE = ("instances", "time")
+_PARTNERS = ("dest_ranks", "src_ranks")
+
+
+def instance_columns() -> list[str]:
+    """The names `X_instance_min`, `X_instance_max`, in the order of the reference."""
+    return [f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max")]
+
+
+RANK_COLUMNS = [
+    "region",
+    "rank",
+    "host",
+    "instances",
+    "sends",
+    "recvs",
+    "dest_ranks",
+    "src_ranks",
+    "bytes_sent",
+    "bytes_recv",
+    "largest_message",
+    "mean_message",
+    "sends_offnode",
+    "bytes_offnode",
+    "colls",
+    "coll_bytes",
+    "rma_ops",
+    "rma_bytes",
+    "time",
+    "p2p_time",
+    "coll_time",
+    "rma_time",
+    "io_ops",
+    "io_bytes",
+    "io_time",
+    "mpi_time",
+    "wait_time",
+    "compute_time",
+    "skew_time",
+] + instance_columns()
+
+
+def ranks(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × rank with the columns `RANK_COLUMNS`."""
+    rows = rank_rows(profile, scope)
+    hosts = profile.hosts.of(rows["rank"]).alias("host")
+    return scope.named(rows.with_columns(hosts), ["rank"]).select(RANK_COLUMNS)
+
+
+def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
+    rows = scope.needed(_own_rows(profile, scope.exclusive))
+    rows = _with_offnode(profile, scope, rows)
+    whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
+    if scope.exclusive:
+        whole = _exclusive_time(whole, scope)
+    reductions: Mapping[str, Reduction] = {
+        **dict.fromkeys((*_SUMS, *_OFFNODE), "sum"),
+        "largest_message": "max",
+    }
+    sums = scope.reduced(rows, ["rank"], reductions)
+    # From the left: a rank is in a region that it entered, even if only a nested one says so.
+    joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
+    return _derived(joined)
+
+
+def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
+    suffix = "_exclusive" if exclusive else ""
+    varying = [*_PARTNERS, *instance_columns()]
+    names = ["path", "rank", *_WHOLE, *_SUMS, "largest_message"]
+    frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
+    if frame.select("path", "rank").is_duplicated().any():
+        raise Damage("its table ranks has a region and rank twice")
+    return frame.rename({name + suffix: name for name in varying})
+
+
+def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    if len(profile.hosts.names) < 2:
+        # Partners are by far the longest table, and there is nothing to learn from it.
+        return rows.with_columns(pl.lit(0, pl.Int64).alias(name) for name in _OFFNODE)
+    names = ["path", "rank", "partner", "sends", "bytes_sent"]
+    partners = scope.needed(profile.frame("partners", names))
+    same = profile.hosts.same(partners["rank"], partners["partner"])
+    away = (
+        partners.filter(~same)
+        .group_by("path", "rank")
+        .agg(
+            pl.col("sends").sum().alias("sends_offnode"),
+            pl.col("bytes_sent").sum().alias("bytes_offnode"),
+        )
+    )
+    joined = rows.join(away, on=["path", "rank"], how="left")
+    return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
+
+
+def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
+    import polars as pl
+
+    parents = pl.Series("path", scope.tree.parents)
+    inside = (
+        whole.select(parents.gather(whole["path"]).alias("path"), "rank", "time")
+        .group_by("path", "rank")
+        .agg(pl.col("time").sum().alias("inside"))
+    )
+    joined = whole.join(inside, on=["path", "rank"], how="left")
+    own = pl.col("time") - pl.col("inside").fill_null(0.0)
+    return joined.with_columns(own.alias("time")).drop("inside")
+
+
+def _derived(rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    # Not sum_horizontal, which takes an unknown part for nothing.
+    parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
+    mpi_time = reduce(add, parts)
+    seen = pl.col("instances") > 0
+    return rows.with_columns(
+        pl.when(pl.col("sends") > 0)
+        .then(pl.col("bytes_sent") / pl.col("sends"))
+        .alias("mean_message"),
+        mpi_time.alias("mpi_time"),
+        *(pl.when(seen).then(pl.col(name)).alias(name) for name in instance_columns()),
+    ).with_columns((pl.col("time") - pl.col("mpi_time")).alias("compute_time"))

@@ -1,0 +1,97 @@
+"""The tree of regions: full names, order, ancestry, and which paths a name means."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haloscope._errors import UsageError
+from haloscope.explain._directory import Damage
+
+__all__ = ["RegionTree"]
+
+# A chain of n regions has full names of n² characters; a file of a few kilobytes can ask for more
+# than any memory holds.
+_MOST_NAME_CHARACTERS = 1 << 27
+
+
+class RegionTree:
+    """Paths 0…n−1 of a profile; path 0 is `<program>`, parents come before children."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        parents: NDArray[np.int64],
+        communication: NDArray[np.int64],
+    ) -> None:
+        """Raises `Damage` if the parents do not make one tree with its root at 0."""
+        count = len(names)
+        if not count or parents[0] != -1:
+            raise Damage("its table paths does not begin with the root")
+        if not bool(np.all((parents[1:] >= 0) & (parents[1:] < np.arange(1, count)))):
+            raise Damage("its table paths has a region before the one that holds it")
+        self.names = list(names)
+        self.parents = parents
+        self.communication = communication.astype(bool)
+        self.full_names = self._full_names()
+        self.depths = self._depths()
+        self.order = self._depth_first()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def matching(self, region: str) -> NDArray[np.bool_]:
+        """Return for each path whether its last name or its full name is `region`, shape (n,).
+
+        Raises `UsageError` if there is none.
+        """
+        pairs = zip(self.names, self.full_names, strict=True)
+        chosen = np.array([region in pair for pair in pairs], dtype=np.bool_)
+        if not chosen.any():
+            raise UsageError(f"no region is called {region!r}; {self._suggestion(region)}")
+        return chosen
+
+    def with_descendants(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which paths are chosen or lie below a chosen one, shape (n,)."""
+        below = chosen.copy()
+        for path in range(1, len(self)):
+            below[path] |= below[self.parents[path]]
+        return below
+
+    def _full_names(self) -> list[str]:
+        lengths = [0]
+        for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
+            lengths.append(lengths[parent] + len(name) + 1)
+        if sum(lengths) > _MOST_NAME_CHARACTERS:
+            raise Damage("its regions nest too deep to name them")
+        full = [self.names[0]]
+        for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
+            full.append(f"{full[parent]}/{name}" if parent else name)
+        return full
+
+    def _depths(self) -> NDArray[np.int64]:
+        depths = np.zeros(len(self), dtype=np.int64)
+        for path in range(1, len(self)):
+            depths[path] = depths[self.parents[path]] + 1
+        return depths
+
+    def _depth_first(self) -> NDArray[np.int64]:
+        """Return each path's place in a depth-first walk, children in the order of their ids."""
+        children: list[list[int]] = [[] for _ in self.names]
+        for path in range(1, len(self)):
+            children[self.parents[path]].append(path)
+        place = np.zeros(len(self), dtype=np.int64)
+        waiting = [0]
+        for step in range(len(self)):
+            path = waiting.pop()
+            place[path] = step
+            waiting.extend(reversed(children[path]))
+        return place
+
+    def _suggestion(self, region: str) -> str:
+        known = sorted({*self.names, *self.full_names})
+        near = difflib.get_close_matches(region, known, n=3) or known[:8]
+        return "there is " + ", ".join(near) + (" …" if len(near) < len(known) else "")
