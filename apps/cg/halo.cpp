@@ -44,9 +44,8 @@ void Halo::add_neighbour(Int3 offset, int rank) {
     ghosts.last[axis] = side < 0 ? 0 : side > 0 ? n + 1 : n;
   }
   const auto points = static_cast<std::size_t>(border.points());
-  neighbours_.push_back({rank, direction_tag(offset),
-                         direction_tag({-offset[0], -offset[1], -offset[2]}), border, ghosts,
-                         std::vector<double>(points), std::vector<double>(points)});
+  neighbours_.push_back({rank, direction_tag(offset), direction_tag({-offset[0], -offset[1], -offset[2]}),
+                         border, ghosts, std::vector<double>(points), std::vector<double>(points)});
 }
 
 void Halo::exchange(Field &field) {
@@ -61,8 +60,8 @@ void Halo::exchange(Field &field) {
     for_each_run(shape_, to.border, [&](std::ptrdiff_t at, std::ptrdiff_t length) {
       out = std::copy_n(values + at, length, out);
     });
-    MPI_Isend(to.outgoing.data(), to.border.points(), MPI_DOUBLE, to.rank, to.send_tag,
-              MPI_COMM_WORLD, &*request++);
+    MPI_Isend(to.outgoing.data(), to.border.points(), MPI_DOUBLE, to.rank, to.send_tag, MPI_COMM_WORLD,
+              &*request++);
   }
   MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
   for (const Neighbour &from : neighbours_) {

@@ -7,7 +7,6 @@
 #include "../common/process_grid.hpp"
 #include "field.hpp"
 
-
 namespace cg {
 
 class Halo {

@@ -94,8 +94,8 @@ void run(const Parameters &p, apps::World world) {
     preconditioner = std::make_unique<Multigrid>(
         shape, grid, p.smoother == "jacobi" ? Smoother::jacobi : Smoother::gauss_seidel);
   if (print)
-    std::printf("ranks        %d as %s\npoints       %.0f\n", world.size,
-                apps::show_value(grid.dims).c_str(), points);
+    std::printf("ranks        %d as %s\npoints       %.0f\n", world.size, apps::show_value(grid.dims).c_str(),
+                points);
   if (p.check) print_check(shape, grid, halo, preconditioner.get(), print);
 
   const Field b = row_sums(shape, grid);
@@ -118,6 +118,5 @@ void run(const Parameters &p, apps::World world) {
 int main(int argc, char **argv) {
   Parameters parameters;
   const apps::Options declared = options(parameters);
-  return apps::run_program(argc, argv, "cg", declared,
-                           [&](apps::World world) { run(parameters, world); });
+  return apps::run_program(argc, argv, "cg", declared, [&](apps::World world) { run(parameters, world); });
 }

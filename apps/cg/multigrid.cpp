@@ -7,8 +7,7 @@
 
 namespace cg {
 
-Multigrid::Multigrid(Shape finest, const apps::ProcessGrid &grid, Smoother smoother)
-    : smoother_(smoother) {
+Multigrid::Multigrid(Shape finest, const apps::ProcessGrid &grid, Smoother smoother) : smoother_(smoother) {
   const Shape nothing{{0, 0, 0}};
   Shape shape = finest;
   for (int level = 0; level < multigrid_levels; ++level) {

@@ -53,8 +53,7 @@ void sweep_backward(const double *known, std::ptrdiff_t n, double *x) {
 }
 
 APPS_FAST void damp_row(const double *b, const double *ax, std::ptrdiff_t n, double *x) {
-  for (std::ptrdiff_t i = 1; i <= n; ++i)
-    x[i] += jacobi_damping * inverse_diagonal * (b[i] - ax[i]);
+  for (std::ptrdiff_t i = 1; i <= n; ++i) x[i] += jacobi_damping * inverse_diagonal * (b[i] - ax[i]);
 }
 
 std::vector<double> row_buffer(const Shape &shape) {
@@ -111,9 +110,8 @@ void symmetric_gauss_seidel(const Field &b, Field &x) {
 
 void damped_jacobi(const Field &b, Field &x, Field &scratch) {
   apply_operator(x, scratch);
-  x.for_each_row([&](int j, int k, double *row) {
-    damp_row(b.row(j, k), scratch.row(j, k), x.shape().n[0], row);
-  });
+  x.for_each_row(
+      [&](int j, int k, double *row) { damp_row(b.row(j, k), scratch.row(j, k), x.shape().n[0], row); });
 }
 
 } // namespace cg

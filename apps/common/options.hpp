@@ -65,8 +65,7 @@ public:
 
   // Declares --NAME; the variable's present value is the default. A bool takes no value.
   template <typename Value>
-  void add(const std::string &name, Value &variable, const std::string &form,
-           const std::string &help) {
+  void add(const std::string &name, Value &variable, const std::string &form, const std::string &help) {
     entries_.push_back({"--" + name, form, help, show_value(variable),
                         [&variable](std::string_view text) { return read_value(text, variable); }});
   }
@@ -95,8 +94,7 @@ public:
   }
 
   std::string help() const {
-    std::string text = "Usage: mpiexec -n RANKS " + program_ + " [OPTIONS]\n\n" + purpose_ +
-                       "\n\nOptions:\n";
+    std::string text = "Usage: mpiexec -n RANKS " + program_ + " [OPTIONS]\n\n" + purpose_ + "\n\nOptions:\n";
     for (const Entry &entry : entries_) {
       std::string left = "  " + entry.name + ' ' + entry.form;
       left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');

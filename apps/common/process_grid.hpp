@@ -11,8 +11,7 @@ struct ProcessGrid {
   Int3 coords{0, 0, 0};
 
   ProcessGrid(Int3 dimensions, int rank)
-      : dims(dimensions), coords{rank % dims[0], rank / dims[0] % dims[1], rank / dims[0] / dims[1]} {
-  }
+      : dims(dimensions), coords{rank % dims[0], rank / dims[0] % dims[1], rank / dims[0] / dims[1]} {}
 
   // The rank at `offset` from this one, or -1 outside the grid.
   int neighbour(Int3 offset) const {
@@ -44,8 +43,8 @@ inline Int3 near_cube(int ranks) {
 inline void require_ranks(Int3 dims, int ranks) {
   const bool positive = dims[0] > 0 && dims[1] > 0 && dims[2] > 0;
   if (!positive || static_cast<long>(dims[0]) * dims[1] * dims[2] != ranks)
-    throw UsageError("--procs " + show_value(dims) + " is not a grid of the " +
-                     std::to_string(ranks) + " ranks that were started");
+    throw UsageError("--procs " + show_value(dims) + " is not a grid of the " + std::to_string(ranks) +
+                     " ranks that were started");
 }
 
 } // namespace apps

@@ -25,8 +25,7 @@ inline World world() {
 // Runs `work(world)` between MPI_Init and MPI_Finalize; returns main's exit status. A UsageError
 // must come from all ranks or none, as everything that depends on the command line alone does.
 template <typename Work>
-int run_program(int argc, char **argv, const std::string &name, const Options &options,
-                Work &&work) {
+int run_program(int argc, char **argv, const std::string &name, const Options &options, Work &&work) {
   MPI_Init(&argc, &argv);
   const World w = world();
   int status = 0;

@@ -5,8 +5,7 @@ namespace sweep {
 Domain::Domain(const Parameters &p, int rank) : grid(p.procs, rank), zset(p.zset) {
   // Blocks are cut from the whole grid, so that faces match between ranks also where zones don't divide.
   const auto part = [&](std::size_t axis, int block) {
-    return part_of(p.zones[axis], p.procs[axis] * zset[axis],
-                   grid.coords[axis] * zset[axis] + block);
+    return part_of(p.zones[axis], p.procs[axis] * zset[axis], grid.coords[axis] * zset[axis] + block);
   };
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const Part last = part(axis, zset[axis] - 1);

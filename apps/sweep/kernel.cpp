@@ -34,16 +34,15 @@ ALWAYS_INLINE double solve_directions(const Coefficients &c, int first, const do
   return part[0];
 }
 
-ALWAYS_INLINE double solve_group(const Coefficients &c, const double *inverse, double emission,
-                                 double *x, double *y, double *z) {
+ALWAYS_INLINE double solve_group(const Coefficients &c, const double *inverse, double emission, double *x,
+                                 double *y, double *z) {
   double flux = 0;
   int d = 0;
   for (; d + 8 <= c.directions; d += 8)
     flux += solve_directions<8>(c, d, inverse + d, emission, x + d, y + d, z + d);
   for (; d + 2 <= c.directions; d += 2)
     flux += solve_directions<2>(c, d, inverse + d, emission, x + d, y + d, z + d);
-  for (; d < c.directions; ++d)
-    flux += solve_directions<1>(c, d, inverse + d, emission, x + d, y + d, z + d);
+  for (; d < c.directions; ++d) flux += solve_directions<1>(c, d, inverse + d, emission, x + d, y + d, z + d);
   return flux;
 }
 
@@ -57,8 +56,8 @@ ALWAYS_INLINE Range range(const Extent &e, std::size_t axis) {
 
 } // namespace
 
-APPS_FAST void sweep_zones(const Extent &extent, const Coefficients &c, const double *emission,
-                           double *flux, std::array<double *, 3> planes) {
+APPS_FAST void sweep_zones(const Extent &extent, const Coefficients &c, const double *emission, double *flux,
+                           std::array<double *, 3> planes) {
   const auto [nx, ny, nz] = extent.zones;
   const Range rx = range(extent, 0), ry = range(extent, 1), rz = range(extent, 2);
   const std::ptrdiff_t face = std::ptrdiff_t{c.directions} * c.groups;
@@ -72,8 +71,7 @@ APPS_FAST void sweep_zones(const Extent &extent, const Coefficients &c, const do
             (i * extent.stride[0] + j * extent.stride[1] + k * extent.stride[2]) * c.groups;
         for (int g = 0; g < c.groups; ++g) {
           const std::ptrdiff_t at = std::ptrdiff_t{g} * c.directions;
-          flux[zone + g] +=
-              solve_group(c, c.inverse + at, emission[zone + g], x + at, y + at, z + at);
+          flux[zone + g] += solve_group(c, c.inverse + at, emission[zone + g], x + at, y + at, z + at);
         }
       }
     }

@@ -25,15 +25,13 @@ void print_balance(const Balance &b) {
 void print_moments(const Transport &transport, int groups, bool print) {
   for (int g = 0; g < groups; ++g) {
     const auto m = transport.moments(g);
-    if (print)
-      std::printf("group        %d %.15g %.15g %.15g %.15g\n", g, m[0], m[1], m[2], m[3]);
+    if (print) std::printf("group        %d %.15g %.15g %.15g %.15g\n", g, m[0], m[1], m[2], m[3]);
   }
 }
 
 // An unknown is the flux in one zone, direction and group.
 void print_speed(const Parameters &p, double seconds) {
-  const double unknowns =
-      8.0 * p.directions_per_octant() * p.groups * p.zones[0] * p.zones[1] * p.zones[2];
+  const double unknowns = 8.0 * p.directions_per_octant() * p.groups * p.zones[0] * p.zones[1] * p.zones[2];
   std::printf("time         %.6f s\nrate         %.3f sweeps/s, %.2f million unknowns/s\n", seconds,
               p.niter / seconds, unknowns * p.niter / seconds * 1e-6);
 }
@@ -63,6 +61,5 @@ void run(Parameters &p, apps::World world) {
 int main(int argc, char **argv) {
   Parameters parameters;
   const apps::Options declared = options(parameters);
-  return apps::run_program(argc, argv, "sweep", declared,
-                           [&](apps::World world) { run(parameters, world); });
+  return apps::run_program(argc, argv, "sweep", declared, [&](apps::World world) { run(parameters, world); });
 }

@@ -5,14 +5,12 @@
 namespace sweep {
 
 Ordinates::Ordinates(const Parameters &p, const Medium &medium)
-    : width_(p.width), sets_per_octant_(p.sets_per_octant()),
-      directions_per_set_(p.directions_per_set()), groups_(p.groups),
-      groups_per_set_(p.groups_per_set()) {
+    : width_(p.width), sets_per_octant_(p.sets_per_octant()), directions_per_set_(p.directions_per_set()),
+      groups_(p.groups), groups_per_set_(p.groups_per_set()) {
   const auto directions = product_quadrature(p.polar, p.azimuthal);
   for (const Direction &d : directions) {
     weight_.push_back(d.weight);
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      streaming_[axis].push_back(2 * d.cosine[axis] / p.width);
+    for (std::size_t axis = 0; axis < 3; ++axis) streaming_[axis].push_back(2 * d.cosine[axis] / p.width);
   }
   const auto per_set = static_cast<std::size_t>(directions_per_set_);
   for (std::size_t first = 0; first < directions.size(); first += per_set)
@@ -32,8 +30,7 @@ Coefficients Ordinates::coefficients(int direction_set, int group_set) const {
           inverse_.data() + group * directions_per_set_};
 }
 
-double Ordinates::current(const std::vector<double> &plane, std::size_t axis,
-                          const Coefficients &c) const {
+double Ordinates::current(const std::vector<double> &plane, std::size_t axis, const Coefficients &c) const {
   const auto directions = static_cast<std::size_t>(c.directions);
   double sum = 0;
   for (std::size_t at = 0; at < plane.size(); ++at)

@@ -43,8 +43,7 @@ std::vector<Direction> product_quadrature(int polar, int azimuthal) {
     for (int a = 0; a < azimuthal; ++a) {
       const double sine = std::sqrt(1 - node.at * node.at);
       const double angle = (a + 0.5) * step;
-      directions.push_back(
-          {{sine * std::cos(angle), sine * std::sin(angle), node.at}, node.weight * step});
+      directions.push_back({{sine * std::cos(angle), sine * std::sin(angle), node.at}, node.weight * step});
     }
   return directions;
 }

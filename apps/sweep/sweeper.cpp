@@ -91,8 +91,8 @@ void Sweeper::start(int number) {
 void Sweeper::receive(int number, std::size_t axis) {
   std::vector<double> &plane = task(number).planes[axis];
   receiver_.push_back(number);
-  MPI_Irecv(plane.data(), static_cast<int>(plane.size()), MPI_DOUBLE, task(number).upwind[axis].rank,
-            number, MPI_COMM_WORLD, &receives_.emplace_back());
+  MPI_Irecv(plane.data(), static_cast<int>(plane.size()), MPI_DOUBLE, task(number).upwind[axis].rank, number,
+            MPI_COMM_WORLD, &receives_.emplace_back());
 }
 
 void Sweeper::fill_from_boundary(Task &t, std::size_t axis) {
@@ -141,14 +141,13 @@ void Sweeper::hand_on(Task &t, std::size_t axis) {
   const Beyond &to = t.downwind[axis];
   std::vector<double> &plane = t.planes[axis];
   if (to.where == Beyond::another_rank) {
-    MPI_Isend(plane.data(), static_cast<int>(plane.size()), MPI_DOUBLE, to.rank, to.task,
-              MPI_COMM_WORLD, &sends_.emplace_back());
+    MPI_Isend(plane.data(), static_cast<int>(plane.size()), MPI_DOUBLE, to.rank, to.task, MPI_COMM_WORLD,
+              &sends_.emplace_back());
   } else if (to.where == Beyond::here) {
     std::swap(plane, task(to.task).planes[axis]);
     arrived(to.task);
   } else {
-    leakage_ +=
-        ordinates_.current(plane, axis, ordinates_.coefficients(t.direction_set, t.group_set));
+    leakage_ += ordinates_.current(plane, axis, ordinates_.coefficients(t.direction_set, t.group_set));
   }
 }
 

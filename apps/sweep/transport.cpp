@@ -13,17 +13,16 @@ constexpr double sphere = 4 * std::numbers::pi;
 
 template <std::size_t size> std::array<double, size> sum_over_ranks(std::array<double, size> local) {
   std::array<double, size> global;
-  MPI_Allreduce(local.data(), global.data(), static_cast<int>(size), MPI_DOUBLE, MPI_SUM,
-                MPI_COMM_WORLD);
+  MPI_Allreduce(local.data(), global.data(), static_cast<int>(size), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return global;
 }
 
 } // namespace
 
 Transport::Transport(const Parameters &p, const Domain &domain)
-    : p_(p), domain_(domain), medium_(make_medium(p.groups, p.sigt, p.sigs)),
-      sweeper_(p, domain, medium_), in_source_(domain.size()),
-      flux_(domain.size() * static_cast<std::size_t>(p.groups)), emission_(flux_.size()) {
+    : p_(p), domain_(domain), medium_(make_medium(p.groups, p.sigt, p.sigs)), sweeper_(p, domain, medium_),
+      in_source_(domain.size()), flux_(domain.size() * static_cast<std::size_t>(p.groups)),
+      emission_(flux_.size()) {
   set_source();
 }
 
@@ -33,8 +32,7 @@ void Transport::set_source() {
     for (int j = 0; j < domain_.zones[1]; ++j)
       for (int i = 0; i < domain_.zones[0]; ++i) {
         const Int3 at{domain_.origin[0] + i, domain_.origin[1] + j, domain_.origin[2] + k};
-        const bool corner =
-            2 * at[0] < p_.zones[0] && 2 * at[1] < p_.zones[1] && 2 * at[2] < p_.zones[2];
+        const bool corner = 2 * at[0] < p_.zones[0] && 2 * at[1] < p_.zones[1] && 2 * at[2] < p_.zones[2];
         in_source_[zone++] = p_.source == "all" || corner ? 1 : 0;
       }
 }
@@ -78,8 +76,8 @@ void Transport::iterate() {
   const haloscope::CommRegion region{"balance"};
   const auto zones = std::count(in_source_.begin(), in_source_.end(), 1);
   const double source = static_cast<double>(zones) * p_.groups * p_.width * p_.width * p_.width;
-  const auto total = sum_over_ranks<4>(
-      {source, sum(medium_.absorption, flux_), leakage, sum(all, emission_) - before});
+  const auto total =
+      sum_over_ranks<4>({source, sum(medium_.absorption, flux_), leakage, sum(all, emission_) - before});
   balance_ = {total[0], total[1], total[2], total[3]};
 }
 
@@ -113,8 +111,7 @@ std::array<double, 4> Transport::moments(int group) const {
     const double amount = flux_[index(group, zone)] * p_.width * p_.width * p_.width;
     local[0] += amount;
     for (std::size_t axis = 0; axis < 3; ++axis)
-      local[axis + 1] +=
-          amount * (domain_.origin[axis] + static_cast<double>(at[axis]) + 0.5) * p_.width;
+      local[axis + 1] += amount * (domain_.origin[axis] + static_cast<double>(at[axis]) + 0.5) * p_.width;
   }
   return sum_over_ranks<4>(local);
 }

@@ -9,9 +9,9 @@ namespace sweep {
 
 // Particles a unit of time, over all ranks and groups, after the last sweep.
 struct Balance {
-  double source = 0;     // what the fixed source makes
+  double source = 0; // what the fixed source makes
   double absorption = 0;
-  double leakage = 0;    // out through the boundary, less in
+  double leakage = 0;     // out through the boundary, less in
   double unscattered = 0; // what that sweep's flux scatters beyond what had been scattered into it
 
   // What is lost in a sweep: nothing but rounding.
@@ -42,7 +42,7 @@ private:
   const Domain &domain_;
   Medium medium_;
   Sweeper sweeper_;
-  std::vector<char> in_source_; // a zone
+  std::vector<char> in_source_;         // a zone
   std::vector<double> flux_, emission_; // group set × zone × group of the set
   Balance balance_;
 };

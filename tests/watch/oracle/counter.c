@@ -1,11 +1,12 @@
 // An independent count of what each rank sends, to check the recorder against. Built by the MPI's own
 // compiler wrapper and preloaded:
-//   mpicc -shared -fPIC -O2 counter.c -o counter.so     with -DCOUNTER_LARGE where MPI_Send_c exists
+//   mpicc -shared -fPIC -O2 counter.c -o counter.so
 //   mpiexec -n 4 env LD_PRELOAD=$PWD/counter.so COUNTER_FILE=counts.json ./program
 // At MPI_Finalize each rank appends one line of JSON to COUNTER_FILE:
 //   {"rank", "sends", "bytes", "sizes": {size: messages}, "partners": {rank: [messages, bytes]},
 //    "collectives": {name: [calls, bytes]}}
-// Ranks are those of MPI_COMM_WORLD. C (and so C++) programs; one thread at a time.
+// Ranks are those of MPI_COMM_WORLD. C (and so C++) programs; one thread at a time. Not counted: Alltoallw,
+// neighbourhood collectives, one-sided operations.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -14,13 +15,25 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { long long key, messages, bytes; } Entry;   // of a table that grows as keys appear
-typedef struct { Entry *entries; int used, room; } Table;
-typedef struct { MPI_Request request; int partner; long long bytes; } Persistent;
+typedef struct {
+  long long key, messages, bytes;
+} Entry; // of a table that grows as keys appear
+typedef struct {
+  Entry *entries;
+  int used, room;
+} Table;
+typedef struct {
+  MPI_Request request;
+  int partner;
+  long long bytes;
+} Persistent;
 static Table sizes, partners;
 static Persistent *persistent;
 static int persistents;
-static struct { const char *name; long long calls, bytes; } collectives[64];
+static struct {
+  const char *name;
+  long long calls, bytes;
+} collectives[64];
 static long long sends, total;
 
 static void add(Table *t, long long key, long long bytes) {
@@ -30,13 +43,29 @@ static void add(Table *t, long long key, long long bytes) {
   if (i == t->used) t->entries[t->used++] = (Entry){key, 0, 0};
   t->entries[i].messages++, t->entries[i].bytes += bytes;
 }
-static long long size_of(MPI_Datatype type) { int n = 0; PMPI_Type_size(type, &n); return n; }
-static int ranks_of(MPI_Comm c) { int n; PMPI_Comm_size(c, &n); return n; }
-static int rank_in(MPI_Comm c) { int r; PMPI_Comm_rank(c, &r); return r; }
+static long long size_of(MPI_Datatype type) {
+  int n = 0;
+  PMPI_Type_size(type, &n);
+  return n;
+}
+static int ranks_of(MPI_Comm c) {
+  int n;
+  PMPI_Comm_size(c, &n);
+  return n;
+}
+static int rank_in(MPI_Comm c) {
+  int r;
+  PMPI_Comm_rank(c, &r);
+  return r;
+}
 static int world_rank(int rank, MPI_Comm comm) {
-  MPI_Group group, world; int inter, result;
+  MPI_Group group, world;
+  int inter, result;
   PMPI_Comm_test_inter(comm, &inter);
-  if (inter) PMPI_Comm_remote_group(comm, &group); else PMPI_Comm_group(comm, &group);
+  if (inter)
+    PMPI_Comm_remote_group(comm, &group);
+  else
+    PMPI_Comm_group(comm, &group);
   PMPI_Comm_group(MPI_COMM_WORLD, &world);
   PMPI_Group_translate_ranks(group, 1, &rank, world, &result);
   PMPI_Group_free(&group), PMPI_Group_free(&world);
@@ -50,7 +79,7 @@ static void remember(MPI_Request request, int partner, long long bytes) {
   persistent = realloc(persistent, (persistents + 1) * sizeof *persistent);
   persistent[persistents++] = (Persistent){request, partner, bytes};
 }
-static void started(MPI_Request request) {   // a persistent receive is not in the list
+static void started(MPI_Request request) { // a persistent receive is not in the list
   for (int i = 0; i < persistents; i++)
     if (persistent[i].request == request) sent(persistent[i].partner, persistent[i].bytes);
 }
@@ -70,6 +99,7 @@ static inline long long sum_c(const MPI_Count *counts, MPI_Comm c) {
   return s;
 }
 
+// clang-format off: one line a function
 #define P2P const void *b, C n, MPI_Datatype t, int d, int g
 #define COUNT if (d != MPI_PROC_NULL) sent(world_rank(d, c), n * size_of(t))
 #define SEND(X) int MPI_##X(P2P, MPI_Comm c) { COUNT; return PMPI_##X(b, n, t, d, g, c); }
@@ -124,16 +154,27 @@ static inline long long sum_c(const MPI_Count *counts, MPI_Comm c) {
 #define C int
 #define D int
 P2P_ALL() COLLECTIVE_ALL()
-#ifdef COUNTER_LARGE
+#if MPI_VERSION >= 4
 #undef C
 #undef D
 #define C MPI_Count
 #define D MPI_Aint
 P2P_ALL(_c) COLLECTIVE_ALL(_c)
 #endif
-int MPI_Barrier(MPI_Comm c) { collective("Barrier", 0); return PMPI_Barrier(c); }
-int MPI_Ibarrier(MPI_Comm c, MPI_Request *q) { collective("Ibarrier", 0); return PMPI_Ibarrier(c, q); }
-int MPI_Start(MPI_Request *r) { started(*r); return PMPI_Start(r); }
+    // clang-format on
+
+    int MPI_Barrier(MPI_Comm c) {
+  collective("Barrier", 0);
+  return PMPI_Barrier(c);
+}
+int MPI_Ibarrier(MPI_Comm c, MPI_Request *q) {
+  collective("Ibarrier", 0);
+  return PMPI_Ibarrier(c, q);
+}
+int MPI_Start(MPI_Request *r) {
+  started(*r);
+  return PMPI_Start(r);
+}
 int MPI_Startall(int n, MPI_Request r[]) {
   for (int i = 0; i < n; i++) started(r[i]);
   return PMPI_Startall(n, r);
@@ -146,7 +187,8 @@ int MPI_Request_free(MPI_Request *r) {
 
 int MPI_Finalize(void) {
   int rank = rank_in(MPI_COMM_WORLD);
-  char *text; size_t length;
+  char *text;
+  size_t length;
   FILE *out = open_memstream(&text, &length);
   fprintf(out, "{\"rank\": %d, \"sends\": %lld, \"bytes\": %lld, \"sizes\": {", rank, sends, total);
   for (Entry *e = sizes.entries; e < sizes.entries + sizes.used; e++)
@@ -162,7 +204,8 @@ int MPI_Finalize(void) {
   fclose(out);
   const char *path = getenv("COUNTER_FILE");
   int file = open(path ? path : "counts.json", O_WRONLY | O_CREAT | O_APPEND, 0644);
-  if (file < 0 || write(file, text, length) != (ssize_t)length) perror("counter");   // one write: lines stay whole
+  if (file < 0 || write(file, text, length) != (ssize_t)length)
+    perror("counter"); // one write: lines stay whole
   if (file >= 0) close(file);
   return PMPI_Finalize();
 }

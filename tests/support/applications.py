@@ -1,0 +1,88 @@
+"""The bundled applications, and what an independent count says that their ranks send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+
+__all__ = ["Application", "Counts", "counted"]
+
+_COUNTER = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
+
+
+@dataclass(frozen=True)
+class Application:
+    """One bundled application, compiled with one MPI."""
+
+    mpi: Mpi
+    program: Path
+
+    @classmethod
+    def build(cls, compiler: Compiler, mpi: Mpi, name: str) -> Application:
+        """Compiles it as `haloscope where` does."""
+        folder = CHECKOUT / "apps" / name
+        others = sorted(str(path) for path in folder.glob("*.cpp") if path.name != "main.cpp")
+        flags = ["-O3", "-std=c++20", *others]
+        return cls(mpi, compiler(mpi, folder / "main.cpp", flags))
+
+    def output(self, ranks: int, *arguments: str) -> dict[str, list[list[str]]]:
+        """Its result: the words of each line, by the line's first word."""
+        done = self.mpi.run(ranks, [self.program, *arguments])
+        assert done.returncode == 0, done.stderr
+        lines: dict[str, list[list[str]]] = {}
+        for line in done.stdout.splitlines():
+            first, *rest = line.split()
+            lines.setdefault(first, []).append(rest)
+        return lines
+
+    def complaint(self, *arguments: str, ranks: int = 1) -> str:
+        """What it says to a wrong command line, which must be one line and exit status 2."""
+        done = self.mpi.run(ranks, [self.program, *arguments])
+        assert done.returncode == 2
+        (line,) = [x for x in done.stderr.splitlines() if x.startswith(("cg: ", "sweep: "))]
+        return line
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One rank's traffic, as tests/watch/oracle/counter.c saw it."""
+
+    rank: int
+    sends: int
+    bytes: int
+    sizes: dict[int, int] = field(default_factory=dict)
+    partners: dict[int, tuple[int, int]] = field(default_factory=dict)
+    collectives: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, line: str) -> Counts:
+        """From a line that the counter wrote."""
+        row = json.loads(line)
+        return cls(
+            row["rank"],
+            row["sends"],
+            row["bytes"],
+            {int(size): messages for size, messages in row["sizes"].items()},
+            {int(rank): (pair[0], pair[1]) for rank, pair in row["partners"].items()},
+            {name: (pair[0], pair[1]) for name, pair in row["collectives"].items()},
+        )
+
+
+def counted(
+    compiler: Compiler, mpi: Mpi, ranks: int, command: Sequence[str | Path], directory: Path
+) -> list[Counts]:
+    """Runs a program under the counter; one entry a rank."""
+    library = compiler(mpi, _COUNTER, ["-shared", "-fPIC"])
+    counts = directory / f"counts-{uuid4().hex}.json"
+    variables = [f"LD_PRELOAD={library}", f"COUNTER_FILE={counts}"]
+    done = mpi.run(ranks, ["env", *variables, *command], timeout=240)
+    assert done.returncode == 0, done.stderr
+    rows = [Counts.parse(line) for line in counts.read_text().splitlines()]
+    assert sorted(row.rank for row in rows) == list(range(ranks))
+    return sorted(rows, key=lambda row: row.rank)

@@ -1,0 +1,154 @@
+"""apps/cg solves what it says, the same on any grid of ranks, and talks as HPCG does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.applications import Application, counted
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.reference_multigrid import Grid, operator, preconditioner, scattered
+
+
+@pytest.fixture(scope="module")
+def cg(compiler: Compiler, any_mpi: Mpi) -> Application:
+    return Application.build(compiler, any_mpi, "cg")
+
+
+def on(size: Grid, procs: Grid) -> list[str]:
+    """Arguments for a whole grid of that size on that grid of ranks."""
+    local = [str(n // p) for n, p in zip(size, procs, strict=True)]
+    grid = ",".join(map(str, procs))
+    return ["--nx", local[0], "--ny", local[1], "--nz", local[2], "--procs", grid]
+
+
+def history(cg: Application, size: Grid, procs: Grid, *arguments: str) -> np.ndarray:
+    """Residual and error of each iteration."""
+    ranks = int(np.prod(procs))
+    lines = cg.output(ranks, *on(size, procs), "--verbose", *arguments)["iteration"]
+    return np.array([[float(word) for word in line[1:]] for line in lines])
+
+
+def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
+    program = Application.build(compiler, mpi, "cg")
+    result = program.output(2, *on((16, 8, 8), (2, 1, 1)), "--iterations", "20")
+    assert float(result["error"][0][0]) < 1e-10
+
+
+@pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi", "none"])
+def test_solution_is_one_everywhere(cg: Application, smoother: str) -> None:
+    size = on((32, 32, 16), (2, 2, 1))
+    result = cg.output(4, *size, "--smoother", smoother, "--tolerance", "1e-12", "--iterations", "99")
+    assert float(result["residual"][0][0]) <= 1e-12
+    assert float(result["error"][0][0]) < 1e-10
+    assert int(result["iterations"][0][0]) < 99
+
+
+@pytest.mark.parametrize("smoother", ["jacobi", "none"])
+@pytest.mark.parametrize("procs", [(2, 1, 1), (1, 4, 1), (1, 2, 2), (4, 2, 2)])
+def test_iterates_do_not_depend_on_the_grid_of_ranks(cg: Application, smoother: str, procs: Grid) -> None:
+    size = (32, 32, 16)
+    arguments = ("--smoother", smoother, "--iterations", "8")
+    alone = history(cg, size, (1, 1, 1), *arguments)
+    np.testing.assert_allclose(history(cg, size, procs, *arguments), alone, rtol=1e-9)
+
+
+def test_gauss_seidel_on_many_ranks_converges_nearly_as_fast_as_on_one(cg: Application) -> None:
+    # Between ranks it is a Jacobi iteration, as in HPCG: the iterates are not the same.
+    arguments = ("--tolerance", "1e-9", "--iterations", "99")
+    alone = len(history(cg, (32, 32, 16), (1, 1, 1), *arguments))
+    assert alone <= len(history(cg, (32, 32, 16), (4, 2, 2), *arguments)) <= 1.5 * alone
+
+
+def products(cg: Application, size: Grid, procs: Grid, smoother: str) -> dict[str, list[float]]:
+    ranks = int(np.prod(procs))
+    arguments = ("--check", "--iterations", "0", "--smoother", smoother)
+    result = cg.output(ranks, *on(size, procs), *arguments)
+    return {name: [float(word) for word in result[name][0]] for name in ("operator", "multigrid")}
+
+
+@pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi"])
+@pytest.mark.parametrize(
+    ("size", "procs"),
+    [((8, 8, 8), (1, 1, 1)), ((16, 8, 8), (2, 1, 1)), ((8, 16, 16), (1, 2, 2))],
+)
+def test_operator_and_preconditioner_are_those_of_the_definition(
+    cg: Application, smoother: str, size: Grid, procs: Grid
+) -> None:
+    points = int(np.prod(size))
+    a, b = scattered(points, 1), scattered(points, 2)
+    found = products(cg, size, procs, smoother)
+    expected = a @ operator(size) @ b
+    assert found["operator"] == pytest.approx([expected, expected], rel=1e-11)
+    m = preconditioner(size, procs, smoother)
+    np.testing.assert_allclose(m, m.T, atol=1e-15)
+    expected = a @ m @ b
+    assert found["multigrid"] == pytest.approx([expected, expected], rel=1e-10)
+
+
+def test_symmetric_on_a_grid_of_ranks_with_edges_and_corners(cg: Application) -> None:
+    found = products(cg, (16, 16, 32), (2, 2, 2), "gauss-seidel")
+    for first, second in found.values():
+        assert first == pytest.approx(second, rel=1e-10)
+
+
+@pytest.mark.parametrize(("ranks", "grid"), [(1, "1,1,1"), (6, "3,2,1"), (12, "3,2,2")])
+def test_grid_of_ranks_is_nearly_a_cube(cg: Application, ranks: int, grid: str) -> None:
+    result = cg.output(ranks, "--nx=8", "--ny=8", "--nz=8", "--iterations=0")
+    assert result["ranks"] == [[str(ranks), "as", grid]]
+
+
+def test_messages_have_the_sizes_of_hpcg(cg: Application, compiler: Compiler, tmp_path: Path) -> None:
+    rows = counted(compiler, cg.mpi, 8, [cg.program, "--iterations", "1"], tmp_path)
+    for row in rows:
+        assert set(row.sizes) == {8, 104, 208, 416, 832, 1352, 5408, 21632, 86528}
+        # three exchanges on each of the upper levels, one on the lowest, one for each product with
+        # the operator: the iteration's and the first residual's
+        assert row.sends == (3 * 3 + 1 + 2) * 7
+        assert row.sizes[86528] == (3 + 2) * 3
+        assert row.sizes[1352] == 3
+        assert len(row.partners) == 7
+        # three dot products an iteration, the first residual's, and the error at the end
+        assert row.collectives == {"Allreduce": (5, 40)}
+
+
+def test_between_7_and_26_partners(cg: Application, compiler: Compiler, tmp_path: Path) -> None:
+    command = [cg.program, "--nx=8", "--ny=8", "--nz=8", "--iterations=1"]
+    rows = counted(compiler, cg.mpi, 27, command, tmp_path)
+    partners = [len(row.partners) for row in rows]
+    assert (min(partners), max(partners), partners[13]) == (7, 26, 26)
+    sent = {(row.rank, to): pair for row in rows for to, pair in row.partners.items()}
+    assert all(sent[to, rank] == pair for (rank, to), pair in sent.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--nx", "12"], "multiples of 8"),
+        (["--nz", "0"], "multiples of 8"),
+        (["--ny", "8x"], "'8x' is not a value for --ny"),
+        (["--procs", "2,2,2"], "--procs 2,2,2 is not a grid of the 1 ranks"),
+        (["--procs", "many"], "'many' is not a value for --procs"),
+        (["--smoother", "sor"], "'sor'"),
+        (["--iterations", "-1"], "--iterations"),
+        (["--depth", "3"], "unknown option '--depth'"),
+        (["stray"], "unknown option 'stray'"),
+        (["--nx"], "--nx needs a value"),
+    ],
+)
+def test_wrong_usage_is_one_line(cg: Application, arguments: list[str], reason: str) -> None:
+    assert reason in cg.complaint(*arguments)
+
+
+def test_wrong_usage_is_said_once_for_all_ranks(cg: Application) -> None:
+    assert "--nx" in cg.complaint("--nx", "9", ranks=3)
+
+
+def test_help_shows_options_with_defaults(cg: Application) -> None:
+    done = cg.mpi.run(1, [cg.program, "--help"])
+    assert done.returncode == 0
+    assert "--nx N" in done.stdout
+    assert "[104]" in done.stdout
