@@ -1,0 +1,265 @@
+#include "collect.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace haloscope::watch {
+
+namespace {
+
+// One region path of a process: the nodes of all its threads.
+struct Region {
+  Region *parent = nullptr;
+  std::uint64_t path = 0;
+  std::uint64_t instances = 0, ticks = 0;
+  std::uint64_t coll_bytes = 0, rma_ops = 0, rma_bytes = 0, io_ops = 0, io_bytes = 0;
+  std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, largest = 0;
+  Quantities totals{};
+  Extremes inclusive{}, exclusive{};
+  std::set<std::int64_t> destinations, sources;                 // exclusive
+  std::set<std::int64_t> nested_destinations, nested_sources; // inclusive
+};
+
+void widen(Extremes &to, const Extremes &by, bool first) {
+  for (unsigned q = 0; q < quantities; q++) {
+    to.least[q] = first ? by.least[q] : std::min(to.least[q], by.least[q]);
+    to.most[q] = first ? by.most[q] : std::max(to.most[q], by.most[q]);
+  }
+}
+
+class Collection {
+public:
+  Collection(const Arena &arena, const ProcessRecord &process, double tick)
+      : arena_(arena), process_(process), tick_(tick) {}
+
+  Contents run() {
+    std::uint64_t threads = 0;
+    std::uint64_t begins = 0;
+    std::uint64_t ends = 0;
+    contents_.names.path(-1, "<program>", false);
+    for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
+         thread = valid(thread->next)) {
+      threads++;
+      begins += thread->unmatched_begins;
+      ends += thread->unmatched_ends;
+      if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
+      for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr;
+           use = valid(use->next))
+        add_communicator(*use);
+    }
+    for (auto &[path, region] : regions_) spread_partners(region);
+    for (auto &[path, region] : regions_) add_rank_row(region);
+    add_process_row(threads, begins, ends);
+    contents_.compact();
+    return std::move(contents_);
+  }
+
+private:
+  template <class T> const T *valid(const T *pointer) const {
+    return pointer != nullptr && arena_.contains(pointer, sizeof(T)) ? pointer : nullptr;
+  }
+  std::string_view text(const char *pointer) const {
+    if (pointer == nullptr || !arena_.contains(pointer, 1)) return "?";
+    const auto room =
+        static_cast<std::size_t>(arena_.base() + arena_.capacity() - reinterpret_cast<const std::byte *>(pointer));
+    return {pointer, strnlen(pointer, room)};
+  }
+  template <class Record, class Visit> void each(const Index<Record> &index, Visit &&visit) const {
+    const std::size_t count = std::size_t{index.mask} + 1;
+    if (index.slots != nullptr && arena_.contains(index.slots, count * sizeof(Record)))
+      index.each(visit);
+  }
+  double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
+  std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
+  std::uint64_t rank() const { return static_cast<std::uint64_t>(std::int64_t{process_.rank}); }
+  std::uint64_t string(std::string_view value) { return contents_.names.string(value); }
+  Table &table(TableId id) { return contents_[id]; }
+  void add(TableId id, std::initializer_list<std::uint64_t> row) {
+    table(id).add(std::span{row.begin(), row.size()});
+  }
+
+  void visit(const Node &node, Region *parent, const ThreadRecord &thread) {
+    const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
+    const std::uint64_t path = contents_.names.path(
+        above, parent == nullptr ? "<program>" : text(node.name), node.communication);
+    Region &region = regions_[path];
+    region.parent = parent;
+    region.path = path;
+    add_totals(region, node, thread);
+    add_calls(path, node);
+    add_sizes(path, node);
+    add_partners(region, node);
+    add_collectives(path, node);
+    add_series(path, node);
+    for (const Node *child = valid(node.first_child); child != nullptr;
+         child = valid(child->next_sibling))
+      visit(*child, &region, thread);
+  }
+
+  void add_totals(Region &region, const Node &node, const ThreadRecord &thread) {
+    if (node.instances > 0) {
+      widen(region.inclusive, node.inclusive, region.instances == 0);
+      widen(region.exclusive, node.exclusive, region.instances == 0);
+    }
+    region.instances += node.instances;
+    region.ticks += node.ticks;
+    // An instance that the process did not live to finish lasted until the last thing it did.
+    if (node.begin != 0 && thread.newest > node.begin) region.ticks += thread.newest - node.begin;
+    for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
+    region.coll_bytes += node.coll_bytes;
+    region.rma_ops += node.rma_ops;
+    region.rma_bytes += node.rma_bytes;
+    region.io_ops += node.io_ops;
+    region.io_bytes += node.io_bytes;
+    region.p2p += node.p2p_ticks;
+    region.coll += node.coll_ticks;
+    region.rma += node.rma_ticks;
+    region.io += node.io_ticks;
+    region.other += node.other_ticks;
+    region.wait += node.wait_ticks;
+    region.largest = std::max(region.largest, node.largest_message);
+    spilled_ += node.sizes_spilled;
+  }
+
+  void add_calls(std::uint64_t path, const Node &node) {
+    for (unsigned i = 0; i < function_count; i++) {
+      const CallPage *page = valid(node.calls[i / calls_per_page]);
+      if (page == nullptr) continue;
+      const CallRecord &call = (*page)[i % calls_per_page];
+      if (call.calls == 0) continue;
+      add(TableId::calls, {path, string(function_names[i]), call.calls, call.bytes,
+                           time(call.ticks), time(call.longest)});
+      if (function_unaccounted[i])
+        add(TableId::unaccounted, {string(function_names[i]), call.calls});
+    }
+  }
+
+  void add_sizes(std::uint64_t path, const Node &node) {
+    static constexpr const char *kinds[] = {"?", "p2p", "coll", "rma"};
+    each(node.sizes, [&](const SizeRecord &size) {
+      const bool range = size.key >> 63U != 0;
+      const std::uint64_t bytes = (size.key & ~(1ULL << 63U)) >> 2U;
+      const std::uint64_t upper = !range ? bytes : bytes == 0 ? 0 : 2 * bytes - 1;
+      add(TableId::sizes, {path, string(kinds[size.key & 3U]), bytes, upper, size.messages,
+                           time(size.ticks)});
+    });
+  }
+
+  void add_partners(Region &region, const Node &node) {
+    for (const Partner *partner = valid(node.partners); partner != nullptr;
+         partner = valid(partner->next)) {
+      if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
+      const std::int64_t other = partner->rank;
+      if (partner->sends > 0) region.destinations.insert(other);
+      if (partner->recvs > 0) region.sources.insert(other);
+      add(TableId::partners,
+          {region.path, rank(), static_cast<std::uint64_t>(other), partner->sends,
+           partner->bytes_sent, partner->recvs, partner->bytes_recv, time(partner->ticks)});
+    }
+  }
+
+  void add_collectives(std::uint64_t path, const Node &node) {
+    each(node.collectives, [&](const CollectiveRecord &record) {
+      const std::uint64_t function = (record.key.operation_and_size >> 32U) - 1;
+      if (function >= function_count) return;
+      add(TableId::collectives,
+          {path, string(operation_name(function_names[function])),
+           record.key.operation_and_size & 0xFFFF'FFFFU, record.key.bytes, record.calls,
+           time(record.ticks), time(record.longest)});
+    });
+  }
+
+  // MPI_Iallreduce, MPI_Allreduce_init and MPI_Allreduce_c are the operation Allreduce.
+  static std::string operation_name(std::string_view function) {
+    std::string name{function.substr(4)};
+    if (name.ends_with("_c")) name.resize(name.size() - 2);
+    if (name.ends_with("_init")) name.resize(name.size() - 5);
+    if (name.size() > 1 && name[0] == 'I' && name[1] >= 'a' && name[1] <= 'z') {
+      name.erase(0, 1);
+      name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    }
+    return name;
+  }
+
+  template <class Record, class Visit>
+  void each(const ChunkList<Record> &list, Visit &&visit) const {
+    for (const Chunk<Record> *chunk = valid(list.first); chunk != nullptr; chunk = valid(chunk->next))
+      for (std::uint64_t i = 0; i < std::min<std::uint64_t>(chunk->count, Chunk<Record>::capacity); i++)
+        visit(chunk->records[i]);
+  }
+
+  void add_series(std::uint64_t path, const Node &node) {
+    std::uint64_t instance = 0;
+    each(node.instance_list, [&](const InstanceRecord &record) {
+      const double start = static_cast<double>(static_cast<std::int64_t>(
+                               record.begin - process_.first.tick)) * tick_;
+      add(TableId::series, {path, rank(), instance++, word(start), time(record.ticks), time(record.wait)});
+    });
+    each(node.value_list, [&](const ValueRecord &record) {
+      add(TableId::values,
+          {path, rank(), record.instance, string(text(record.name)), word(record.value)});
+    });
+  }
+
+  void add_communicator(const CommunicatorUse &use) {
+    const Communicator *communicator = valid(use.communicator);
+    if (communicator == nullptr || use.calls == 0) return;
+    // The rank counts once a communicator, however many threads used it.
+    const auto identity = std::pair{communicator->members, std::string{text(communicator->name)}};
+    const std::uint64_t fresh = communicators_.insert(identity).second ? 1 : 0;
+    add(TableId::communicators, {string(identity.second), communicator->size, communicator->members,
+                                 fresh, use.calls, use.bytes});
+  }
+
+  static void spread_partners(Region &region) {
+    for (Region *around = &region; around != nullptr; around = around->parent) {
+      around->nested_destinations.insert(region.destinations.begin(), region.destinations.end());
+      around->nested_sources.insert(region.sources.begin(), region.sources.end());
+    }
+  }
+
+  void add_rank_row(const Region &region) {
+    Words row{region.path, rank(), region.instances, time(region.ticks), region.totals[sends],
+              region.totals[recvs], region.totals[bytes_sent], region.totals[bytes_recv],
+              region.totals[colls], region.coll_bytes, region.rma_ops, region.rma_bytes,
+              region.io_ops, region.io_bytes, time(region.p2p), time(region.coll),
+              time(region.rma), time(region.io), time(region.other), time(region.wait),
+              word(std::numeric_limits<double>::quiet_NaN()), region.largest,
+              region.nested_destinations.size(), region.nested_sources.size(),
+              region.destinations.size(), region.sources.size()};
+    for (const unsigned q : {sends, recvs, bytes_sent, bytes_recv, colls, dest_ranks, src_ranks})
+      for (const Extremes *extremes : {&region.inclusive, &region.exclusive}) {
+        row.push_back(extremes->least[q]);
+        row.push_back(extremes->most[q]);
+      }
+    table(TableId::ranks).add(row);
+  }
+
+  void add_process_row(std::uint64_t threads, std::uint64_t begins, std::uint64_t ends) {
+    const auto whole = regions_.find(0);
+    const std::uint64_t duration = whole == regions_.end() ? 0 : whole->second.ticks;
+    add(TableId::processes,
+        {rank(), string(text(process_.host.data())), static_cast<std::uint64_t>(process_.pid),
+         word(process_.start), time(duration), threads, begins, ends, process_.dropped.load(),
+         process_.finalized ? 1U : 0U, spilled_});
+  }
+
+  const Arena &arena_;
+  const ProcessRecord &process_;
+  double tick_;
+  Contents contents_;
+  std::map<std::uint64_t, Region> regions_; // addresses stay
+  std::set<std::pair<std::uint64_t, std::string>> communicators_;
+  std::uint64_t spilled_ = 0;
+};
+
+} // namespace
+
+Contents collect(const Arena &arena, const ProcessRecord &process, double tick) {
+  return Collection{arena, process, tick}.run();
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,182 @@
+// Collective operations: how many bytes are a rank's own, and the blocking, non-blocking and
+// persistent forms.
+#pragma once
+
+#include "point_to_point.hpp"
+
+#include <algorithm>
+
+namespace haloscope::watch {
+
+// The rules for a collective's bytes: those of the rank's own send argument (design: tables).
+struct Collective {
+  ThreadState &state;
+  const Communicator &communicator;
+
+  [[nodiscard]] std::uint32_t peers() const noexcept {
+    return communicator.inter ? communicator.remote_size : communicator.size;
+  }
+  [[nodiscard]] bool is_root(int root) const noexcept {
+    return root == MPI_ROOT || (!communicator.inter && root == communicator.rank);
+  }
+  template <class Count>
+  std::uint64_t bytes(Count count, MPI_Datatype datatype) const noexcept {
+    return payload(state, count, datatype);
+  }
+  template <class Counts>
+  std::uint64_t sum(std::uint32_t parts, Counts counts, MPI_Datatype datatype) const noexcept {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < parts; i++) total += bytes(counts[i], datatype);
+    return total;
+  }
+  template <class Counts>
+  std::uint64_t sum(std::uint32_t parts, Counts counts, const MPI_Datatype *datatypes) const noexcept {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < parts; i++)
+      if (counts[i] > 0) total += bytes(counts[i], datatypes[i]);
+    return total;
+  }
+
+  [[nodiscard]] static std::uint64_t nothing() noexcept { return 0; }
+  template <class Count> std::uint64_t all(Count count, MPI_Datatype datatype) const noexcept {
+    return bytes(count, datatype);
+  }
+  template <class Count>
+  std::uint64_t broadcast(Count count, MPI_Datatype datatype, int root) const noexcept {
+    return root == MPI_PROC_NULL ? 0 : bytes(count, datatype);
+  }
+  // Between two groups, the root's side contributes nothing.
+  template <class Count>
+  std::uint64_t reduce(Count count, MPI_Datatype datatype, int root) const noexcept {
+    return root == MPI_PROC_NULL || root == MPI_ROOT ? 0 : bytes(count, datatype);
+  }
+  template <class Counts>
+  std::uint64_t each_of(Counts counts, MPI_Datatype datatype) const noexcept {
+    return sum(communicator.size, counts, datatype);
+  }
+  template <class Count> std::uint64_t each(Count count, MPI_Datatype datatype) const noexcept {
+    return communicator.size * bytes(count, datatype);
+  }
+  template <class Count>
+  std::uint64_t gather(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
+                       MPI_Datatype recvtype, int root) const noexcept {
+    if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
+    return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcount, recvtype)
+                                                    : bytes(sendcount, sendtype);
+  }
+  template <class Count, class Counts>
+  std::uint64_t gather_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
+                         Counts recvcounts, MPI_Datatype recvtype, int root) const noexcept {
+    if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
+    return sendbuf == MPI_IN_PLACE && is_root(root)
+               ? bytes(recvcounts[communicator.rank], recvtype)
+               : bytes(sendcount, sendtype);
+  }
+  template <class Count>
+  std::uint64_t contribution(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
+                             Count recvcount, MPI_Datatype recvtype) const noexcept {
+    return sendbuf == MPI_IN_PLACE ? bytes(recvcount, recvtype) : bytes(sendcount, sendtype);
+  }
+  template <class Count, class Counts>
+  std::uint64_t contribution_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
+                               Counts recvcounts, MPI_Datatype recvtype) const noexcept {
+    return sendbuf == MPI_IN_PLACE ? bytes(recvcounts[communicator.rank], recvtype)
+                                   : bytes(sendcount, sendtype);
+  }
+  template <class Count>
+  std::uint64_t scatter(Count sendcount, MPI_Datatype sendtype, int root) const noexcept {
+    return is_root(root) ? peers() * bytes(sendcount, sendtype) : 0;
+  }
+  template <class Counts>
+  std::uint64_t scatter_v(Counts sendcounts, MPI_Datatype sendtype, int root) const noexcept {
+    return is_root(root) ? sum(peers(), sendcounts, sendtype) : 0;
+  }
+  template <class Count>
+  std::uint64_t exchange(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
+                         Count recvcount, MPI_Datatype recvtype) const noexcept {
+    return peers() * contribution(sendbuf, sendcount, sendtype, recvcount, recvtype);
+  }
+  template <class Counts, class Datatypes>
+  std::uint64_t exchange_v(const void *sendbuf, Counts sendcounts, Datatypes sendtype,
+                           Counts recvcounts, Datatypes recvtype) const noexcept {
+    return sendbuf == MPI_IN_PLACE ? sum(peers(), recvcounts, recvtype)
+                                   : sum(peers(), sendcounts, sendtype);
+  }
+  template <class Count>
+  std::uint64_t to_neighbors(Count count, MPI_Datatype datatype) const noexcept {
+    return communicator.out_degree * bytes(count, datatype);
+  }
+  template <class Counts, class Datatypes>
+  std::uint64_t to_neighbors_v(Counts counts, Datatypes datatypes) const noexcept {
+    return sum(communicator.out_degree, counts, datatypes);
+  }
+};
+
+inline void add_collective_time(Recorder &state, Function function, std::uint32_t size,
+                                std::uint64_t bytes, std::uint64_t duration) noexcept {
+  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | size, bytes};
+  if (CollectiveRecord *record = state.node->collectives.find_or_make(key, *state.arena))
+    record->ticks += duration;
+  size_record(state, Kind::coll, bytes).ticks += duration;
+}
+
+// `rule` gives the bytes from a Collective; `then` gets the communicator and the bytes.
+template <class Rule, class Call, class Then>
+int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, bool counts,
+                    Call &&call, Then &&then) {
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  std::uint64_t bytes = 0;
+  if (CommunicatorUse *use = communicator_use(*state, comm)) {
+    bytes = rule(Collective{*state, *use->communicator});
+    if (counts) {
+      use->calls++;
+      use->bytes += bytes;
+      count_collective(*state, function, use->communicator->size, bytes, end - begin);
+    }
+    then(*use->communicator, bytes);
+  }
+  count_call(*state, function, counts ? bytes : 0, end - begin);
+  state->node->coll_ticks += end - begin;
+  if (waits) state->node->wait_ticks += end - begin;
+  state->record->newest = end;
+  return result;
+}
+
+template <class Rule, class Call>
+int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
+  return collective_call(function, comm, rule, true, true, call,
+                         [](const Communicator &, std::uint64_t) {});
+}
+
+template <class Rule, class Call>
+int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
+  return collective_call(function, comm, rule, false, true, call,
+                         [&](const Communicator &communicator, std::uint64_t bytes) {
+                           put_request(*request, {.kind = Pending::collective,
+                                                  .active = true,
+                                                  .function = function,
+                                                  .communicator = &communicator,
+                                                  .bytes = bytes});
+                         });
+}
+
+// Counted at each MPI_Start.
+template <class Rule, class Call>
+int init_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
+  return collective_call(function, comm, rule, false, false, call,
+                         [&](const Communicator &communicator, std::uint64_t bytes) {
+                           put_request(*request, {.kind = Pending::collective,
+                                                  .persistent = true,
+                                                  .active = false,
+                                                  .function = function,
+                                                  .communicator = &communicator,
+                                                  .bytes = bytes});
+                         });
+}
+
+} // namespace haloscope::watch

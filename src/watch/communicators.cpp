@@ -1,0 +1,216 @@
+#include "communicators.hpp"
+
+#include "state.hpp"
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace haloscope::watch {
+
+namespace {
+
+struct Known {
+  Communicator *record;
+  MPI_Group group; // that p2p ranks refer to
+};
+
+struct Book {
+  std::mutex mutex;
+  std::map<std::uintptr_t, Known> by_handle; // described when first used
+  std::map<std::uintptr_t, std::string> names;
+  std::map<std::pair<std::uint64_t, std::string>, Known> by_members;
+  std::map<std::uint64_t, std::uint32_t> ids; // by members alone
+  std::map<std::uint32_t, MPI_Group> groups; // by id
+  MPI_Group world = MPI_GROUP_NULL;
+};
+
+Book &book() {
+  static Book *instance = new Book; // never destroyed: threads may outlive exit handlers
+  return *instance;
+}
+
+std::vector<int> world_ranks(MPI_Group group) {
+  int size = 0;
+  real.Group_size(group, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> result(ranks.size());
+  for (int i = 0; i < size; i++) ranks[static_cast<std::size_t>(i)] = i;
+  if (size > 0) real.Group_translate_ranks(group, size, ranks.data(), book().world, result.data());
+  return result;
+}
+
+std::uint64_t hash_members(const std::vector<int> &ranks, bool inter) {
+  std::uint64_t hash = inter ? 0x1234'5678'9ABC'DEF1U : 0xCBF2'9CE4'8422'2325U;
+  for (const int rank : ranks)
+    hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x0000'0100'0000'01B3U;
+  return hash;
+}
+
+bool is_identity(const std::vector<int> &ranks) {
+  for (std::size_t i = 0; i < ranks.size(); i++)
+    if (ranks[i] != static_cast<int>(i)) return false;
+  return true;
+}
+
+const char *copy_text(const std::string &text) {
+  auto *copy = static_cast<char *>(global.arena.allocate(text.size() + 1));
+  return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
+}
+
+void read_topology(MPI_Comm comm, Communicator &record) {
+  int kind = MPI_UNDEFINED;
+  real.Topo_test(comm, &kind);
+  int in = 0;
+  int out = 0;
+  int weighted = 0;
+  if (kind == MPI_CART) {
+    real.Cartdim_get(comm, &in);
+    in = out = 2 * in;
+  } else if (kind == MPI_GRAPH) {
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    real.Graph_neighbors_count(comm, rank, &in);
+    out = in;
+  } else if (kind == MPI_DIST_GRAPH) {
+    real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  }
+  record.in_degree = static_cast<std::uint32_t>(in);
+  record.out_degree = static_cast<std::uint32_t>(out);
+}
+
+// Partners are told apart by world rank; ranks that equal their world ranks need no translation.
+std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks,
+                         MPI_Group group) {
+  if (is_identity(ranks)) return 0;
+  const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
+  if (fresh) of.groups[place->second] = group;
+  return place->second;
+}
+
+Known describe(Book &of, MPI_Comm comm, const std::string &name) {
+  int inter = 0;
+  real.Comm_test_inter(comm, &inter);
+  MPI_Group group = MPI_GROUP_NULL;
+  if (inter != 0)
+    real.Comm_remote_group(comm, &group);
+  else
+    real.Comm_group(comm, &group);
+  const std::vector<int> ranks = world_ranks(group);
+  const std::uint64_t members = hash_members(ranks, inter != 0);
+  const auto found = of.by_members.find({members, name});
+  if (found != of.by_members.end() && found->second.record->out_degree == 0) {
+    // Same members, same name: the same row. Its group has been kept.
+    int kind = MPI_UNDEFINED;
+    real.Topo_test(comm, &kind);
+    if (kind == MPI_UNDEFINED || kind == MPI_CART) {
+      real.Group_free(&group);
+      return found->second;
+    }
+  }
+  auto *record = global.arena.make<Communicator>();
+  if (record == nullptr) return {nullptr, MPI_GROUP_NULL};
+  int size = 0;
+  int rank = 0;
+  real.Comm_size(comm, &size);
+  real.Comm_rank(comm, &rank);
+  record->id = partner_id(of, members, ranks, group);
+  record->size = static_cast<std::uint32_t>(size);
+  record->remote_size = inter != 0 ? static_cast<std::uint32_t>(ranks.size()) : 0;
+  record->rank = rank;
+  record->inter = inter != 0;
+  record->members = members;
+  record->name = copy_text(name);
+  if (inter == 0) read_topology(comm, *record);
+  const Known known{record, group};
+  of.by_members[{members, name}] = known;
+  return known;
+}
+
+// MPI's own, one that was seen being made, or one made by a function of a later standard.
+std::string name_of(const Book &of, MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD) return "MPI_COMM_WORLD";
+  if (comm == MPI_COMM_SELF) return "MPI_COMM_SELF";
+  const auto found = of.names.find(value_of(comm));
+  return found == of.names.end() ? "communicator" : found->second;
+}
+
+Known find_or_describe(Book &of, MPI_Comm comm) {
+  const auto found = of.by_handle.find(value_of(comm));
+  if (found != of.by_handle.end()) return found->second;
+  const Known known = describe(of, comm, name_of(of, comm));
+  if (known.record != nullptr) of.by_handle[value_of(comm)] = known;
+  return known;
+}
+
+// The handle means something else from now on.
+void forget(Book &of, MPI_Comm comm) {
+  of.by_handle.erase(value_of(comm));
+  of.names.erase(value_of(comm));
+  global.communicator_epoch.fetch_add(1, std::memory_order_release);
+}
+
+CommunicatorUse *use_of(ThreadState &state, Communicator *communicator) {
+  for (CommunicatorUse *use = state.record->communicators; use != nullptr; use = use->next)
+    if (use->communicator == communicator) return use;
+  auto *use = state.arena->make<CommunicatorUse>();
+  if (use == nullptr) return nullptr;
+  use->communicator = communicator;
+  use->next = state.record->communicators;
+  std::atomic_signal_fence(std::memory_order_release);
+  state.record->communicators = use;
+  return use;
+}
+
+} // namespace
+
+CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept {
+  // A null handle is the program's error: MPI will say so, we must not ask about it.
+  if (comm == MPI_COMM_NULL) return nullptr;
+  const std::uint32_t epoch = global.communicator_epoch.load(std::memory_order_acquire);
+  Known known{};
+  {
+    const std::lock_guard lock{book().mutex};
+    known = find_or_describe(book(), comm);
+  }
+  CommunicatorUse *use = known.record == nullptr ? nullptr : use_of(state, known.record);
+  if (use == nullptr) {
+    state.dropped();
+    return nullptr;
+  }
+  const std::uintptr_t value = value_of(comm);
+  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, epoch, use};
+  return use;
+}
+
+int world_rank(const Communicator &communicator, int rank) noexcept {
+  if (communicator.id == 0) return rank;
+  const std::lock_guard lock{book().mutex};
+  int result = MPI_UNDEFINED;
+  real.Group_translate_ranks(book().groups[communicator.id], 1, &rank, book().world, &result);
+  return result == MPI_UNDEFINED ? -1 : result;
+}
+
+void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept {
+  const std::lock_guard lock{book().mutex};
+  const std::string name = name_of(book(), parent) + "/" + how;
+  forget(book(), made);
+  book().names[value_of(made)] = name;
+}
+
+void rename_communicator(MPI_Comm comm, const char *name) noexcept {
+  const std::lock_guard lock{book().mutex};
+  forget(book(), comm);
+  book().names[value_of(comm)] = name;
+}
+
+void forget_communicator(MPI_Comm comm) noexcept {
+  const std::lock_guard lock{book().mutex};
+  forget(book(), comm);
+}
+
+void start_communicators() noexcept { real.Comm_group(MPI_COMM_WORLD, &book().world); }
+
+} // namespace haloscope::watch

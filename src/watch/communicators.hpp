@@ -1,0 +1,33 @@
+// From a communicator's handle to what is known of it, and from its ranks to world ranks.
+#pragma once
+
+#include "interface.hpp"
+#include "records.hpp"
+
+#include <array>
+
+namespace haloscope::watch {
+
+struct ThreadState;
+
+// A thread's memory of a handle; valid while the epoch is.
+struct CachedUse {
+  MPI_Comm handle;
+  std::uint32_t epoch;
+  CommunicatorUse *use;
+};
+
+[[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
+
+// World rank of `rank` in `communicator` (of its remote group, if it has one); -1 outside this world.
+int world_rank(const Communicator &communicator, int rank) noexcept;
+
+// A communicator made from `parent`, which it is named after unless the program names it itself.
+void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept;
+void rename_communicator(MPI_Comm comm, const char *name) noexcept;
+// Before the handle is freed: it may be given to another communicator at once.
+void forget_communicator(MPI_Comm comm) noexcept;
+// At MPI_Init.
+void start_communicators() noexcept;
+
+} // namespace haloscope::watch

@@ -1,0 +1,368 @@
+// The eight Wait and Test forms, MPI_Start and MPI_Request_free.
+//
+// A request's slot must be taken out before the call under MPI_THREAD_MULTIPLE: the library may give
+// the handle to another thread's new request before the call returns. With one thread it is read
+// after the call, which leaves polls cheap.
+#pragma once
+
+#include "collectives.hpp"
+#include "point_to_point.hpp"
+
+#include <cstring>
+#include <span>
+
+namespace haloscope::watch {
+
+// Removes what is known of a request that is complete; a persistent one becomes inactive.
+inline Request take_request(MPI_Request handle) noexcept {
+  Request *slot = request_slot(handle);
+  if (slot == nullptr) return {};
+  const Request taken = *slot;
+  if (taken.persistent)
+    slot->active = false;
+  else if (!taken.shared)
+    slot->kind = Pending::none;
+  return taken;
+}
+
+inline bool counts(const Request &request) noexcept {
+  return request.kind != Pending::none && request.active;
+}
+
+// The handles given to a completing call.
+class Handles {
+public:
+  Handles(ThreadState &state, std::span<const MPI_Request> handles) : state_(state) {
+    if (state.handles.size() < handles.size()) grow(handles.size());
+    if (!handles.empty()) std::memcpy(state.handles.data(), handles.data(), handles.size_bytes());
+    count_ = handles.size();
+    if (!global.several_threads) return;
+    for (std::size_t i = 0; i < count_; i++) state.taken[i] = take_request(state.handles[i]);
+  }
+
+  // What was known of a request that is now complete.
+  Request claim(std::size_t i) noexcept {
+    if (!global.several_threads) return take_request(state_.handles[i]);
+    const Request taken = state_.taken[i];
+    state_.handles[i] = MPI_REQUEST_NULL; // not to be given back
+    return taken;
+  }
+
+  // Ends the call: what is not complete stays known.
+  void keep_rest() noexcept {
+    if (!global.several_threads) return;
+    for (std::size_t i = 0; i < count_; i++)
+      if (state_.taken[i].kind != Pending::none) put_request(state_.handles[i], state_.taken[i]);
+  }
+
+private:
+  [[gnu::noinline]] void grow(std::size_t count) {
+    state_.handles.resize(count * 2);
+    state_.taken.resize(count * 2);
+  }
+
+  ThreadState &state_;
+  std::size_t count_ = 0;
+};
+
+inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
+  switch (kind) {
+  case Pending::collective: node.coll_ticks += duration; break;
+  case Pending::one_sided: node.rma_ticks += duration; break;
+  case Pending::io: node.io_ticks += duration; break;
+  default: node.p2p_ticks += duration; break;
+  }
+}
+
+// One completed request with its part of the call's time. Returns the bytes that it received.
+inline std::uint64_t complete(ThreadState &state, const Request &request, const MPI_Status &status,
+                              std::uint64_t duration) noexcept {
+  add_share(*state.node, request.kind, duration);
+  switch (request.kind) {
+  case Pending::receive:
+    return received(state, *request.communicator, status, request.bytes, duration)
+               ? std::min(received_bytes(status), request.bytes)
+               : 0;
+  case Pending::send:
+    // Which of the sends a shared handle means is not known; they are complete when posted.
+    if (!request.shared)
+      add_send_time(state, partner(state, *request.communicator, request.partner), request.bytes,
+                    duration);
+    return 0;
+  case Pending::collective:
+    add_collective_time(state, request.function, request.communicator->size, request.bytes, duration);
+    return 0;
+  default: return 0;
+  }
+}
+
+inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
+                   std::uint64_t end) noexcept {
+  count_call(state, function, bytes, end - begin);
+  state.node->wait_ticks += end - begin;
+  state.record->newest = end;
+}
+
+template <class Call>
+int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
+  const Entry state;
+  if (!state) return call(status);
+  const MPI_Request handle = *request;
+  Request taken;
+  if (global.several_threads) taken = take_request(handle);
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  const std::uint64_t begin = ticks();
+  const int result = call(result_status);
+  const std::uint64_t end = ticks();
+  if (!global.several_threads) taken = take_request(handle);
+  if (result != MPI_SUCCESS) return result;
+  std::uint64_t bytes = 0;
+  if (counts(taken))
+    bytes = complete(*state, taken, *result_status, end - begin);
+  else
+    state->node->p2p_ticks += end - begin;
+  waited(*state, function, bytes, begin, end);
+  return result;
+}
+
+template <class Call>
+int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
+  const Entry state;
+  if (!state) return call(status);
+  const MPI_Request handle = *request;
+  Request taken;
+  if (global.several_threads) taken = take_request(handle);
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  const int result = call(result_status);
+  if (result != MPI_SUCCESS) return result;
+  if (*flag == 0) {
+    if (global.several_threads && taken.kind != Pending::none) put_request(handle, taken);
+    count_call(*state, function, 0);
+    return result;
+  }
+  if (!global.several_threads) taken = take_request(handle);
+  const std::uint64_t bytes = counts(taken) ? complete(*state, taken, *result_status, 0) : 0;
+  count_call(*state, function, bytes);
+  return result;
+}
+
+inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses, std::size_t count) {
+  if (statuses != MPI_STATUSES_IGNORE) return statuses;
+  if (state.statuses.size() < count) state.statuses.resize(count * 2);
+  return state.statuses.data();
+}
+
+// The completed requests of one call share its time in equal parts.
+inline std::uint64_t complete_all(ThreadState &state, Handles &handles, std::size_t count,
+                                  const MPI_Status *statuses, bool check_errors,
+                                  std::uint64_t duration) {
+  std::size_t active = 0;
+  for (std::size_t i = 0; i < count; i++) {
+    Request *slot = global.several_threads ? &state.taken[i] : request_slot(state.handles[i]);
+    if (slot != nullptr && counts(*slot)) active++;
+  }
+  const std::uint64_t part = active == 0 ? 0 : duration / active;
+  state.node->p2p_ticks += duration - part * active;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < count; i++) {
+    if (check_errors && statuses[i].MPI_ERROR == MPI_ERR_PENDING) continue;
+    const Request taken = handles.claim(i);
+    if (check_errors && statuses[i].MPI_ERROR != MPI_SUCCESS) continue;
+    if (counts(taken)) bytes += complete(state, taken, statuses[i], part);
+  }
+  handles.keep_rest();
+  return bytes;
+}
+
+inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int count) noexcept {
+  return {requests, static_cast<std::size_t>(std::max(count, 0))};
+}
+
+template <class Call>
+int wait_all(Function function, int count, const MPI_Request *requests, MPI_Status *statuses,
+             Call &&call) {
+  const Entry state;
+  if (!state) return call(statuses);
+  const auto all = span_of(requests, count);
+  Handles handles{*state, all};
+  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  const std::uint64_t begin = ticks();
+  const int result = call(result_statuses);
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) {
+    handles.keep_rest();
+    return result;
+  }
+  const std::uint64_t bytes = complete_all(*state, handles, all.size(), result_statuses,
+                                           result == MPI_ERR_IN_STATUS, end - begin);
+  waited(*state, function, bytes, begin, end);
+  return result;
+}
+
+template <class Call>
+int test_all(Function function, int count, const MPI_Request *requests, const int *flag,
+             MPI_Status *statuses, Call &&call) {
+  const Entry state;
+  if (!state) return call(statuses);
+  const auto all = span_of(requests, count);
+  Handles handles{*state, all};
+  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  const int result = call(result_statuses);
+  std::uint64_t bytes = 0;
+  if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
+    bytes = complete_all(*state, handles, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, 0);
+  else
+    handles.keep_rest();
+  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  return result;
+}
+
+// MPI_Waitany and MPI_Testany, after the call: the one that is complete, if any.
+inline std::uint64_t complete_one(ThreadState &state, Handles &handles, int index,
+                                  const MPI_Status &status, std::uint64_t duration) {
+  std::uint64_t bytes = 0;
+  Request taken;
+  if (index != MPI_UNDEFINED) taken = handles.claim(static_cast<std::size_t>(index));
+  if (counts(taken))
+    bytes = complete(state, taken, status, duration);
+  else
+    state.node->p2p_ticks += duration;
+  handles.keep_rest();
+  return bytes;
+}
+
+template <class Call>
+int wait_any(Function function, int count, const MPI_Request *requests, const int *index,
+             MPI_Status *status, Call &&call) {
+  const Entry state;
+  if (!state) return call(status);
+  Handles handles{*state, span_of(requests, count)};
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  const std::uint64_t begin = ticks();
+  const int result = call(result_status);
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) {
+    handles.keep_rest();
+    return result;
+  }
+  const std::uint64_t bytes = complete_one(*state, handles, *index, *result_status, end - begin);
+  waited(*state, function, bytes, begin, end);
+  return result;
+}
+
+template <class Call>
+int test_any(Function function, int count, const MPI_Request *requests, const int *index,
+             const int *flag, MPI_Status *status, Call &&call) {
+  const Entry state;
+  if (!state) return call(status);
+  Handles handles{*state, span_of(requests, count)};
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  const int result = call(result_status);
+  const bool found = result == MPI_SUCCESS && *flag != 0;
+  const std::uint64_t bytes =
+      complete_one(*state, handles, found ? *index : MPI_UNDEFINED, *result_status, 0);
+  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  return result;
+}
+
+// MPI_Waitsome and MPI_Testsome, after the call: statuses are packed, in the order of the indices.
+inline std::uint64_t complete_some(ThreadState &state, Handles &handles,
+                                   std::span<const int> indices, const MPI_Status *statuses,
+                                   bool check_errors, std::uint64_t duration) {
+  const std::uint64_t part = indices.empty() ? 0 : duration / indices.size();
+  std::uint64_t bytes = 0;
+  for (std::size_t k = 0; k < indices.size(); k++) {
+    const Request taken = handles.claim(static_cast<std::size_t>(indices[k]));
+    if (check_errors && statuses[k].MPI_ERROR != MPI_SUCCESS) continue;
+    if (counts(taken)) bytes += complete(state, taken, statuses[k], part);
+  }
+  if (indices.empty()) state.node->p2p_ticks += duration;
+  handles.keep_rest();
+  return bytes;
+}
+
+inline std::span<const int> completed(int result, int count, const int *indices) noexcept {
+  const bool any = (result == MPI_SUCCESS || result == MPI_ERR_IN_STATUS) && count != MPI_UNDEFINED;
+  return {indices, any ? static_cast<std::size_t>(count) : 0};
+}
+
+template <class Call>
+int wait_some(Function function, int count, const MPI_Request *requests, const int *outcount,
+              const int *indices, MPI_Status *statuses, Call &&call) {
+  const Entry state;
+  if (!state) return call(statuses);
+  const auto all = span_of(requests, count);
+  Handles handles{*state, all};
+  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  const std::uint64_t begin = ticks();
+  const int result = call(result_statuses);
+  const std::uint64_t end = ticks();
+  const auto done = completed(result, *outcount, indices);
+  const std::uint64_t bytes = complete_some(*state, handles, done, result_statuses,
+                                            result == MPI_ERR_IN_STATUS, end - begin);
+  if (result == MPI_SUCCESS || !done.empty()) waited(*state, function, bytes, begin, end);
+  return result;
+}
+
+template <class Call>
+int test_some(Function function, int count, const MPI_Request *requests, const int *outcount,
+              const int *indices, MPI_Status *statuses, Call &&call) {
+  const Entry state;
+  if (!state) return call(statuses);
+  const auto all = span_of(requests, count);
+  Handles handles{*state, all};
+  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  const int result = call(result_statuses);
+  const auto done = completed(result, *outcount, indices);
+  const std::uint64_t bytes =
+      complete_some(*state, handles, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
+  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  return result;
+}
+
+// A persistent operation begins.
+inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
+  request.active = true;
+  if (request.kind == Pending::send && request.persistent) {
+    Partner &to = partner(state, *request.communicator, request.partner);
+    count_send(state, to, request.bytes, duration);
+  } else if (request.kind == Pending::collective) {
+    count_collective(state, request.function, request.communicator->size, request.bytes, duration);
+  }
+}
+
+// MPI_Start and MPI_Startall.
+template <class Call>
+int start(Function function, int count, const MPI_Request *requests, Call &&call) {
+  const Entry state;
+  if (!state) return call();
+  const auto all = span_of(requests, count);
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t part = all.empty() ? 0 : (end - begin) / all.size();
+  for (const MPI_Request handle : all)
+    if (Request *slot = request_slot(handle)) {
+      started(*state, *slot, part);
+      add_share(*state->node, slot->kind, part);
+    }
+  count_call(*state, function, 0, end - begin);
+  return result;
+}
+
+// A receive that is freed before it is complete can never be observed.
+template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
+  const Entry state;
+  const MPI_Request handle = *request;
+  if (Request *slot = request_slot(handle); slot != nullptr && !slot->shared) *slot = {};
+  const int result = call();
+  if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
+  return result;
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,17 @@
+// Deflate and CRC-32 of the zlib that is on every system, opened when a profile is written: the
+// recorder lives inside other people's programs and links nothing but the C library. Without zlib
+// columns are stored as they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace haloscope::watch {
+
+// Empty if there is no zlib, or it does not make the data smaller.
+std::vector<unsigned char> deflate(std::span<const unsigned char> data);
+std::uint32_t crc32(std::span<const unsigned char> data, std::uint32_t start = 0);
+
+} // namespace haloscope::watch

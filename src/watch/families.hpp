@@ -1,0 +1,148 @@
+// What the families of MPI functions mean. The generated wrappers (families.py, generate.py) call
+// these with the arguments of the standard's functions; `call` is the MPI library's own function,
+// given the status to use where the function has one.
+//
+// A call that fails has no effect on any count. Arguments are looked at only after it succeeded, and
+// only those that the standard calls significant.
+#pragma once
+
+#include "collectives.hpp"
+#include "completion.hpp"
+#include "lifecycle.hpp"
+#include "point_to_point.hpp"
+#include "state.hpp"
+
+namespace haloscope::watch {
+
+enum class Category : std::uint8_t { other, p2p, collective, one_sided, io };
+
+inline void add_time(Node &node, Category category, std::uint64_t duration) noexcept {
+  switch (category) {
+  case Category::p2p: node.p2p_ticks += duration; break;
+  case Category::collective: node.coll_ticks += duration; break;
+  case Category::one_sided: node.rma_ticks += duration; break;
+  case Category::io: node.io_ticks += duration; break;
+  case Category::other: node.other_ticks += duration; break;
+  }
+}
+
+// Counted by name, not timed: shorter than a stamp.
+template <class Call> auto counted(Function function, Call &&call) {
+  const Entry state;
+  if (state) count_call(*state, function, 0);
+  return call();
+}
+
+// Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
+template <class Call, class... Requests>
+int passed(Function function, Category category, Call &&call, Requests... requests) {
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t duration = ticks() - begin;
+  if (result != MPI_SUCCESS) return result;
+  (clear_request(*requests), ...);
+  count_call(*state, function, 0, duration);
+  add_time(*state->node, category, duration);
+  return result;
+}
+
+template <class Count, class Call>
+int one_sided(Function function, Count count, MPI_Datatype datatype, int target, Call &&call) {
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t duration = ticks() - begin;
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t bytes = target == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
+  count_call(*state, function, bytes, duration);
+  add_time(*state->node, Category::one_sided, duration);
+  if (target != MPI_PROC_NULL) count_one_sided(*state, bytes, duration);
+  return result;
+}
+
+template <class Count, class Call>
+int post_one_sided(Function function, Count count, MPI_Datatype datatype, int target,
+                   MPI_Request *request, Call &&call) {
+  const int result = one_sided(function, count, datatype, target, call);
+  if (result == MPI_SUCCESS) put_request(*request, {.kind = Pending::one_sided, .function = function});
+  return result;
+}
+
+template <class Count, class Call>
+int file_access(Function function, Count count, MPI_Datatype datatype, Call &&call) {
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t duration = ticks() - begin;
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t bytes = payload(*state, count, datatype);
+  count_call(*state, function, bytes, duration);
+  add_time(*state->node, Category::io, duration);
+  state->node->io_ops++;
+  state->node->io_bytes += bytes;
+  return result;
+}
+
+template <class Count, class Call>
+int post_file_access(Function function, Count count, MPI_Datatype datatype, MPI_Request *request,
+                     Call &&call) {
+  const int result = file_access(function, count, datatype, call);
+  if (result == MPI_SUCCESS) put_request(*request, {.kind = Pending::io, .function = function});
+  return result;
+}
+
+// `request`: the communicator may be used only when that is complete; it is described at first use.
+template <class Call>
+int make_communicator(Function function, MPI_Comm parent, const MPI_Comm *made, const char *how,
+                      const MPI_Request *request, Call &&call) {
+  const int result = passed(function, Category::other, call);
+  if (result != MPI_SUCCESS) return result;
+  if (request != nullptr) clear_request(*request);
+  if (*made != MPI_COMM_NULL) adopt_communicator(parent, *made, how);
+  return result;
+}
+
+template <class Call>
+int free_communicator(Function function, const MPI_Comm *comm, Call &&call) {
+  // Before it is freed: another thread may get the same handle at once.
+  if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
+  return passed(function, Category::other, call);
+}
+
+template <class Call>
+int name_communicator(Function function, MPI_Comm comm, const char *name, Call &&call) {
+  const int result = passed(function, Category::other, call);
+  if (result == MPI_SUCCESS) rename_communicator(comm, name);
+  return result;
+}
+
+template <class Call> int free_datatype(Function function, Call &&call) {
+  global.datatype_epoch.fetch_add(1, std::memory_order_relaxed);
+  return passed(function, Category::other, call);
+}
+
+template <class Call> int initialize(Function /*function*/, Call &&call) {
+  const int result = call();
+  if (result == MPI_SUCCESS) start_recording();
+  return result;
+}
+
+template <class Call> int finalize(Function /*function*/, Call &&call) {
+  finish_recording();
+  return call();
+}
+
+// As mpiP's users know it: 0 switches recording off, 1 on; other levels are not ours.
+template <class Call> int control(Function function, int level, Call &&call) {
+  {
+    const Entry state;
+    if (state && (level == 0 || level == 1)) pause(*state, level == 0);
+  }
+  return counted(function, call);
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,55 @@
+// What differs between the three binary interfaces: Open MPI (libmpi.so.40), MPICH and its kin
+// (libmpi.so.12), the standard ABI (libmpi_abi.so). HALOSCOPE_ABI_* is set by the build.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace haloscope::watch {
+
+inline std::uintptr_t value_of(const void *handle) noexcept {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+inline std::uintptr_t value_of(int handle) noexcept { return static_cast<unsigned>(handle); }
+
+#if defined(HALOSCOPE_ABI_OPENMPI)
+inline constexpr const char *interface_name = "openmpi";
+#elif defined(HALOSCOPE_ABI_MPICH)
+inline constexpr const char *interface_name = "mpich";
+#elif defined(HALOSCOPE_ABI_STANDARD)
+inline constexpr const char *interface_name = "standard";
+#else
+#error "HALOSCOPE_ABI_OPENMPI, _MPICH or _STANDARD must be defined"
+#endif
+
+// Bytes that arrived: MPI_Get_count(MPI_BYTE) is undefined where a derived type was filled in part,
+// the status knows all the same.
+inline std::uint64_t received_bytes(const MPI_Status &status) noexcept {
+#if defined(HALOSCOPE_ABI_OPENMPI)
+  return status._ucount;
+#elif defined(HALOSCOPE_ABI_MPICH)
+  return static_cast<std::uint32_t>(status.count_lo) |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1U)
+             << 32U;
+#else
+  MPI_Count bytes = 0;
+  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+#endif
+}
+
+inline bool was_cancelled(const MPI_Status &status) noexcept {
+#if defined(HALOSCOPE_ABI_OPENMPI)
+  return status._cancelled != 0;
+#elif defined(HALOSCOPE_ABI_MPICH)
+  return (status.count_hi_and_cancelled & 1) != 0;
+#else
+  int flag = 0;
+  PMPI_Test_cancelled(&status, &flag);
+  return flag != 0;
+#endif
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,192 @@
+#include "lifecycle.hpp"
+
+#include "collect.hpp"
+#include "profile.hpp"
+#include "reduce.hpp"
+#include "report.hpp"
+#include "settings.hpp"
+#include "state.hpp"
+#include "summary.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+struct Run {
+  MPI_Comm comm = MPI_COMM_NULL; // ours alone
+  std::string live_path, live_directory;
+};
+Run &run() {
+  static Run *instance = new Run;
+  return *instance;
+}
+
+template <std::size_t size> void copy_into(std::array<char, size> &to, std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::copy_n(text.begin(), length, to.begin());
+  to[length] = '\0';
+}
+
+// Ranks of one run agree on a name for it when nobody gave one.
+std::string agree_on_run(const std::string &given) {
+  std::array<char, 64> name{};
+  copy_into(name, given.empty() ? std::to_string(getpid()) + "-" + std::to_string(nanoseconds(CLOCK_REALTIME))
+                                : given);
+  real.Bcast(name.data(), name.size(), MPI_CHAR, 0, run().comm);
+  return name.data();
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  real.Get_library_version(text.data(), &length);
+  std::string version{text.data()};
+  std::ranges::replace(version, '\t', ' ');
+  return version.substr(0, version.find('\n'));
+}
+
+bool make_arena(const Settings &settings, int rank) {
+  run().live_directory = settings.live + "/haloscope-" + agree_on_run(settings.run);
+  mkdir(run().live_directory.c_str(), 0700);
+  run().live_path = run().live_directory + "/" + std::to_string(rank) + "-" +
+                    std::to_string(getpid()) + ".live";
+  if (!global.arena.create(run().live_path.c_str(), settings.memory)) {
+    complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
+    return false;
+  }
+  if (!global.arena.recoverable())
+    complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
+             "): what this rank records is lost if it does not reach MPI_Finalize; "
+             "set HALOSCOPE_LIVE to another node-local directory");
+  return true;
+}
+
+void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
+  process.rank = rank;
+  process.size = size;
+  process.pid = getpid();
+  process.exact_times = settings.exact_times;
+  gethostname(process.host.data(), process.host.size() - 1);
+  copy_into(process.program, program_name());
+  copy_into(process.library, library_version());
+  copy_into(process.command, settings.command);
+  copy_into(process.output, expand(settings.output, size, process.program.data()));
+  process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
+  process.first = ClockPair::now();
+  process.layout = record_layout;
+  process.magic = ProcessRecord::expected_magic;
+}
+
+void start() {
+  int rank = 0;
+  int size = 0;
+  int level = 0;
+  real.Comm_dup(MPI_COMM_WORLD, &run().comm);
+  real.Comm_set_errhandler(run().comm, MPI_ERRORS_RETURN);
+  real.Comm_rank(run().comm, &rank);
+  real.Comm_size(run().comm, &size);
+  real.Query_thread(&level);
+  const Settings settings = read_settings(rank == 0);
+  set_series(settings.series.c_str());
+  if (!make_arena(settings, rank)) return;
+  global.process = global.arena.make<ProcessRecord>();
+  if (global.process == nullptr) return;
+  describe(*global.process, settings, rank, size);
+  start_communicators();
+  global.several_threads = level == MPI_THREAD_MULTIPLE;
+  global.phase.store(Phase::running, std::memory_order_release);
+  attach_thread();
+}
+
+struct Totals {
+  double duration = 0;
+  std::uint64_t dropped = 0, spilled = 0;
+};
+
+// What concerns the whole run, from a block of `processes` on its way to the file.
+void add_totals(Totals &totals, const Table &processes) {
+  const auto named = [&](std::string_view name) -> const Words & {
+    const auto columns = processes.schema().columns;
+    const auto found = std::ranges::find(columns, name, [](const Column &c) { return std::string_view{c.name}; });
+    return processes.column(static_cast<std::size_t>(found - columns.begin()));
+  };
+  for (const auto value : named("duration")) totals.duration = std::max(totals.duration, std::bit_cast<double>(value));
+  for (const auto value : named("dropped")) totals.dropped += value;
+  for (const auto value : named("sizes_spilled")) totals.spilled += value;
+}
+
+// On rank 0 the blocks go into the file; when that fails once, the rest is taken and dropped.
+bool reduce_and_write(Contents &mine) {
+  const ProcessRecord &process = *global.process;
+  std::optional<ProfileWriter> writer;
+  std::string problem;
+  const auto attempt = [&](auto &&action) {
+    if (!problem.empty()) return;
+    try {
+      action();
+    } catch (const std::exception &error) {
+      problem = error.what();
+    }
+  };
+  if (process.rank == 0) attempt([&] { writer.emplace(process.output.data()); });
+  Totals totals;
+  const Names names = reduce(run().comm, mine, [&](TableId id, const Table &rows) {
+    if (id == TableId::processes) add_totals(totals, rows);
+    attempt([&] { writer.value().add(id, rows); });
+  });
+  if (process.rank == 0)
+    attempt([&] {
+      writer.value().finish(names, make_info(process, totals.duration, totals.dropped,
+                                             totals.spilled, {}, true, interface_name));
+    });
+  int written = problem.empty() ? 1 : 0;
+  real.Bcast(&written, 1, MPI_INT, 0, run().comm);
+  if (!problem.empty())
+    complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
+             "; the records are kept in " + run().live_directory);
+  return written != 0;
+}
+
+void finish() {
+  global.process->last = ClockPair::now();
+  global.process->finalized = true;
+  const double tick = seconds_per_tick(global.process->first, global.process->last);
+  Contents mine = collect(global.arena, *global.process, tick);
+  if (reduce_and_write(mine) && global.arena.recoverable()) {
+    unlink(run().live_path.c_str());
+    rmdir(run().live_directory.c_str()); // the last rank of the node succeeds
+  }
+  real.Comm_free(&run().comm);
+}
+
+} // namespace
+
+void start_recording() noexcept try {
+  if (global.phase.load() == Phase::before) start();
+} catch (const std::exception &error) {
+  complain(std::string{"recording could not start: "} + error.what());
+}
+
+void finish_recording() noexcept try {
+  Phase running = Phase::running;
+  if (!global.phase.compare_exchange_strong(running, Phase::after)) return;
+  ThreadState *state = this_thread;
+  if (state != nullptr) {
+    pause(*state, false);
+    end_all(*state);
+    state->busy = true; // for good
+  }
+  finish();
+} catch (const std::exception &error) {
+  complain(std::string{"the profile was lost: "} + error.what());
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,213 @@
+#include "profile.hpp"
+
+#include "compress.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+constexpr std::array<unsigned char, 16> header{0x89, 'H', 'A', 'L', 'O', '\r', '\n', 0x1A,
+                                               1,    0,   0,   0,   0,   0,    0,    0};
+
+template <class T> std::span<const unsigned char> bytes_of(const T *data, std::size_t count) {
+  return {reinterpret_cast<const unsigned char *>(data), count * sizeof(T)};
+}
+
+// All lowest bytes, then all second bytes, …: small numbers leave long runs of zeros.
+std::vector<unsigned char> shuffle(std::span<const std::uint64_t> values) {
+  std::vector<unsigned char> bytes(values.size() * 8);
+  for (std::size_t b = 0; b < 8; b++)
+    for (std::size_t i = 0; i < values.size(); i++)
+      bytes[b * values.size() + i] = static_cast<unsigned char>(values[i] >> 8 * b);
+  return bytes;
+}
+
+// JSON text is UTF-8: a byte of a name that is not part of a character becomes U+FFFD.
+std::size_t character_length(std::string_view rest) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  if (length > rest.size()) return 0;
+  for (std::size_t i = 1; i < length; i++)
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  if (length > 2) { // overlong forms, surrogates, beyond U+10FFFF
+    const unsigned second = byte(1);
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+      return 0;
+  }
+  return length;
+}
+
+std::string quoted(std::string_view text) {
+  std::string json = "\"";
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (length == 0) {
+      json += "\\ufffd";
+    } else if (first < 0x20) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", first);
+      json += escape.data();
+    } else if (first == '"' || first == '\\') {
+      json += '\\';
+      json += text[0];
+    } else {
+      json += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return json + "\"";
+}
+
+std::string json_of(const Value &value) {
+  struct Visitor {
+    std::string operator()(const std::string &text) const { return quoted(text); }
+    std::string operator()(double number) const {
+      std::array<char, 32> text{};
+      std::snprintf(text.data(), text.size(), "%.17g", number);
+      return text.data();
+    }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+    std::string operator()(const std::vector<std::int64_t> &list) const {
+      std::string json;
+      for (const auto number : list) json += (json.empty() ? "" : ",") + std::to_string(number);
+      return "[" + json + "]";
+    }
+  };
+  return std::visit(Visitor{}, value.content);
+}
+
+[[noreturn]] void fail(const char *what) { throw std::system_error(errno, std::generic_category(), what); }
+
+} // namespace
+
+ProfileWriter::ProfileWriter(std::string path)
+    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())),
+      chunks_(table_count) {
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0) fail("open");
+  try {
+    write(header.data(), header.size());
+  } catch (...) {
+    close(file_);
+    unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+ProfileWriter::~ProfileWriter() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(temporary_.c_str());
+}
+
+void ProfileWriter::write(const void *data, std::size_t bytes) {
+  const auto *next = static_cast<const char *>(data);
+  offset_ += bytes;
+  while (bytes > 0) {
+    const ssize_t written = ::write(file_, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values) {
+  const auto raw = bytes_of(values.data(), values.size());
+  const std::vector<unsigned char> packed = deflate(shuffle(values));
+  const auto stored = packed.empty() ? raw : std::span<const unsigned char>{packed};
+  const StoredColumn column{offset_, stored.size(), crc32(stored), packed.empty() ? 0 : 1};
+  write(stored.data(), stored.size());
+  return column;
+}
+
+void ProfileWriter::add(TableId id, const Table &rows) {
+  if (rows.rows() == 0) return;
+  Chunk chunk{rows.rows(), {}};
+  for (std::size_t i = 0; i < rows.schema().columns.size(); i++)
+    chunk.columns.push_back(store(rows.column(i)));
+  chunks_[static_cast<unsigned>(id)].push_back(std::move(chunk));
+}
+
+void ProfileWriter::add_paths(const Names &names) {
+  std::array<Words, 4> columns;
+  for (const auto &path : names.paths) {
+    columns[0].push_back(columns[0].size());
+    columns[1].push_back(static_cast<std::uint64_t>(path.parent));
+    columns[2].push_back(path.name);
+    columns[3].push_back(path.communication ? 1 : 0);
+  }
+  paths_.rows = names.paths.size();
+  for (const auto &column : columns) paths_.columns.push_back(store(column));
+}
+
+std::string ProfileWriter::directory(const Names &names, const Info &info) const {
+  std::string json = "{\"info\":{";
+  for (const auto &[key, value] : info)
+    json += (json.back() == '{' ? "" : ",") + quoted(key) + ":" + json_of(value);
+  json += "},\n\"strings\":[";
+  for (const auto &text : names.strings) json += (json.back() == '[' ? "" : ",") + quoted(text);
+  json += "],\n\"tables\":[";
+  const auto put_chunk = [&](const Chunk &chunk) {
+    json += (json.back() == '[' ? "" : ",") + std::string{"{\"rows\":"} + std::to_string(chunk.rows) +
+            ",\"columns\":[";
+    for (const auto &column : chunk.columns)
+      json += (json.back() == '[' ? "[" : ",[") + std::to_string(column.offset) + "," +
+              std::to_string(column.bytes) + "," + std::to_string(column.checksum) + "," +
+              std::to_string(column.encoding) + "]";
+    json += "]}";
+  };
+  json += R"({"name":"paths","columns":[["path","integer",""],["parent","integer",""],)"
+          R"(["name","string",""],["communication","integer",""]],"chunks":[)";
+  put_chunk(paths_);
+  json += "]}";
+  static constexpr const char *types[] = {"integer", "real", "string"};
+  for (unsigned t = 0; t < table_count; t++) {
+    const Schema &schema = schema_of(static_cast<TableId>(t));
+    json += std::string{",\n{\"name\":"} + quoted(schema.name) + ",\"columns\":[";
+    for (const auto &column : schema.columns)
+      json += (json.back() == '[' ? "[" : ",[") + quoted(column.name) + "," +
+              quoted(types[static_cast<unsigned>(column.type)]) + "," + quoted(column.unit) + "]";
+    json += "],\"chunks\":[";
+    for (const auto &chunk : chunks_[t]) put_chunk(chunk);
+    json += "]}";
+  }
+  return json + "]}\n";
+}
+
+void ProfileWriter::finish(const Names &names, const Info &info) {
+  add_paths(names);
+  const std::string json = directory(names, info);
+  struct {
+    std::uint64_t offset, length;
+    std::uint32_t directory_checksum, checksum;
+    std::array<char, 8> end;
+  } trailer{offset_, json.size(), crc32(bytes_of(json.data(), json.size())), 0,
+            {'H', 'A', 'L', 'O', 'E', 'N', 'D', '\n'}};
+  static_assert(sizeof trailer == 32);
+  trailer.checksum = crc32(bytes_of(&trailer, 1).first(20), crc32(header));
+  write(json.data(), json.size());
+  write(&trailer, sizeof trailer);
+  if (fsync(file_) != 0 && errno != EINVAL && errno != EROFS) fail("fsync");
+  const int file = std::exchange(file_, -1);
+  if (close(file) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    unlink(temporary_.c_str());
+    errno = error;
+    fail("rename");
+  }
+}
+
+} // namespace haloscope::watch

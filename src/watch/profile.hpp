@@ -1,0 +1,52 @@
+// Writes a profile, docs/format.md. The file appears under its name when it is whole.
+#pragma once
+
+#include "tables.hpp"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace haloscope::watch {
+
+struct Value {
+  std::variant<std::string, double, std::int64_t, bool, std::vector<std::int64_t>> content;
+};
+using Info = std::vector<std::pair<std::string, Value>>;
+
+class ProfileWriter {
+public:
+  // Opens a file beside `path`. Throws std::system_error.
+  explicit ProfileWriter(std::string path);
+  ~ProfileWriter(); // removes what is not finished
+  ProfileWriter(const ProfileWriter &) = delete;
+  ProfileWriter &operator=(const ProfileWriter &) = delete;
+
+  // Appends the rows as one chunk; empty tables leave no chunk.
+  void add(TableId id, const Table &rows);
+  // Writes the directory and gives the file its name. Throws std::system_error.
+  void finish(const Names &names, const Info &info);
+
+private:
+  struct StoredColumn {
+    std::uint64_t offset, bytes;
+    std::uint32_t checksum;
+    int encoding;
+  };
+  struct Chunk {
+    std::size_t rows;
+    std::vector<StoredColumn> columns;
+  };
+  StoredColumn store(std::span<const std::uint64_t> values);
+  void add_paths(const Names &names);
+  void write(const void *data, std::size_t bytes);
+  std::string directory(const Names &names, const Info &info) const;
+
+  std::string path_, temporary_;
+  int file_ = -1;
+  std::uint64_t offset_ = 0;
+  std::vector<std::vector<Chunk>> chunks_;
+  Chunk paths_{};
+};
+
+} // namespace haloscope::watch

@@ -1,0 +1,191 @@
+// What the recorder counts: plain data in the arena, written by one thread each, read by the
+// collection at MPI_Finalize or, after a crash, by haloscope-join. Times are ticks (clock.hpp).
+#pragma once
+
+#include "clock.hpp"
+#include "functions.hpp"
+#include "index.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace haloscope::watch {
+
+// The quantities of Table I of "Leveraging Caliper and Benchpark": they have a minimum and a maximum
+// over the instances of a region. The first five add up; the last two count distinct ranks.
+enum Quantity : unsigned { sends, recvs, bytes_sent, bytes_recv, colls, dest_ranks, src_ranks };
+inline constexpr unsigned additive_quantities = 5;
+inline constexpr unsigned quantities = 7;
+using Quantities = std::array<std::uint64_t, quantities>;
+
+struct Extremes {
+  Quantities least;
+  Quantities most;
+};
+
+enum class Kind : std::uint8_t { none, p2p, coll, rma };
+
+// One MPI function in one region.
+struct CallRecord {
+  std::uint64_t calls, bytes, ticks, longest;
+};
+inline constexpr unsigned calls_per_page = 16;
+inline constexpr unsigned call_pages = (function_count + calls_per_page - 1) / calls_per_page;
+using CallPage = std::array<CallRecord, calls_per_page>;
+
+// Messages of one exact size. Key: bytes and kind, see size_key.
+struct SizeRecord {
+  std::uint64_t key, messages, ticks;
+};
+inline std::uint64_t size_key(Kind kind, std::uint64_t bytes) noexcept {
+  return bytes << 2U | static_cast<std::uint64_t>(kind);
+}
+// Beyond this many distinct sizes in a region, new ones are put together by powers of two.
+inline constexpr std::uint32_t exact_sizes = 4096;
+
+// What one rank exchanged with another in one region. `*_seen` is the instance that counted it as
+// distinct; `parent` is the same partner in the enclosing region.
+struct Partner {
+  std::int32_t rank;
+  std::uint64_t sends, bytes_sent, recvs, bytes_recv, ticks;
+  std::uint64_t dest_seen, dest_seen_nested, src_seen, src_seen_nested;
+  Partner *parent, *next;
+};
+// How a communicator calls a partner: several names may lead to one partner.
+struct PartnerName {
+  std::uint64_t key; // partner_key
+  Partner *partner;
+};
+inline std::uint64_t partner_key(std::uint32_t communicator, int rank) noexcept {
+  return (static_cast<std::uint64_t>(communicator + 1U) << 32U) | static_cast<std::uint32_t>(rank);
+}
+
+struct CollectiveKey {
+  std::uint64_t operation_and_size; // function + 1, size of the communicator
+  std::uint64_t bytes;
+  bool operator==(const CollectiveKey &) const = default;
+};
+inline std::uint64_t hash_of(const CollectiveKey &key) noexcept {
+  return hash_of(key.operation_and_size ^ hash_of(key.bytes));
+}
+struct CollectiveRecord {
+  CollectiveKey key;
+  std::uint64_t calls, ticks, longest;
+};
+
+// Instances of a region that were asked for one by one.
+struct InstanceRecord {
+  std::uint64_t begin, ticks, wait;
+};
+struct ValueRecord {
+  const char *name;
+  std::uint64_t instance;
+  double value;
+};
+template <class Record> struct Chunk {
+  static constexpr unsigned capacity = 512;
+  Chunk *next;
+  std::uint64_t count;
+  std::array<Record, capacity> records;
+};
+template <class Record> struct ChunkList {
+  Chunk<Record> *first, *last;
+
+  bool append(const Record &record, Arena &arena) noexcept {
+    if (last == nullptr || last->count == Chunk<Record>::capacity) {
+      auto *chunk = arena.make<Chunk<Record>>();
+      if (chunk == nullptr) return false;
+      (last == nullptr ? first : last->next) = chunk;
+      last = chunk;
+    }
+    last->records[last->count] = record;
+    std::atomic_signal_fence(std::memory_order_release);
+    last->count++;
+    return true;
+  }
+};
+
+struct Node;
+struct NodeName {
+  std::uint64_t key; // hash of the name, never 0
+  Node *node;        // the first of the nodes with this hash, linked by same_hash
+};
+
+// One path of regions on one thread.
+struct Node {
+  Node *parent, *recent; // recent: the child entered last
+  const char *name;
+  bool communication, series;
+
+  // The current instance.
+  std::uint64_t instance; // number of begins; 0: never entered
+  std::uint64_t begin;    // its first tick; 0: not being recorded
+  std::uint64_t wait_before;
+  Quantities before; // `now` when it began
+  Quantities nested; // what finished nested instances add; distinct ranks: of the whole instance
+  bool had_nested;
+
+  // Totals, exclusive, and the extremes of finished instances.
+  std::uint64_t instances, ticks;
+  Quantities now, last;
+  Extremes exclusive, inclusive;
+  std::uint64_t coll_bytes, rma_ops, rma_bytes, io_ops, io_bytes, largest_message;
+  std::uint64_t p2p_ticks, coll_ticks, rma_ticks, io_ticks, other_ticks, wait_ticks;
+  std::uint64_t sizes_spilled;
+
+  Index<PartnerName> partner_names;
+  Partner *partners;
+  Index<SizeRecord> sizes;
+  Index<CollectiveRecord> collectives;
+  std::array<CallPage *, call_pages> calls;
+  ChunkList<InstanceRecord> instance_list;
+  ChunkList<ValueRecord> value_list;
+
+  Index<NodeName> child_names;
+  Node *first_child, *last_child, *next_sibling, *same_hash;
+};
+
+// A communicator as its members see it: created twice with the same members and name, it is one.
+struct Communicator {
+  std::uint32_t id; // 0: its ranks are world ranks
+  std::uint32_t size, remote_size;
+  std::int32_t rank;
+  std::uint32_t out_degree, in_degree; // of its topology
+  bool inter;
+  std::uint64_t members; // hash of the world ranks in order
+  const char *name;
+  Communicator *next;
+};
+struct CommunicatorUse {
+  Communicator *communicator;
+  std::uint64_t calls, bytes;
+  CommunicatorUse *next;
+};
+
+// Live: everything one thread has recorded.
+struct ThreadRecord {
+  Node *root;
+  CommunicatorUse *communicators;
+  std::uint64_t unmatched_begins, unmatched_ends;
+  std::uint64_t newest; // latest tick that was stamped
+  ThreadRecord *next;
+};
+
+// At the arena's address.
+struct ProcessRecord {
+  static constexpr std::uint64_t expected_magic = 0x3145'5649'4C4F'4C48U; // HLOLIVE1
+  std::uint64_t magic, layout;
+  std::int32_t rank, size, pid;
+  bool exact_times, finalized;
+  std::array<char, 256> host, program, library;
+  std::array<char, 4096> command, output;
+  double start; // seconds since 1970
+  ClockPair first, last;
+  std::atomic<ThreadRecord *> threads;
+  std::atomic<std::uint64_t> dropped;
+};
+// The reader refuses records of another build's shape.
+inline constexpr std::uint64_t record_layout =
+    sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U + function_count;
+
+} // namespace haloscope::watch

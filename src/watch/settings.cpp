@@ -1,0 +1,88 @@
+#include "settings.hpp"
+
+#include "report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <ctime>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+std::string environment(const char *name, const char *otherwise = "") {
+  const char *value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+void reject(bool speak, const char *name, const std::string &value, const char *expected) {
+  if (speak) complain(std::string{name} + "='" + value + "' is not " + expected + "; using the default");
+}
+
+bool is_name(const std::string &text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+}
+
+} // namespace
+
+Settings read_settings(bool speak) {
+  Settings settings;
+  settings.output = environment("HALOSCOPE_OUTPUT", "%p-%n-%d.halo");
+  settings.command = environment("HALOSCOPE_COMMAND");
+  settings.series = environment("HALOSCOPE_SERIES");
+  settings.live = environment("HALOSCOPE_LIVE", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+  settings.run = environment("HALOSCOPE_RUN");
+  if (!is_name(settings.run)) {
+    reject(speak, "HALOSCOPE_RUN", settings.run, "made of letters, digits, - and _");
+    settings.run.clear();
+  }
+  const std::string exact = environment("HALOSCOPE_EXACT_TIMES", "0");
+  settings.exact_times = exact == "1";
+  if (exact != "0" && exact != "1") reject(speak, "HALOSCOPE_EXACT_TIMES", exact, "0 or 1");
+  const std::string memory = environment("HALOSCOPE_MEMORY", "16");
+  char *end = nullptr;
+  const unsigned long megabytes = std::strtoul(memory.c_str(), &end, 10);
+  if (*end == '\0' && megabytes >= 1 && megabytes <= 65536)
+    settings.memory = megabytes << 20U;
+  else
+    reject(speak, "HALOSCOPE_MEMORY", memory, "a number of MiB from 1 to 65536");
+  return settings;
+}
+
+std::string program_name() {
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  const std::string whole{path.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+  const std::string name = whole.substr(whole.rfind('/') + 1);
+  return name.empty() ? "program" : name;
+}
+
+std::string expand(const std::string &pattern, int ranks, const std::string &program) {
+  std::string result;
+  for (std::size_t i = 0; i < pattern.size(); i++) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'n') {
+      result += std::to_string(ranks);
+    } else if (next == 'p') {
+      result += program;
+    } else if (next == 'd') {
+      const std::time_t now = std::time(nullptr);
+      std::tm local{};
+      std::array<char, 32> text{};
+      localtime_r(&now, &local);
+      std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
+      result += text.data();
+    } else {
+      result += pattern[i];
+      if (next == '%') i++;
+      continue;
+    }
+    i++;
+  }
+  return result;
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,23 @@
+// The recorder's environment (docs/design.md). A value that makes no sense is named once, on rank 0,
+// and the default is used.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace haloscope::watch {
+
+struct Settings {
+  std::string output, command, live, run, series;
+  bool exact_times = false;
+  std::size_t memory = std::size_t{16} << 20U;
+};
+
+Settings read_settings(bool speak);
+
+// %n: number of ranks, %p: the program's name, %d: date and time.
+std::string expand(const std::string &pattern, int ranks, const std::string &program);
+// The running program's own name.
+std::string program_name();
+
+} // namespace haloscope::watch

@@ -1,0 +1,89 @@
+#include "state.hpp"
+
+#include "report.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+#include <mutex>
+
+namespace haloscope::watch {
+
+RealFunctions real;
+Global global;
+__thread ThreadState *this_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+// A library that was opened for its user alone (RTLD_LOCAL) is found among the loaded objects only.
+void *library_with(const char *symbol) noexcept {
+  struct Search {
+    const char *symbol;
+    void *found;
+  } search{symbol, nullptr};
+  dl_iterate_phdr(
+      [](dl_phdr_info *object, std::size_t /*size*/, void *data) {
+        auto *wanted = static_cast<Search *>(data);
+        if (std::strstr(object->dlpi_name, "mpi") == nullptr) return 0;
+        void *handle = dlopen(object->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
+        if (handle == nullptr || dlsym(handle, wanted->symbol) == nullptr) return 0;
+        wanted->found = handle;
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+} // namespace
+
+void resolve() noexcept {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    void *from = dlsym(RTLD_DEFAULT, "PMPI_Init") != nullptr ? RTLD_DEFAULT : library_with("PMPI_Init");
+    auto *members = reinterpret_cast<void **>(&real);
+    static_assert(sizeof real == real_count * sizeof(void *));
+    for (unsigned i = 0; i < real_count; i++) members[i] = dlsym(from, real_names[i]);
+    if (real.Init == nullptr) {
+      complain("no MPI library is loaded although an MPI function was called; "
+               "start the program with its own MPI library linked");
+      std::abort();
+    }
+  });
+}
+
+std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
+  if (datatype == MPI_DATATYPE_NULL) return 0;
+  const std::uint32_t epoch = global.datatype_epoch.load(std::memory_order_relaxed);
+  MPI_Count size = 0;
+  if (real.Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0) return 0;
+  const std::uintptr_t value = value_of(datatype);
+  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {
+      datatype, epoch, static_cast<std::uint64_t>(size)};
+  return static_cast<std::uint64_t>(size);
+}
+
+ThreadState *attach_thread() noexcept {
+  if (global.phase.load(std::memory_order_acquire) != Phase::running) return nullptr;
+  Arena &arena = global.arena;
+  auto *record = arena.make<ThreadRecord>();
+  Node *root = make_root(arena, "<program>");
+  Node *discard = make_root(arena, "<off>");
+  auto *state = new (std::nothrow) ThreadState;
+  if (record == nullptr || root == nullptr || discard == nullptr || state == nullptr) return nullptr;
+  record->root = root;
+  record->newest = root->begin;
+  state->node = state->position = root;
+  state->arena = &arena;
+  state->process = global.process;
+  state->record = record;
+  state->discard = discard;
+  state->mean_interval = global.process->exact_times ? 1 : state->mean_interval;
+  record->next = global.process->threads.load(std::memory_order_relaxed);
+  while (!global.process->threads.compare_exchange_weak(record->next, record)) {
+  }
+  this_thread = state;
+  return state;
+}
+
+} // namespace haloscope::watch

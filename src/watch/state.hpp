@@ -1,0 +1,121 @@
+// The recorder in one MPI process, and the way into it from a wrapper.
+#pragma once
+
+#include "communicators.hpp"
+#include "interface.hpp"
+#include "real.hpp"
+#include "recording.hpp"
+#include "requests.hpp"
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+namespace haloscope::watch {
+
+extern RealFunctions real;
+
+// What a thread's wrappers need at hand, beside the records.
+struct ThreadState : Recorder {
+  struct DatatypeSize {
+    MPI_Datatype datatype;
+    std::uint32_t epoch;
+    std::uint64_t bytes;
+  };
+  static constexpr unsigned cached = 32;
+  std::array<DatatypeSize, cached> datatype_sizes{};
+  std::array<CachedUse, cached> communicator_uses{};
+  // Of the completing call that is running: the handles as they were, what was known of them where it
+  // had to be taken out before, and statuses for programs that ignore theirs.
+  std::vector<MPI_Request> handles;
+  std::vector<Request> taken;
+  std::vector<MPI_Status> statuses;
+};
+
+enum class Phase : std::uint8_t { before, running, after };
+
+// Process-wide state. `epoch` grows whenever a handle that a thread may have cached is freed.
+struct Global {
+  std::atomic<Phase> phase{Phase::before};
+  std::atomic<std::uint32_t> datatype_epoch{1};
+  std::atomic<std::uint32_t> communicator_epoch{1};
+  RequestTable requests;
+  RequestTable messages;
+  bool several_threads = false; // MPI_THREAD_MULTIPLE
+  Arena arena;
+  ProcessRecord *process = nullptr;
+};
+extern Global global;
+
+// Set from the first recorded call of a thread on; constant-initialised, so that access is one load.
+extern __thread ThreadState *this_thread __attribute__((tls_model("initial-exec")));
+
+[[gnu::noinline, gnu::cold]] void resolve() noexcept;
+inline void ensure_resolved() noexcept {
+  if (__builtin_expect(real.Init == nullptr, 0)) resolve();
+}
+
+// Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the
+// called function sees through; the bits are the same.
+template <class Result, class... Parameters, class... Arguments>
+Result forward(Result (*function)(Parameters...), Arguments... arguments) {
+  return function((Parameters)arguments...);
+}
+
+[[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
+
+// One outermost MPI call of a thread; false if it is not to be recorded. Also undone by exceptions
+// that error handlers throw through MPI.
+class Entry {
+public:
+  Entry() noexcept : state_(this_thread) {
+    if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
+    if (state_ == nullptr) return;
+    if (state_->busy)
+      state_ = nullptr;
+    else
+      state_->busy = true;
+  }
+  ~Entry() {
+    if (state_ != nullptr) state_->busy = false;
+  }
+  Entry(const Entry &) = delete;
+  Entry &operator=(const Entry &) = delete;
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  ThreadState &operator*() const noexcept { return *state_; }
+  ThreadState *operator->() const noexcept { return state_; }
+
+private:
+  ThreadState *state_;
+};
+
+// Size of one element; 0 for MPI_DATATYPE_NULL, which is legal where the argument is insignificant.
+[[gnu::noinline]] std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept;
+inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
+  const std::uintptr_t value = value_of(datatype);
+  const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
+  if (entry.datatype == datatype &&
+      entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+    return entry.bytes;
+  return ask_datatype_size(state, datatype);
+}
+
+// The payload if the type's size is at hand, else the largest number.
+template <class Count>
+std::uint64_t known_payload(const ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
+  if (count <= 0) return 0;
+  const std::uintptr_t value = value_of(datatype);
+  const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
+  if (entry.datatype == datatype &&
+      entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+    return static_cast<std::uint64_t>(count) * entry.bytes;
+  return ~std::uint64_t{0};
+}
+
+template <class Count>
+std::uint64_t payload(ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
+  return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * datatype_size(state, datatype);
+}
+
+} // namespace haloscope::watch

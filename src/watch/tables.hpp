@@ -1,0 +1,110 @@
+// The columns of a profile (docs/format.md), how rows of several ranks become one, and how they
+// travel. Every value is 64 bits: integers, doubles and indices into a list of strings alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace haloscope::watch {
+
+enum class Type : std::uint8_t { integer, real, string };
+// What becomes of a column where rows have equal keys.
+enum class Merge : std::uint8_t { key, sum, most };
+
+struct Column {
+  const char *name;
+  Type type;
+  Merge merge;
+  const char *unit = "";
+  bool path = false; // an index into the list of paths
+};
+
+struct Schema {
+  const char *name;
+  std::span<const Column> columns;
+};
+
+enum class TableId : unsigned {
+  processes, ranks, calls, sizes, partners, collectives, communicators, unaccounted, series, values,
+  count
+};
+inline constexpr unsigned table_count = static_cast<unsigned>(TableId::count);
+const Schema &schema_of(TableId id) noexcept;
+
+using Words = std::vector<std::uint64_t>;
+
+class Table {
+public:
+  explicit Table(TableId id) : schema_(&schema_of(id)), columns_(schema_->columns.size()) {}
+
+  [[nodiscard]] const Schema &schema() const noexcept { return *schema_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return columns_.front().size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return rows() * columns_.size() * 8; }
+  [[nodiscard]] const Words &column(std::size_t i) const noexcept { return columns_[i]; }
+
+  // One value a column, in the schema's order.
+  void add(std::span<const std::uint64_t> row);
+  // Rows with equal keys become one.
+  void compact();
+  void clear() noexcept;
+  void append(const Table &other);
+  // Columns that refer to strings or paths, in a process's own numbers, to common numbers.
+  void renumber(std::span<const std::uint64_t> strings, std::span<const std::uint64_t> paths);
+
+  // As the sending side lays it out: columns one after the other.
+  void write(Words &to) const;
+  void read(std::span<const std::uint64_t> words, std::size_t rows);
+
+private:
+  const Schema *schema_;
+  std::vector<Words> columns_;
+};
+
+// The region tree and all text of a profile; indices are positions.
+struct Names {
+  struct Path {
+    std::int64_t parent;
+    std::uint64_t name; // string
+    bool communication;
+  };
+  std::vector<std::string> strings;
+  std::vector<Path> paths;
+
+  std::uint64_t string(std::string_view text);
+  std::uint64_t path(std::int64_t parent, std::string_view name, bool communication);
+
+  // Takes over what `other` has; gives for each of its indices the one here.
+  struct Renumbering {
+    Words strings, paths;
+  };
+  Renumbering absorb(const Names &other);
+
+  [[nodiscard]] std::string pack() const;
+  static Names unpack(std::string_view packed);
+
+private:
+  std::unordered_map<std::string, std::uint64_t> string_places_;
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> path_places_;
+};
+
+// All that one process, or a part of the tree of processes, has to say.
+struct Contents {
+  Names names;
+  std::vector<Table> tables;
+
+  Contents();
+  Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }
+  // Adds another's: names, then rows, with equal keys put together.
+  void absorb(const Contents &other);
+  void compact();
+};
+
+std::uint64_t word(double value) noexcept;
+
+} // namespace haloscope::watch
