@@ -7,10 +7,12 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAGIC = b"\x89HALO\r\n\x1a"
 END = b"HALOEND\n"
@@ -151,7 +153,7 @@ def types(table: str, columns: Arrays) -> list[tuple[str, str]]:
     return [(name, kinds.get(name, "integer")) for name in columns]
 
 
-def values(column: Any, kind: str, strings: dict[str, int]) -> np.ndarray[Any, Any]:
+def values(column: Sequence[object], kind: str, strings: dict[str, int]) -> np.ndarray[Any, Any]:
     if kind == "string":
         return np.array([strings.setdefault(text, len(strings)) for text in column], dtype="<i8")
     return np.asarray(column, dtype="<f8" if kind == "real" else "<i8")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from haloscope.explain._directory import PLAIN, Chunk, Damage
+from haloscope.explain._directory import PLAIN, Chunk, DamageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["decode"]
 
@@ -18,10 +21,10 @@ def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
     """Return the chunk's `rows` values, as signed 64-bit integers whatever they mean.
 
     `raw` is the chunk's bytes as they stand in the file, `name` the column's name for messages.
-    Raises `Damage` when the checksum or the length is wrong.
+    Raises `DamageError` when the checksum or the length is wrong.
     """
     if zlib.crc32(raw) != chunk.crc:
-        raise Damage(f"the checksum of column {name} is wrong")
+        raise DamageError(f"the checksum of column {name} is wrong")
     if chunk.encoding == PLAIN:
         return np.frombuffer(raw, dtype="<i8")
     return _unshuffle(_inflate(raw, chunk.rows * _WIDTH, name), chunk.rows)
@@ -33,9 +36,9 @@ def _inflate(raw: bytes, expected: int, name: str) -> bytes:
         # The limit of 0 would mean none. The output grows with what comes out of the stream.
         data = stream.decompress(raw, expected + 1)
     except zlib.error:
-        raise Damage(f"column {name} does not unpack") from None
+        raise DamageError(f"column {name} does not unpack") from None
     if len(data) != expected or not stream.eof or stream.unused_data:
-        raise Damage(f"column {name} does not unpack to {expected} bytes")
+        raise DamageError(f"column {name} does not unpack to {expected} bytes")
     return data
 
 

@@ -10,21 +10,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from haloscope._errors import ProfileError
 from haloscope.explain._layout import LAYOUT, OPTIONAL
 
-__all__ = ["Chunk", "Column", "Damage", "Directory", "Table", "parse"]
+__all__ = ["Chunk", "Column", "DamageError", "Directory", "Table", "parse"]
 
 HEADER_BYTES = 16
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1; more rows than that are a lie, told before they cost memory.
 _MOST_INFLATION = 1032
+REMEDY = "run the program again, or take another copy"
 _TYPES = ("integer", "real", "string")
 
 
-class Damage(Exception):
-    """What is wrong with a file, without its name; readers turn it into a `ProfileError`."""
+class DamageError(Exception):
+    """What is wrong with a file, without its name."""
+
+    def of(self, path: Path) -> ProfileError:
+        """Return the error to show, with the file's name and the remedy."""
+        return ProfileError(f"{path}: the profile is damaged: {self}; {REMEDY}")
 
 
 @dataclass(frozen=True)
@@ -67,18 +74,18 @@ class Directory:
 def parse(raw: bytes, start: int) -> Directory:
     """Return the directory in `raw`, which stands at byte `start` of its file.
 
-    Raises `Damage` if it is not JSON, not of the documented shape, or its chunks do not tile the
-    file.
+    Raises `DamageError` if it is not JSON, not of the documented shape, or its chunks do not tile
+    the file.
     """
     content = _object(_decode(raw), "the directory")
     strings = _list(content.get("strings"), "strings")
     if not all(isinstance(text, str) for text in strings):
-        raise Damage("the directory's strings are not all strings")
+        raise DamageError("the directory's strings are not all strings")
     tables: dict[str, Table] = {}
     for entry in _list(content.get("tables"), "tables"):
         name, table = _table(entry)
         if name in tables:
-            raise Damage(f"two tables are called {name}")
+            raise DamageError(f"two tables are called {name}")
         tables[name] = table
     _check_tiling(tables, start)
     _check_layout(tables)
@@ -90,30 +97,32 @@ def _decode(raw: bytes) -> object:
         # Python reads NaN and Infinity, which JSON has not; both mean unknown.
         return json.loads(raw.decode("utf-8"), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
-        raise Damage("its directory is not valid JSON") from None
+        raise DamageError("its directory is not valid JSON") from None
 
 
 def _object(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Damage(f"{what} is not a JSON object")
+        raise DamageError(f"{what} is not a JSON object")
     return value
 
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:
     if not isinstance(value, list) or (length is not None and len(value) != length):
-        raise Damage(f"the directory's {what} is not a list" + (f" of {length}" if length else ""))
+        raise DamageError(
+            f"the directory's {what} is not a list" + (f" of {length}" if length else "")
+        )
     return value
 
 
 def _count(value: object, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise Damage(f"{what} is not a count")
+        raise DamageError(f"{what} is not a count")
     return value
 
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise Damage(f"{what} is not a string")
+        raise DamageError(f"{what} is not a string")
     return value
 
 
@@ -122,7 +131,7 @@ def _table(entry: object) -> tuple[str, Table]:
     name = _text(fields.get("name"), "a table's name")
     heads = [_head(head, name) for head in _list(fields.get("columns"), f"columns of {name}")]
     if len({head[0] for head in heads}) != len(heads):
-        raise Damage(f"table {name} has two columns of one name")
+        raise DamageError(f"table {name} has two columns of one name")
     pieces: list[list[Chunk]] = [[] for _ in heads]
     for chunk in _list(fields.get("chunks"), f"chunks of {name}"):
         for piece, part in zip(pieces, _chunk(chunk, name, len(heads)), strict=True):
@@ -137,7 +146,7 @@ def _head(value: object, table: str) -> tuple[str, str, str]:
         _text(part, f"a column of {table}") for part in _list(value, f"columns of {table}", 3)
     )
     if kind not in _TYPES:
-        raise Damage(f"column {name} of {table} has the unknown type {kind}")
+        raise DamageError(f"column {name} of {table} has the unknown type {kind}")
     return name, kind, unit
 
 
@@ -152,10 +161,10 @@ def _part(value: object, rows: int, table: str) -> Chunk:
     numbers = [_count(n, f"a chunk of {table}") for n in _list(value, f"chunks of {table}", 4)]
     chunk = Chunk(rows, *numbers)
     if chunk.encoding not in (PLAIN, SHUFFLED_ZLIB):
-        raise Damage(f"table {table} is packed in the unknown way {chunk.encoding}")
+        raise DamageError(f"table {table} is packed in the unknown way {chunk.encoding}")
     possible = chunk.size == rows * 8 if chunk.encoding == PLAIN else _inflates_to(rows, chunk.size)
     if not possible:
-        raise Damage(f"{rows} rows of table {table} cannot come from {chunk.size} bytes")
+        raise DamageError(f"{rows} rows of table {table} cannot come from {chunk.size} bytes")
     return chunk
 
 
@@ -168,10 +177,12 @@ def _check_tiling(tables: Mapping[str, Table], start: int) -> None:
     place = HEADER_BYTES
     for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
         if chunk.offset != place:
-            raise Damage(f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}")
+            raise DamageError(
+                f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}"
+            )
         place += chunk.size
     if place != start:
-        raise Damage(f"its columns end at byte {place} and its directory starts at {start}")
+        raise DamageError(f"its columns end at byte {place} and its directory starts at {start}")
 
 
 def _check_layout(tables: Mapping[str, Table]) -> None:
@@ -179,9 +190,9 @@ def _check_layout(tables: Mapping[str, Table]) -> None:
         if name not in tables:
             if name in OPTIONAL:
                 continue
-            raise Damage(f"it has no table {name}")
+            raise DamageError(f"it has no table {name}")
         for column, kind in columns.items():
             if column not in tables[name]:
-                raise Damage(f"its table {name} has no column {column}")
+                raise DamageError(f"its table {name} has no column {column}")
             if tables[name][column].type != kind:
-                raise Damage(f"column {column} of its table {name} is not of type {kind}")
+                raise DamageError(f"column {column} of its table {name} is not of type {kind}")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterable
+from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from haloscope._errors import ProfileError, UsageError
 from haloscope.explain._info import run_information
 from haloscope.explain._profile import Profile
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Ensemble", "open_all"]
 
@@ -32,8 +33,6 @@ class Ensemble:
     @property
     def runs(self) -> pl.DataFrame:
         """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …"""
-        import polars as pl
-
         return pl.concat([self._each(path, _metadata) for path in self.paths])
 
     def table(
@@ -44,25 +43,37 @@ class Ensemble:
         A profile without `region` adds no rows. Raises `UsageError` if no profile has it, and
         `ProfileError` for the first profile that cannot be read.
         """
-        import polars as pl
-
-        parts: list[pl.DataFrame] = []
-        missing: UsageError | None = None
-        for path in self.paths:
-            try:
-                parts.append(self._each(path, _labelled, name, exclusive, region))
-            except UsageError as error:
-                missing = error
-        if not parts and missing is not None:
-            raise missing
+        with_region = self.paths if region is None else self._having(region)
+        parts = [
+            self._each(path, lambda profile: _labelled(profile, name, exclusive, region))
+            for path in with_region
+        ]
         # Diagonal: profiles may have recorded different values, or no range of sizes.
         return pl.concat(parts, how="diagonal")
 
+    def _having(self, region: str) -> list[Path]:
+        """Return the profiles that know `region`; the last one's `UsageError` if none does."""
+        paths, missing = [], None
+        for path in self.paths:
+            missing = self._lacks(path, region)
+            paths += [] if missing else [path]
+        if missing and not paths:
+            raise missing
+        return paths
+
     @staticmethod
-    def _each(path: Path, action: Any, *arguments: object) -> pl.DataFrame:
+    def _lacks(path: Path, region: str) -> UsageError | None:
         with Profile(path) as profile:
-            frame: pl.DataFrame = profile.guarded(lambda: action(profile, *arguments))
-            return frame
+            try:
+                profile.guarded(lambda: profile.regions.matching(region))
+            except UsageError as error:
+                return error
+        return None
+
+    @staticmethod
+    def _each(path: Path, action: Callable[[Profile], pl.DataFrame]) -> pl.DataFrame:
+        with Profile(path) as profile:
+            return profile.guarded(lambda: action(profile))
 
 
 def open_all(
@@ -74,7 +85,7 @@ def open_all(
     """
     if isinstance(profiles, str | os.PathLike):
         pattern = os.fspath(profiles)
-        paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+        paths = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))  # noqa: PTH207 - also absolute patterns
     else:
         pattern, paths = "the list of profiles", [os.fspath(path) for path in profiles]
     if not paths:
@@ -83,8 +94,6 @@ def open_all(
 
 
 def _metadata(profile: Profile) -> pl.DataFrame:
-    import polars as pl
-
     told = run_information(profile)
     told["hosts"] = len(told["hosts"])
     types = {

@@ -6,17 +6,28 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haloscope._errors import ProfileError
 from haloscope.explain._columns import decode
-from haloscope.explain._directory import HEADER_BYTES, Chunk, Column, Damage, Directory, parse
+from haloscope.explain._directory import (
+    HEADER_BYTES,
+    REMEDY,
+    Chunk,
+    Column,
+    DamageError,
+    Directory,
+    parse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["ProfileFile"]
 
@@ -26,7 +37,6 @@ _MAJOR = 1
 _TRAILER = struct.Struct("<QQII8s")
 # Inflating lets go of the interpreter's lock; more threads than this only wait for memory.
 _THREADS = min(4, os.cpu_count() or 1)
-_REMEDY_DAMAGED = "run the program again, or take another copy"
 
 _T = TypeVar("_T")
 
@@ -115,10 +125,8 @@ class ProfileFile:
     def _checked(self, action: Callable[[], _T]) -> _T:
         try:
             return action()
-        except Damage as damage:
-            raise ProfileError(
-                f"{self.path}: the profile is damaged: {damage}; {_REMEDY_DAMAGED}"
-            ) from None
+        except DamageError as damage:
+            raise damage.of(self.path) from None
         except OSError as error:
             raise ProfileError(f"{self.path}: cannot be read: {error.strerror}") from None
 
@@ -127,7 +135,7 @@ class ProfileFile:
         while size > 0:
             part = os.pread(self._descriptor, size, offset)
             if not part:
-                raise Damage(f"it was cut short at byte {offset}")
+                raise DamageError(f"it was cut short at byte {offset}")
             parts.append(part)
             offset, size = offset + len(part), size - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -137,23 +145,23 @@ class ProfileFile:
         header = self._read(0, min(size, HEADER_BYTES))
         self._check_header(header)
         if size < HEADER_BYTES + _TRAILER.size:
-            raise Damage(f"it was cut short at byte {size}")
+            raise DamageError(f"it was cut short at byte {size}")
         raw = self._read(size - _TRAILER.size, _TRAILER.size)
         start, length, directory_crc, crc, end = _TRAILER.unpack(raw)
         if end != _END:
-            raise Damage("it was cut short, its last bytes are missing")
+            raise DamageError("it was cut short, its last bytes are missing")
         if zlib.crc32(raw[:20], zlib.crc32(header)) != crc:
-            raise Damage("the checksum of its header is wrong")
+            raise DamageError("the checksum of its header is wrong")
         if start < HEADER_BYTES or start + length != size - _TRAILER.size:
-            raise Damage("its directory stands outside the file")
+            raise DamageError("its directory stands outside the file")
         content = self._read(start, length)
         if zlib.crc32(content) != directory_crc:
-            raise Damage("the checksum of its directory is wrong")
+            raise DamageError("the checksum of its directory is wrong")
         return parse(content, start)
 
     def _check_header(self, header: bytes) -> None:
         if not header:
-            raise ProfileError(f"{self.path}: is empty; {_REMEDY_DAMAGED}")
+            raise ProfileError(f"{self.path}: is empty; {REMEDY}")
         if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
             raise ProfileError(
                 f"{self.path}: is not a Haloscope profile; name a file that `haloscope run` wrote"
@@ -171,7 +179,7 @@ class ProfileFile:
         if column.type == "real":
             return values.view(np.float64)
         if column.type == "string" and not _within(values, len(self.strings)):
-            raise Damage(f"column {column.name} names a string that is not there")
+            raise DamageError(f"column {column.name} names a string that is not there")
         return values
 
     def _load_chunk(self, chunk: Chunk, name: str) -> NDArray[np.int64]:

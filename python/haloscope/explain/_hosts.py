@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
-from haloscope.explain._directory import Damage
+from haloscope.explain._directory import DamageError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["Hosts"]
 
@@ -22,11 +23,11 @@ class Hosts:
     """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
 
     def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
-        """Raises `Damage` if a rank comes twice."""
+        """Raises `DamageError` if a rank comes twice."""
         order = np.argsort(ranks, kind="stable")
         self._ranks = ranks[order]
         if bool(np.any(self._ranks[1:] == self._ranks[:-1])):
-            raise Damage("its table processes has a rank twice")
+            raise DamageError("its table processes has a rank twice")
         # In the order of the ranks, so that the first host is that of rank 0.
         self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
         codes = {name: code for code, name in enumerate(self.names)}
@@ -41,16 +42,12 @@ class Hosts:
 
     def of(self, ranks: pl.Series) -> pl.Series:
         """Return the host's name for each rank, null where unknown."""
-        import polars as pl
-
         codes = self.codes(ranks.to_numpy())
         known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
         return pl.Series("host", self.names, dtype=pl.String).gather(known)
 
     def same(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
         """Return whether both are on one node: true, false, or null where one is unknown."""
-        import polars as pl
-
         ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
         unknown = (ours < 0) | (theirs < 0)
         return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from haloscope.explain._directory import Damage
+import polars as pl
+
+from haloscope.explain._directory import DamageError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable, Mapping
 
     from haloscope.explain._profile import Profile
 
@@ -72,12 +73,12 @@ def run_information(profile: Profile) -> dict[str, Any]:
     """Return the run's information by key, typed; what the file does not say is None.
 
     `hosts` lists names, the host of rank 0 first. `unaccounted` maps an MPI function to its calls.
-    Raises `Damage` if a documented key has a value of another type.
+    Raises `DamageError` if a documented key has a value of another type.
     """
     told = dict(profile.info)
     for key, fits in _KNOWN.items():
         if told.get(key) is not None and not fits(told[key]):
-            raise Damage(f"its info {key} is {json.dumps(told[key])[:40]}")
+            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
     processes = profile.frame("processes", sums).sum().row(0, named=True)
     unaccounted = profile.frame("unaccounted").group_by("call", maintain_order=True).sum()
@@ -92,8 +93,6 @@ def run_information(profile: Profile) -> dict[str, Any]:
 
 def info(profile: Profile) -> pl.DataFrame:
     """Return key and value; values other than text are JSON, null is unknown."""
-    import polars as pl
-
     told = run_information(profile)
     return pl.DataFrame(
         {"key": list(told), "value": [as_text(key, value) for key, value in told.items()]},

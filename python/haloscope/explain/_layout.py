@@ -5,7 +5,10 @@ A file may hold more; a newer minor version does. What is listed here is what th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["INSTANCE_QUANTITIES", "LAYOUT", "OPTIONAL"]
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import polars as pl
 
-from haloscope._errors import ProfileError
-from haloscope.explain._directory import Damage
+from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
 from haloscope.explain._hosts import Hosts
 from haloscope.explain._layout import LAYOUT
 from haloscope.explain._tree import RegionTree
 
 if TYPE_CHECKING:
-    import polars as pl
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
     from typing_extensions import Self
 
 __all__ = ["Profile", "open_profile"]
@@ -86,19 +86,14 @@ class Profile:
         """Return what `action` does; damage found on the way is a `ProfileError` with our name."""
         try:
             return action()
-        except Damage as damage:
-            raise ProfileError(
-                f"{self.path}: the profile is damaged: {damage};"
-                " run the program again, or take another copy"
-            ) from None
+        except DamageError as damage:
+            raise damage.of(self.path) from None
 
     def frame(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return a table of the file with its own column names; empty if the file lacks it.
 
         `columns` are those to read, default all of format version 1. NaN and infinities are null.
         """
-        import polars as pl
-
         names = list(LAYOUT[table]) if columns is None else list(columns)
         if table not in self._file.tables:
             return _empty(table, names)
@@ -119,7 +114,7 @@ class Profile:
         """The tree of regions."""
         paths = self.frame("paths", ["path", "parent", "communication", "name"])
         if not np.array_equal(paths["path"].to_numpy(), np.arange(len(paths))):
-            raise Damage("its table paths is not numbered by row")
+            raise DamageError("its table paths is not numbered by row")
         return RegionTree(
             paths["name"].to_list(), paths["parent"].to_numpy(), paths["communication"].to_numpy()
         )
@@ -132,13 +127,11 @@ class Profile:
 
     @cached_property
     def _strings(self) -> pl.Series:
-        import polars as pl
-
         return pl.Series("strings", self._file.strings, dtype=pl.String)
 
     def _check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
-            raise Damage(f"its table {table} names a region that is not there")
+            raise DamageError(f"its table {table} names a region that is not there")
 
 
 def open_profile(path: str | os.PathLike[str]) -> Profile:
@@ -147,7 +140,5 @@ def open_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 def _empty(table: str, names: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
     types = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
     return pl.DataFrame(schema={name: types[LAYOUT[table][name]] for name in names})

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from haloscope.explain._directory import Damage
+import polars as pl
+
+from haloscope.explain._directory import DamageError
 from haloscope.explain._layout import INSTANCE_QUANTITIES
-from haloscope.explain._rollup import Reduction
-from haloscope.explain._scope import Scope
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping
 
     from haloscope.explain._profile import Profile
+    from haloscope.explain._rollup import Reduction
+    from haloscope.explain._scope import Scope
 
 __all__ = ["RANK_COLUMNS", "instance_columns", "rank_rows", "ranks"]
 
@@ -74,7 +75,8 @@ RANK_COLUMNS = [
     "wait_time",
     "compute_time",
     "skew_time",
-] + instance_columns()
+    *instance_columns(),
+]
 
 
 def ranks(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -107,14 +109,12 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
     names = ["path", "rank", *_WHOLE, *_SUMS, "largest_message"]
     frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
     if frame.select("path", "rank").is_duplicated().any():
-        raise Damage("its table ranks has a region and rank twice")
+        raise DamageError("its table ranks has a region and rank twice")
     return frame.rename({name + suffix: name for name in varying})
 
 
 def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    if len(profile.hosts.names) < 2:
+    if len(profile.hosts.names) <= 1:
         # Partners are by far the longest table, and there is nothing to learn from it.
         return rows.with_columns(pl.lit(0, pl.Int64).alias(name) for name in _OFFNODE)
     names = ["path", "rank", "partner", "sends", "bytes_sent"]
@@ -133,8 +133,6 @@ def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.Data
 
 
 def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
-    import polars as pl
-
     parents = pl.Series("path", scope.tree.parents)
     inside = (
         whole.select(parents.gather(whole["path"]).alias("path"), "rank", "time")
@@ -147,8 +145,6 @@ def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
 
 
 def _derived(rows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     # Not sum_horizontal, which takes an unknown part for nothing.
     parts = [pl.col(f"{family}_time") for family in ("p2p", "coll", "rma", "io", "other")]
     mpi_time = reduce(add, parts)

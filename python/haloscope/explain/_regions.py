@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from haloscope.explain._ranks import instance_columns, rank_rows
-from haloscope.explain._scope import Scope
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from haloscope.explain._profile import Profile
+    from haloscope.explain._scope import Scope
 
 __all__ = ["REGION_COLUMNS", "regions"]
 
@@ -59,13 +59,12 @@ REGION_COLUMNS = [
     "wait_time_mean",
     "compute_time_mean",
     "skew_time_mean",
-] + instance_columns()
+    *instance_columns(),
+]
 
 
 def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return the columns `REGION_COLUMNS`, depth first."""
-    import polars as pl
-
     rows = rank_rows(profile, scope)
     reduced = rows.group_by("path").agg(_reductions())
     names = pl.Series("region", scope.tree.names, dtype=pl.String)
@@ -83,8 +82,6 @@ def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 
 def _reductions() -> list[pl.Expr]:
-    import polars as pl
-
     return [
         pl.len().cast(pl.Int64).alias("ranks"),
         pl.col("instances").max(),
@@ -99,8 +96,6 @@ def _is_reduced(name: str) -> bool:
 
 
 def _reduction(name: str) -> pl.Expr:
-    import polars as pl
-
     if name in instance_columns():
         return pl.col(name).min() if name.endswith("_min") else pl.col(name).max()
     quantity, _, kind = name.rpartition("_")

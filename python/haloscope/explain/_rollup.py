@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from haloscope.explain._tree import RegionTree
+import polars as pl
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping, Sequence
+
+    from haloscope.explain._tree import RegionTree
 
 __all__ = ["Reduction", "combine", "roll_up"]
 
@@ -22,7 +23,6 @@ def combine(
 
     A sum over nothing but nulls is null: what nobody measured is unknown, not zero.
     """
-    import polars as pl
 
     def reduced(name: str, reduction: Reduction) -> pl.Expr:
         column = pl.col(name)
@@ -48,8 +48,6 @@ def roll_up(
     each path and key that occurs at or below it. Each level of the tree is merged into the one
     above, deepest first, so that the work grows with the result and not with the depth.
     """
-    import polars as pl
-
     columns = ["path", *keys, *reductions]
     parents = pl.Series("path", tree.parents)
     levels = _by_level(frame.select(columns), tree)
@@ -64,8 +62,6 @@ def roll_up(
 
 
 def _by_level(frame: pl.DataFrame, tree: RegionTree) -> dict[int, pl.DataFrame]:
-    import polars as pl
-
     depth = pl.Series("depth", tree.depths).gather(frame["path"]).alias("depth")
     parts = frame.with_columns(depth).partition_by("depth", as_dict=True, include_key=False)
     return {int(key[0]): part for key, part in parts.items()}

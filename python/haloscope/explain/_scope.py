@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from haloscope.explain._rollup import Reduction, combine, roll_up
-from haloscope.explain._tree import RegionTree
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from haloscope.explain._tree import RegionTree
 
 __all__ = ["Scope"]
 
@@ -56,8 +58,6 @@ class Scope:
 
         Rows come depth first by region, and within one sorted by the columns `by`.
         """
-        import polars as pl
-
         backwards = [False, *(descending or [False] * len(by))]
         return (
             frame.with_columns(

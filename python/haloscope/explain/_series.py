@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope.explain._scope import Scope
-
 if TYPE_CHECKING:
     import polars as pl
 
     from haloscope.explain._profile import Profile
+    from haloscope.explain._scope import Scope
 
 __all__ = ["series"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from haloscope._errors import UsageError
@@ -14,6 +13,8 @@ from haloscope.explain._series import series
 from haloscope.explain._traffic import calls, collectives, communicators, partners, sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import polars as pl
 
     from haloscope.explain._profile import Profile
@@ -29,7 +30,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "collectives": collectives,
     "communicators": communicators,
     "series": series,
-    "info": lambda profile, scope: info(profile),
+    "info": lambda profile, _scope: info(profile),
 }
 
 TABLES = tuple(_BUILDERS)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope.explain._scope import Scope
+import polars as pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from haloscope.explain._profile import Profile
+    from haloscope.explain._scope import Scope
 
 __all__ = ["calls", "collectives", "communicators", "partners", "sizes"]
 
@@ -29,8 +28,6 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 
     There is a last column `bytes_upper` only if some row is a range and not one exact size.
     """
-    import polars as pl
-
     rows = scope.reduced(
         profile.frame("sizes"),
         ["kind", "bytes", "bytes_upper"],
@@ -44,8 +41,6 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 def partners(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
-    import polars as pl
-
     sums = ("sends", "bytes_sent", "recvs", "bytes_recv", "time")
     rows = scope.reduced(profile.frame("partners"), ["rank", "partner"], dict.fromkeys(sums, "sum"))
     same = profile.hosts.same(rows["rank"], rows["partner"])
@@ -66,7 +61,7 @@ def collectives(profile: Profile, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, keys)
 
 
-def communicators(profile: Profile, scope: Scope) -> pl.DataFrame:
-    """Return one row a communicator, the largest first; `scope` does not touch it."""
+def communicators(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return one row a communicator, the largest first, whatever the scope."""
     frame = profile.frame("communicators", ["name", "size", "ranks", "calls", "bytes"])
     return frame.sort(["size", "calls"], descending=True, maintain_order=True)

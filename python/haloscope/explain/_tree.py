@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haloscope._errors import UsageError
-from haloscope.explain._directory import Damage
+from haloscope.explain._directory import DamageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["RegionTree"]
 
@@ -27,12 +31,12 @@ class RegionTree:
         parents: NDArray[np.int64],
         communication: NDArray[np.int64],
     ) -> None:
-        """Raises `Damage` if the parents do not make one tree with its root at 0."""
+        """Raises `DamageError` if the parents do not make one tree with its root at 0."""
         count = len(names)
         if not count or parents[0] != -1:
-            raise Damage("its table paths does not begin with the root")
+            raise DamageError("its table paths does not begin with the root")
         if not bool(np.all((parents[1:] >= 0) & (parents[1:] < np.arange(1, count)))):
-            raise Damage("its table paths has a region before the one that holds it")
+            raise DamageError("its table paths has a region before the one that holds it")
         self.names = list(names)
         self.parents = parents
         self.communication = communication.astype(bool)
@@ -56,7 +60,7 @@ class RegionTree:
 
     def with_descendants(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which paths are chosen or lie below a chosen one, shape (n,)."""
-        below = chosen.copy()
+        below: NDArray[np.bool_] = chosen.copy()
         for path in range(1, len(self)):
             below[path] |= below[self.parents[path]]
         return below
@@ -66,7 +70,7 @@ class RegionTree:
         for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
             lengths.append(lengths[parent] + len(name) + 1)
         if sum(lengths) > _MOST_NAME_CHARACTERS:
-            raise Damage("its regions nest too deep to name them")
+            raise DamageError("its regions nest too deep to name them")
         full = [self.names[0]]
         for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
             full.append(f"{full[parent]}/{name}" if parent else name)

@@ -1,0 +1,135 @@
+"""A table on a stream: for people, as csv, or as json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
+
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from haloscope._errors import UsageError
+from haloscope.explain._info import TEXT_KEYS
+from haloscope.explain._views import Row, View, views
+
+__all__ = ["FORMATS", "render"]
+
+_WIDTH_OF_A_PIPE = 100
+_MOST_ROWS = 1000
+_ROWS_AT_A_TIME = 50_000
+
+
+def render(frame: pl.DataFrame, fmt: str, table_name: str, stream: TextIO) -> None:
+    """Print `frame`, the table called `table_name`, on `stream` as `table`, `csv` or `json`.
+
+    csv and json have every column under its name in the reference, times in seconds; json is a
+    list of records, one a line, with null for what is unknown. Raises `UsageError` for another
+    format.
+    """
+    if fmt not in _WRITERS:
+        raise UsageError(f"there is no format {fmt!r}; there is {', '.join(FORMATS)}")
+    _WRITERS[fmt](frame, table_name, stream)
+
+
+def _write_csv(frame: pl.DataFrame, _table_name: str, stream: TextIO) -> None:
+    for first in range(0, max(len(frame), 1), _ROWS_AT_A_TIME):
+        part = frame.slice(first, _ROWS_AT_A_TIME)
+        stream.write(part.write_csv(include_header=first == 0))
+
+
+def _write_json(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
+    if table_name == "info":
+        records = [json.dumps(_typed(row), ensure_ascii=False) for row in frame.to_dicts()]
+        stream.write("[\n" + ",\n".join(records) + "\n]\n")
+        return
+    separator = "[\n"
+    for first in range(0, len(frame), _ROWS_AT_A_TIME):
+        lines = frame.slice(first, _ROWS_AT_A_TIME).write_ndjson().rstrip("\n")
+        stream.write(separator + lines.replace("\n", ",\n"))
+        separator = ",\n"
+    stream.write("\n]\n" if len(frame) else "[]\n")
+
+
+def _typed(row: Row) -> dict[str, object]:
+    """Return a row of `info` with its value as what it is: a number, a list, a truth value."""
+    value = row["value"]
+    if value is not None and row["key"] not in TEXT_KEYS:
+        value = json.loads(value)
+    return {**row, "value": value}
+
+
+def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
+    width = None if stream.isatty() else _WIDTH_OF_A_PIPE
+    # Region names may look like markup or emoji codes; nothing of them is to be interpreted.
+    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    shown = views(table_name, frame.columns)
+    rows = frame.head(_MOST_ROWS).to_dicts()
+    console.print(_rich_table(rows, shown, table_name))
+    for note in _notes(frame, shown, table_name):
+        console.print(Text(note, style="dim"))
+
+
+def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for view in shown:
+        table.add_column(
+            view.title,
+            justify="left" if view.left else "right",
+            no_wrap=not view.left,
+            overflow="fold",
+        )
+    indents = _indents(rows) if table_name == "regions" else [""] * len(rows)
+    for row, indent in zip(rows, indents, strict=True):
+        cells = [view.of(row) for view in shown]
+        table.add_row(*(Text(cell) for cell in [indent + cells[0], *cells[1:]]))
+    return table
+
+
+def _indents(rows: Sequence[Row]) -> list[str]:
+    """Return how far to set in each region: two spaces for each row above that holds it."""
+    above: list[str] = []
+    indents = []
+    for row in rows:
+        path = row["path"]
+        while above and not _holds(above[-1], path):
+            above.pop()
+        indents.append("  " * len(above))
+        above.append(path)
+    return indents
+
+
+def _holds(outer: str, path: str) -> bool:
+    return outer == "<program>" or path.startswith(outer + "/")
+
+
+def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[str]:
+    notes = []
+    hidden = len(frame.columns) - len({source for view in shown for source in view.sources})
+    if not len(frame):
+        notes.append(f"no {table_name} recorded")
+    if table_name in _MEANINGS:
+        notes.append(_MEANINGS[table_name])
+    if len(frame) > _MOST_ROWS:
+        notes.append(f"the first {_MOST_ROWS} of {len(frame)} rows; all: --format csv or json")
+    if hidden > 0:
+        notes.append(f"{hidden} more columns, and exact numbers: --format csv or json")
+    return notes
+
+
+_MEANINGS = {
+    "regions": "time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
+    " to, min–max over ranks",
+    "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
+}
+
+_WRITERS: Mapping[str, Callable[[pl.DataFrame, str, TextIO], None]] = {
+    "table": _write_table,
+    "csv": _write_csv,
+    "json": _write_json,
+}
+
+FORMATS = tuple(_WRITERS)

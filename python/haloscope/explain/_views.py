@@ -1,0 +1,197 @@
+"""What of each table people see, and how; everything else is in csv and json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from haloscope._errors import printable
+from haloscope.explain._info import TEXT_KEYS
+from haloscope.explain._units import (
+    UNKNOWN,
+    bytes_text,
+    count_text,
+    moment_text,
+    percent_text,
+    time_text,
+)
+
+__all__ = ["View", "views"]
+
+Row = Mapping[str, Any]
+_MOST_LISTED = 16
+
+
+@dataclass(frozen=True)
+class View:
+    """One column for people: `text` of the row's `sources`."""
+
+    title: str
+    sources: tuple[str, ...]
+    text: Callable[..., str]
+    left: bool = False
+
+    def of(self, row: Row) -> str:
+        return self.text(*(row[source] for source in self.sources))
+
+
+def _name(value: str | None) -> str:
+    return UNKNOWN if value is None else printable(value)
+
+
+def _range(low: int | None, high: int | None) -> str:
+    return count_text(low) if low == high else f"{count_text(low)}–{count_text(high)}"
+
+
+def _yes(value: bool | None) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _text(title: str, source: str) -> View:
+    return View(title, (source,), _name, left=True)
+
+
+def _count(title: str, source: str) -> View:
+    return View(title, (source,), count_text)
+
+
+def _bytes(title: str, source: str) -> View:
+    return View(title, (source,), bytes_text)
+
+
+def _exact(title: str, source: str) -> View:
+    return View(title, (source,), lambda value: UNKNOWN if value is None else str(value))
+
+
+def _time(title: str, source: str) -> View:
+    return View(title, (source,), time_text)
+
+
+def _share(title: str, part: str, whole: str) -> View:
+    return View(title, (part, whole), percent_text)
+
+
+def _told(key: str, value: str | None) -> str:
+    if value is None:
+        return "unknown"
+    if key in TEXT_KEYS:
+        return printable(value)
+    told = json.loads(value)
+    if key == "start":
+        return moment_text(told)
+    if key == "duration":
+        return time_text(told)
+    return printable(_listed(told))
+
+
+def _listed(told: object) -> str:
+    if isinstance(told, bool):
+        return "yes" if told else "no"
+    if isinstance(told, dict):
+        return ", ".join(f"{name} × {calls}" for name, calls in told.items()) or "none"
+    if isinstance(told, list):
+        shown = ", ".join(str(item) for item in told[:_MOST_LISTED])
+        return f"{shown}, … ({len(told)})" if len(told) > _MOST_LISTED else shown or "none"
+    return str(told)
+
+
+_REGION = _text("region", "region")
+
+_VIEWS: Mapping[str, Sequence[View]] = {
+    "regions": [
+        _text("region", "region"),
+        _count("ranks", "ranks"),
+        _count("passes", "instances"),
+        _time("time", "time_mean"),
+        _share("MPI", "mpi_time_mean", "time_mean"),
+        _count("sends", "sends_total"),
+        _bytes("sent", "bytes_sent_total"),
+        _bytes("message", "mean_message"),
+        View("partners", ("dest_ranks_min", "dest_ranks_max"), _range),
+        _count("colls", "colls_total"),
+    ],
+    "ranks": [
+        _REGION,
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _time("time", "time"),
+        _share("MPI", "mpi_time", "time"),
+        _count("sends", "sends"),
+        _bytes("sent", "bytes_sent"),
+        _count("partners", "dest_ranks"),
+        _count("colls", "colls"),
+        _time("waiting", "wait_time"),
+    ],
+    "calls": [
+        _REGION,
+        _text("call", "call"),
+        _count("calls", "calls"),
+        _bytes("bytes", "bytes"),
+        _time("time, all ranks", "time_total"),
+        _time("longest", "time_max"),
+    ],
+    "sizes": [
+        _REGION,
+        _text("kind", "kind"),
+        _exact("bytes", "bytes"),
+        _exact("up to", "bytes_upper"),
+        _count("messages", "messages"),
+        _time("time, all ranks", "time_total"),
+    ],
+    "partners": [
+        _REGION,
+        _exact("rank", "rank"),
+        _exact("partner", "partner"),
+        View("same node", ("same_node",), _yes),
+        _count("sends", "sends"),
+        _bytes("sent", "bytes_sent"),
+        _count("recvs", "recvs"),
+        _bytes("received", "bytes_recv"),
+        _time("time", "time"),
+    ],
+    "collectives": [
+        _REGION,
+        _text("operation", "operation"),
+        _count("ranks", "comm_size"),
+        _exact("bytes", "bytes"),
+        _count("calls", "calls"),
+        _time("time, all ranks", "time_total"),
+        _time("longest", "time_max"),
+    ],
+    "communicators": [
+        _text("communicator", "name"),
+        _count("size", "size"),
+        _count("ranks", "ranks"),
+        _count("calls", "calls"),
+        _bytes("bytes", "bytes"),
+    ],
+    "series": [
+        _REGION,
+        _exact("rank", "rank"),
+        _exact("instance", "instance"),
+        _time("start", "start"),
+        _time("duration", "duration"),
+        _time("wait", "wait"),
+    ],
+    "info": [
+        _text("about the run", "key"),
+        View("", ("key", "value"), _told, left=True),
+    ],
+}
+
+
+def views(table: str, columns: Sequence[str]) -> list[View]:
+    """Return what to show of a frame that has `columns`; recorded values of `series` too."""
+    known = [view for view in _VIEWS[table] if set(view.sources) <= set(columns)]
+    if table == "series":
+        shown = {source for view in known for source in view.sources}
+        known += [_value(name) for name in columns if name not in shown]
+    return known
+
+
+def _value(name: str) -> View:
+    return View(
+        printable(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}"
+    )
