@@ -41,7 +41,9 @@ def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
 @pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi", "none"])
 def test_solution_is_one_everywhere(cg: Application, smoother: str) -> None:
     size = on((32, 32, 16), (2, 2, 1))
-    result = cg.output(4, *size, "--smoother", smoother, "--tolerance", "1e-12", "--iterations", "99")
+    result = cg.output(
+        4, *size, "--smoother", smoother, "--tolerance", "1e-12", "--iterations", "99"
+    )
     assert float(result["residual"][0][0]) <= 1e-12
     assert float(result["error"][0][0]) < 1e-10
     assert int(result["iterations"][0][0]) < 99
@@ -49,7 +51,9 @@ def test_solution_is_one_everywhere(cg: Application, smoother: str) -> None:
 
 @pytest.mark.parametrize("smoother", ["jacobi", "none"])
 @pytest.mark.parametrize("procs", [(2, 1, 1), (1, 4, 1), (1, 2, 2), (4, 2, 2)])
-def test_iterates_do_not_depend_on_the_grid_of_ranks(cg: Application, smoother: str, procs: Grid) -> None:
+def test_iterates_do_not_depend_on_the_grid_of_ranks(
+    cg: Application, smoother: str, procs: Grid
+) -> None:
     size = (32, 32, 16)
     arguments = ("--smoother", smoother, "--iterations", "8")
     alone = history(cg, size, (1, 1, 1), *arguments)
@@ -101,7 +105,9 @@ def test_grid_of_ranks_is_nearly_a_cube(cg: Application, ranks: int, grid: str) 
     assert result["ranks"] == [[str(ranks), "as", grid]]
 
 
-def test_messages_have_the_sizes_of_hpcg(cg: Application, compiler: Compiler, tmp_path: Path) -> None:
+def test_messages_have_the_sizes_of_hpcg(
+    cg: Application, compiler: Compiler, tmp_path: Path
+) -> None:
     rows = counted(compiler, cg.mpi, 8, [cg.program, "--iterations", "1"], tmp_path)
     for row in rows:
         assert set(row.sizes) == {8, 104, 208, 416, 832, 1352, 5408, 21632, 86528}
@@ -116,7 +122,7 @@ def test_messages_have_the_sizes_of_hpcg(cg: Application, compiler: Compiler, tm
 
 
 def test_between_7_and_26_partners(cg: Application, compiler: Compiler, tmp_path: Path) -> None:
-    command = [cg.program, "--nx=8", "--ny=8", "--nz=8", "--iterations=1"]
+    command = [str(cg.program), "--nx=8", "--ny=8", "--nz=8", "--iterations=1"]
     rows = counted(compiler, cg.mpi, 27, command, tmp_path)
     partners = [len(row.partners) for row in rows]
     assert (min(partners), max(partners), partners[13]) == (7, 26, 26)

@@ -1,0 +1,197 @@
+"""apps/sweep solves what it says, the same however it is divided, and talks as Kripke does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from support.applications import Application, Counts, counted
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.reference_transport import Problem, solve
+
+
+class Row(NamedTuple):
+    """A row of a table of traffic; `largest` is a rank's bytes in one iteration."""
+
+    procs: tuple[int, int, int]
+    zones: tuple[int, int, int]
+    sends: int
+    bytes: int
+    largest: int
+
+    @property
+    def ranks(self) -> int:
+        return int(np.prod(self.procs))
+
+
+# Nansamba et al. (2025), Table IV, Kripke on Tioga
+TABLE_IV = [
+    Row((2, 2, 2), (32, 64, 64), 15360, 1342177280, 16777216),
+    Row((4, 2, 2), (64, 64, 64), 35840, 3355443200, 25165824),
+    Row((4, 4, 2), (64, 128, 64), 81920, 7381975040, 29360128),
+    Row((4, 4, 4), (64, 128, 128), 184320, 16106127360, 33554432),
+]
+ITERATIONS = 10
+
+
+@pytest.fixture(scope="module")
+def sweep(compiler: Compiler, any_mpi: Mpi) -> Application:
+    return Application.build(compiler, any_mpi, "sweep")
+
+
+def values(sweep: Application, ranks: int, *arguments: str) -> dict[str, float]:
+    """The particle balance."""
+    lines = sweep.output(ranks, *arguments)
+    names = ("source", "absorption", "leakage", "unscattered", "lost")
+    return {name: float(lines[name][0][0]) for name in names}
+
+
+def moments(sweep: Application, ranks: int, *arguments: str) -> np.ndarray:
+    """Of each group: the integral of the flux, and of the flux times x, y and z."""
+    lines = sweep.output(ranks, *arguments, "--verbose")["group"]
+    return np.array([[float(word) for word in line[1:]] for line in lines])
+
+
+SMALL = ("--zones", "7,6,5", "--groups", "4", "--quad", "32", "--niter", "3")
+
+
+def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
+    program = Application.build(compiler, mpi, "sweep")
+    arguments = (*SMALL, "--procs", "2,1,1", "--gset", "2")
+    assert abs(values(program, 2, *arguments)["lost"]) < 1e-10
+
+
+def test_flux_is_that_of_the_definition(sweep: Application) -> None:
+    problem = Problem((7, 6, 5), groups=4, polar=2, azimuthal=2)
+    flux = solve(problem, 3)
+    centre = np.meshgrid(*(np.arange(n) + 0.5 for n in problem.zones), indexing="ij")
+    weights = [np.ones(problem.zones), *centre]
+    expected = np.einsum("mxyz,xyzg->gm", weights, flux)
+    found = moments(sweep, 1, *SMALL, "--procs", "1,1,1", "--gset", "2")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "division"),
+    [
+        (2, "--procs 1,2,1 --gset 1"),
+        (8, "--procs 2,2,2 --gset 4"),
+        (6, "--procs 3,1,2 --gset 2 --dset 16"),
+        (4, "--procs 1,2,2 --gset 4 --dset 32 --zset 2,1,2"),
+        (1, "--procs 1,1,1 --gset 2 --zset 7,3,5"),
+    ],
+)
+def test_flux_does_not_depend_on_the_division(
+    sweep: Application, ranks: int, division: str
+) -> None:
+    alone = moments(sweep, 1, *SMALL, "--procs", "1,1,1", "--gset", "4")
+    found = moments(sweep, ranks, *SMALL, *division.split())
+    np.testing.assert_allclose(found, alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("quad", ["8", "24", "64", "4:8"])
+def test_flat_flux_of_an_infinite_medium(sweep: Application, quad: str) -> None:
+    arguments = ("--boundary", "equilibrium", "--source", "all", "--niter", "90")
+    sets = ("--zones", "4,5,4", "--groups", "6", "--gset", "3", "--quad", quad)
+    (line,) = sweep.output(4, *arguments, *sets, "--procs", "1,2,2")["flux"]
+    lowest, highest = float(line[0]), float(line[2])
+    assert lowest == pytest.approx(1, abs=1e-11)
+    assert highest == pytest.approx(1, abs=1e-11)
+
+
+def test_no_particle_is_lost(sweep: Application) -> None:
+    """What a sweep takes in leaves it or is absorbed or scattered, whether converged or not."""
+    found = values(sweep, 8, *SMALL, "--gset", "2", "--sigs", "0.09")
+    assert found["unscattered"] > 1e-3 * found["source"]
+    assert abs(found["lost"]) < 1e-13 * found["source"]
+
+
+def test_source_is_absorption_and_leakage_when_converged(sweep: Application) -> None:
+    found = values(sweep, 8, "--zones", "8,8,8", "--groups", "4", "--gset", "2", "--niter", "60")
+    assert found["source"] == 4 * 4**3
+    assert found["absorption"] + found["leakage"] == pytest.approx(found["source"], rel=1e-13)
+    assert found["leakage"] > 0.1 * found["source"]
+
+
+def test_without_scattering_one_sweep_is_all(sweep: Application) -> None:
+    once = (*SMALL, "--gset", "2", "--sigs", "0")
+    assert values(sweep, 8, *once)["unscattered"] == 0
+    np.testing.assert_allclose(
+        moments(sweep, 8, *once[:-4], "--gset", "2", "--sigs", "0", "--niter", "1"),
+        moments(sweep, 8, *once),
+        rtol=1e-13,
+    )
+
+
+def traffic(rows: list[Counts]) -> tuple[int, int, int]:
+    """Sends, bytes, and the largest bytes of a rank in one iteration: all are alike."""
+    largest = max(row.bytes for row in rows)
+    assert largest % ITERATIONS == 0
+    return sum(row.sends for row in rows), sum(row.bytes for row in rows), largest // ITERATIONS
+
+
+def test_traffic_is_that_of_the_table(
+    sweep: Application, compiler: Compiler, tmp_path: Path
+) -> None:
+    rows = counted(compiler, sweep.mpi, 8, [sweep.program], tmp_path)
+    assert traffic(rows) == TABLE_IV[0][2:]
+    for row in rows:
+        assert row.sizes == {65536: 2 * 64 * ITERATIONS, 131072: 64 * ITERATIONS}
+        assert [pair[0] for pair in row.partners.values()] == [64 * ITERATIONS] * 3
+
+
+@pytest.mark.parametrize("row", TABLE_IV, ids=lambda row: f"{row.ranks}-ranks")
+def test_traffic_of_each_grid_of_ranks(
+    sweep: Application, compiler: Compiler, tmp_path: Path, row: Row
+) -> None:
+    # An eighth of the zones along each axis: as many messages, each a sixty-fourth of the bytes.
+    zones = ",".join(str(n // 8) for n in row.zones)
+    procs = ",".join(map(str, row.procs))
+    command = [str(sweep.program), "--procs", procs, "--zones", zones]
+    rows = counted(compiler, sweep.mpi, row.ranks, command, tmp_path)
+    assert traffic(rows) == (row.sends, row.bytes // 64, row.largest // 64)
+    partners = [len(rank.partners) for rank in rows]
+    inner = sum(n > 2 for n in row.procs)
+    assert (min(partners), max(partners)) == (3, 3 + inner)
+
+
+def test_sets_of_zones_send_smaller_messages(
+    sweep: Application, compiler: Compiler, tmp_path: Path
+) -> None:
+    command = [str(sweep.program), "--procs", "2,1,1", "--zones", "8,8,8", "--zset", "2,4,1"]
+    rows = counted(compiler, sweep.mpi, 2, command, tmp_path)
+    assert [row.sizes for row in rows] == [{2 * 8 * 8 * 8 * 2: 4 * 64 * ITERATIONS}] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--procs 2,2,2", "--procs 2,2,2 is not a grid of the 1 ranks"),
+        ("--procs 1,1", "'1,1' is not a value for --procs"),
+        ("--groups 30", "--gset 16 does not divide 30 groups"),
+        ("--groups 0", "--groups must be positive"),
+        ("--quad 60", "--quad 60"),
+        ("--quad 3:4", "--quad 3:4"),
+        ("--dset 12", "--dset 12"),
+        ("--quad 24 --dset 16", "--dset 16"),
+        ("--zones 4,4,4 --zset 5,1,1", "--zones 4,4,4 are fewer"),
+        ("--sigs 0.2", "--sigs"),
+        ("--source none", "'none'"),
+        ("--boundary mirror", "'mirror'"),
+        ("--niter -1", "--niter"),
+        ("--pset 3", "unknown option '--pset'"),
+    ],
+)
+def test_wrong_usage_is_one_line(sweep: Application, arguments: str, reason: str) -> None:
+    first = () if "--procs" in arguments else ("--procs", "1,1,1")
+    assert reason in sweep.complaint(*first, *arguments.split())
+
+
+def test_help_shows_options_with_defaults(sweep: Application) -> None:
+    done = sweep.mpi.run(1, [sweep.program, "--help"])
+    assert done.returncode == 0
+    assert "[32,64,64]" in done.stdout
