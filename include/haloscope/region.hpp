@@ -5,7 +5,6 @@
 #include <haloscope/region.h>
 
 #include <string>
-#include <utility>
 
 namespace haloscope {
 
@@ -13,15 +12,26 @@ namespace detail {
 
 template <int communication> class ScopedRegion {
 public:
-  explicit ScopedRegion(std::string name) : name_(std::move(name)) {
-    haloscope_begin_(name_.c_str(), communication);
+  explicit ScopedRegion(const char *name) {
+    if (const haloscope_recorder *recorder = haloscope_get_()) begin(*recorder, name);
   }
-  ~ScopedRegion() { haloscope_end_(name_.c_str(), communication); }
+  explicit ScopedRegion(const std::string &name) : ScopedRegion(name.c_str()) {}
+  ~ScopedRegion() {
+    if (recorder_ != nullptr) recorder_->end(name_.c_str(), communication);
+  }
 
   ScopedRegion(const ScopedRegion &) = delete;
   ScopedRegion &operator=(const ScopedRegion &) = delete;
 
 private:
+  // The name may be a temporary: it is copied, but only when somebody is watching.
+  void begin(const haloscope_recorder &recorder, const char *name) {
+    name_ = name;
+    recorder_ = &recorder;
+    recorder.begin(name, communication);
+  }
+
+  const haloscope_recorder *recorder_ = nullptr;
   std::string name_;
 };
 

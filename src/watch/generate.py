@@ -138,7 +138,6 @@ def real_header(found: list[Procedure]) -> str:
         "// The MPI library's own functions, found at run time: the library may be opened late and\n"
         "// for its user alone.\n"
         f"struct RealFunctions {{\n{members}}};\n"
-        f"inline constexpr unsigned real_count = {len(found)};\n"
         f"inline constexpr const char *real_names[] = {{ {names} }};\n"
         "} // namespace haloscope::watch\n"
     )

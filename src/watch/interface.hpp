@@ -16,6 +16,25 @@ inline std::uintptr_t value_of(int handle) noexcept { return static_cast<unsigne
 
 #if defined(HALOSCOPE_ABI_OPENMPI)
 inline constexpr const char *interface_name = "openmpi";
+
+// Open MPI's predefined handles are addresses of objects in the library. The recorder is preloaded
+// into launchers and shells too, where there is no such library: it looks them up at run time.
+#define HALOSCOPE_PREDEFINED(use)                                                                  \
+  use(ompi_mpi_comm_world) use(ompi_mpi_comm_self) use(ompi_mpi_comm_null)                         \
+  use(ompi_mpi_group_null) use(ompi_request_null) use(ompi_message_null)                           \
+  use(ompi_message_no_proc) use(ompi_mpi_datatype_null) use(ompi_mpi_byte)                         \
+  use(ompi_mpi_char) use(ompi_mpi_int) use(ompi_mpi_uint64_t) use(ompi_mpi_errors_return)
+struct Predefined {
+#define HALOSCOPE_MEMBER(name) decltype(::name) *name;
+  HALOSCOPE_PREDEFINED(HALOSCOPE_MEMBER)
+#undef HALOSCOPE_MEMBER
+};
+inline constexpr const char *predefined_names[] = {
+#define HALOSCOPE_NAME(name) #name,
+    HALOSCOPE_PREDEFINED(HALOSCOPE_NAME)
+#undef HALOSCOPE_NAME
+};
+extern Predefined predefined;
 #elif defined(HALOSCOPE_ABI_MPICH)
 inline constexpr const char *interface_name = "mpich";
 #elif defined(HALOSCOPE_ABI_STANDARD)
@@ -53,3 +72,20 @@ inline bool was_cancelled(const MPI_Status &status) noexcept {
 }
 
 } // namespace haloscope::watch
+
+#if defined(HALOSCOPE_ABI_OPENMPI)
+// From here on mpi.h's macros (MPI_COMM_WORLD …) mean the objects that were found.
+#define ompi_mpi_comm_world (*::haloscope::watch::predefined.ompi_mpi_comm_world)
+#define ompi_mpi_comm_self (*::haloscope::watch::predefined.ompi_mpi_comm_self)
+#define ompi_mpi_comm_null (*::haloscope::watch::predefined.ompi_mpi_comm_null)
+#define ompi_mpi_group_null (*::haloscope::watch::predefined.ompi_mpi_group_null)
+#define ompi_request_null (*::haloscope::watch::predefined.ompi_request_null)
+#define ompi_message_null (*::haloscope::watch::predefined.ompi_message_null)
+#define ompi_message_no_proc (*::haloscope::watch::predefined.ompi_message_no_proc)
+#define ompi_mpi_datatype_null (*::haloscope::watch::predefined.ompi_mpi_datatype_null)
+#define ompi_mpi_byte (*::haloscope::watch::predefined.ompi_mpi_byte)
+#define ompi_mpi_char (*::haloscope::watch::predefined.ompi_mpi_char)
+#define ompi_mpi_int (*::haloscope::watch::predefined.ompi_mpi_int)
+#define ompi_mpi_uint64_t (*::haloscope::watch::predefined.ompi_mpi_uint64_t)
+#define ompi_mpi_errors_return (*::haloscope::watch::predefined.ompi_mpi_errors_return)
+#endif

@@ -130,8 +130,8 @@ int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes
   if (!state) return call();
   // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
   const std::uint64_t known = known_payload(*state, count, datatype);
-  const bool large = known >= stamped_size;
-  if (!large && !state->stamp_this_post()) {
+  const unsigned weight = known >= stamped_size ? 1 : state->stamp_weight();
+  if (weight == 0) {
     const int result = call();
     if (result != MPI_SUCCESS) return result;
     then(*state, known, std::uint64_t{0});
@@ -143,7 +143,6 @@ int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes
   const std::uint64_t duration = ticks() - begin;
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = payload(*state, count, datatype);
-  const unsigned weight = large ? 1 : state->mean_interval;
   then(*state, bytes, duration * weight);
   count_call(*state, function, sends_bytes ? bytes : 0, duration, weight);
   state->node->p2p_ticks += duration * weight;

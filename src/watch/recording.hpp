@@ -15,8 +15,9 @@ struct Recorder {
   Node *position = nullptr; // where the markers are; the same unless recording is switched off
   bool busy = false;        // inside an MPI call: whatever the library calls by itself is not counted
   bool paused = false;
-  unsigned until_stamp = 1;
-  unsigned mean_interval = 16; // of stamped posts of small messages; 1: stamp all
+  // Posts of small messages: one at the end of each interval is stamped and stands for all in it. The
+  // first ones, of unusual length since everything is new to the library, stand for themselves.
+  unsigned interval = 1, until_stamp = 1, exact_posts = 64;
   unsigned lost_regions = 0;   // begun when the arena was full
   std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
   Arena *arena = nullptr;
@@ -28,15 +29,23 @@ struct Recorder {
 
   void dropped() noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
 
-  // Whether to stamp the post of a small message. Intervals vary (1 … 2 × mean − 1) so that a loop of
-  // a regular length is not always sampled at the same call.
-  bool stamp_this_post() noexcept {
-    if (--until_stamp != 0) return false;
-    random ^= random << 13U;
-    random ^= random >> 7U;
-    random ^= random << 17U;
-    until_stamp = mean_interval == 1 ? 1 : 1 + static_cast<unsigned>(random % (2 * mean_interval - 1));
-    return true;
+  static constexpr unsigned mean_interval = 16;
+
+  // How many posts the stamp of this one stands for; 0: do not stamp it. Intervals vary (1 … 31) so
+  // that a loop of a regular length is not always sampled at the same call.
+  unsigned stamp_weight() noexcept {
+    if (__builtin_expect(--until_stamp != 0, 1)) return 0;
+    const unsigned weight = interval;
+    if (exact_posts > 0) {
+      if (!process->exact_times) exact_posts--;
+    } else {
+      random ^= random << 13U;
+      random ^= random >> 7U;
+      random ^= random << 17U;
+      interval = 1 + static_cast<unsigned>(random % (2 * mean_interval - 1));
+    }
+    until_stamp = interval;
+    return weight;
   }
 };
 

@@ -14,7 +14,18 @@ RealFunctions real;
 Global global;
 __thread ThreadState *this_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
+#if defined(HALOSCOPE_ABI_OPENMPI)
+Predefined predefined;
+#endif
+
 namespace {
+
+template <class Members, std::size_t count>
+void look_up(void *library, Members &members, const char *const (&names)[count]) noexcept {
+  static_assert(sizeof members == count * sizeof(void *));
+  auto *places = reinterpret_cast<void **>(&members);
+  for (std::size_t i = 0; i < count; i++) places[i] = dlsym(library, names[i]);
+}
 
 // A library that was opened for its user alone (RTLD_LOCAL) is found among the loaded objects only.
 void *library_with(const char *symbol) noexcept {
@@ -41,9 +52,13 @@ void resolve() noexcept {
   static std::once_flag once;
   std::call_once(once, [] {
     void *from = dlsym(RTLD_DEFAULT, "PMPI_Init") != nullptr ? RTLD_DEFAULT : library_with("PMPI_Init");
-    auto *members = reinterpret_cast<void **>(&real);
-    static_assert(sizeof real == real_count * sizeof(void *));
-    for (unsigned i = 0; i < real_count; i++) members[i] = dlsym(from, real_names[i]);
+#if defined(HALOSCOPE_ABI_OPENMPI)
+    look_up(from, predefined, predefined_names);
+#endif
+    // Last what `ensure_resolved` looks at: other threads may be waiting for it.
+    RealFunctions found{};
+    look_up(from, found, real_names);
+    real = found;
     if (real.Init == nullptr) {
       complain("no MPI library is loaded although an MPI function was called; "
                "start the program with its own MPI library linked");
@@ -78,7 +93,6 @@ ThreadState *attach_thread() noexcept {
   state->process = global.process;
   state->record = record;
   state->discard = discard;
-  state->mean_interval = global.process->exact_times ? 1 : state->mean_interval;
   record->next = global.process->threads.load(std::memory_order_relaxed);
   while (!global.process->threads.compare_exchange_weak(record->next, record)) {
   }
