@@ -101,7 +101,8 @@ def _script_uses_x(launch: Launch) -> bool:
     """True for a script that calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
     for program in launch.programs:
         try:
-            text = program.path.open("rb").read(1 << 20)
+            with program.path.open("rb") as file:
+                text = file.read(1 << 20)
         except OSError:
             continue
         if text.startswith(b"#!") and re.search(rb"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text):
