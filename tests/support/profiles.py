@@ -153,7 +153,7 @@ def types(table: str, columns: Arrays) -> list[tuple[str, str]]:
     return [(name, kinds.get(name, "integer")) for name in columns]
 
 
-def values(column: Sequence[object], kind: str, strings: dict[str, int]) -> np.ndarray[Any, Any]:
+def values(column: Sequence[Any], kind: str, strings: dict[str, int]) -> np.ndarray[Any, Any]:
     if kind == "string":
         return np.array([strings.setdefault(text, len(strings)) for text in column], dtype="<i8")
     return np.asarray(column, dtype="<f8" if kind == "real" else "<i8")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from haloscope.explain._ensemble import Ensemble, open_all
     from haloscope.explain._profile import Profile
-    from haloscope.explain._profile import open_profile as open  # noqa: A004 - the interface's name
+    from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
     from haloscope.explain._report import write_report
     from haloscope.explain._summary import summary

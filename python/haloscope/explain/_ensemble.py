@@ -85,7 +85,7 @@ def open_all(
     """
     if isinstance(profiles, str | os.PathLike):
         pattern = os.fspath(profiles)
-        paths = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))  # noqa: PTH207 - also absolute patterns
+        paths = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))
     else:
         pattern, paths = "the list of profiles", [os.fspath(path) for path in profiles]
     if not paths:

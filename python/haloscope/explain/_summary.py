@@ -85,7 +85,7 @@ def _warnings(told: dict[str, Any]) -> list[str]:
     if told["partial"]:
         missing = len(told["missing_ranks"] or [])
         lines.append(
-            f"partial: {missing} ranks left no record"
+            f"partial: {missing} rank{'' if missing == 1 else 's'} left no record"
             if missing
             else "partial: not every rank came to MPI_Finalize"
         )

@@ -1,0 +1,212 @@
+"""Tables as people and programs get them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from haloscope import explain
+from haloscope._errors import UsageError
+from haloscope.explain import _render
+from haloscope.explain._units import bytes_text, count_text, moment_text, percent_text, time_text
+from support.profiles import Draft, draft, path_rows, process_rows
+from support.sample import halo_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from haloscope.explain import Profile
+
+    Read = Callable[[Draft], Profile]
+
+HOSTILE = "<script>alert(1)</script>[bold]\x1b[31m:smile:,\"\n'é漢\u202e"
+
+
+def text(profile: Profile, fmt: str, table: str) -> str:
+    stream = io.StringIO()
+    explain.render(profile.table(table), fmt, table, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("table", explain.TABLES)
+def test_json_is_a_list_of_records_of_the_table(read: Read, nested: Draft, table: str) -> None:
+    profile = read(nested)
+    records = json.loads(text(profile, "json", table))
+    frame = profile.table(table)
+    if table == "info":
+        told = {record["key"]: record["value"] for record in records}
+        assert told["ranks"] == 2
+        assert told["partial"] is False
+        assert told["missing_ranks"] == []
+        assert told["hosts"] == ["alpha", "beta"]
+        assert told["mpi_library"] == "Open MPI v4.1.4"
+    else:
+        assert records == frame.to_dicts()
+        assert all(type(v) is type(w) for r, s in zip(records, frame.to_dicts(), strict=True)
+                   for v, w in zip(r.values(), s.values(), strict=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("table", explain.TABLES)
+def test_csv_has_a_header_and_every_row(read: Read, nested: Draft, table: str) -> None:
+    profile = read(nested)
+    rows = list(csv.reader(io.StringIO(text(profile, "csv", table))))
+    frame = profile.table(table)
+    assert rows[0] == frame.columns
+    assert len(rows) == 1 + len(frame)
+
+
+def test_text_that_looks_like_a_number_stays_text(read: Read) -> None:
+    written = draft({"program": "007", "version": "1"}, paths=path_rows())
+    told = {r["key"]: r["value"] for r in json.loads(text(read(written), "json", "info"))}
+    assert (told["program"], told["version"]) == ("007", "1")
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_long_tables_are_written_whole(
+    read: Read, nested: Draft, fmt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = text(read(nested), fmt, "ranks")
+    monkeypatch.setattr(_render, "_ROWS_AT_A_TIME", 2)
+    assert text(read(nested), fmt, "ranks") == whole
+
+
+def test_the_regions_table_fits_100_columns_and_says_what_it_hides(tmp_path: Path) -> None:
+    path = halo_profile((4, 4, 4)).write(tmp_path / "run.halo")
+    lines = text(explain.open(path), "table", "regions").splitlines()
+    assert max(len(line) for line in lines) <= 100
+    assert lines[2].startswith("<program>")
+    assert lines[4].startswith("    level 0")
+    assert lines[5].startswith("      halo")
+    assert any("47 more columns" in line and "--format csv" in line for line in lines)
+
+
+def test_long_names_fold_and_do_not_hide_numbers(read: Read) -> None:
+    name = "a region whose name is much longer than any sensible person would make it, " * 2
+    rows = [
+        {"path": 0, "rank": 0, "instances": 1, "time": 1.5},
+        {"path": 1, "rank": 0, "sends": 42},
+    ]
+    profile = read(draft(paths=path_rows(name), ranks=rows))
+    told = text(profile, "table", "regions")
+    assert "1.50 s" in told
+    assert "42" in told
+    assert max(len(line) for line in told.splitlines()) <= 100
+
+
+def test_hostile_names_are_shown_and_not_obeyed(read: Read) -> None:
+    profile = read(draft(paths=path_rows(), communicators=[{"name": HOSTILE, "size": 1}]))
+    shown = text(profile, "table", "communicators")
+    assert "<script>alert(1)</script>[bold]\\x1b[31m:smile:,\"\\n'é漢\\u202e" in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
+    assert json.loads(text(profile, "json", "communicators"))[0]["name"] == HOSTILE
+    rows = csv.DictReader(io.StringIO(text(profile, "csv", "communicators"), newline=""))
+    assert next(rows)["name"] == HOSTILE
+
+
+def test_a_table_for_people_stops_at_a_thousand_rows_and_says_so(tmp_path: Path) -> None:
+    path = halo_profile((4, 4, 4)).write(tmp_path / "run.halo")
+    profile = explain.open(path)
+    lines = text(profile, "table", "partners").splitlines()
+    rows = len(profile.table("partners"))
+    assert rows > 1000
+    assert f"the first 1000 of {rows} rows; all: --format csv or json" in lines
+    assert len(lines) < 1010
+
+
+def test_an_empty_table_says_that_nothing_was_recorded(read: Read) -> None:
+    assert "no series recorded" in text(read(draft(paths=path_rows())), "table", "series")
+    assert text(read(draft(paths=path_rows())), "json", "series") == "[]\n"
+
+
+def test_recorded_values_are_shown(read: Read) -> None:
+    key = {"path": 0, "rank": 0, "instance": 0}
+    written = draft(
+        paths=path_rows(), series=[key], values=[{**key, "name": "residual", "value": 0.25}]
+    )
+    told = text(read(written), "table", "series")
+    assert "residual" in told
+    assert "0.25" in told
+
+
+def test_another_format_is_a_usage_error(read: Read, nested: Draft) -> None:
+    with pytest.raises(UsageError, match=r"no format 'xml'.*table, csv, json"):
+        text(read(nested), "xml", "regions")
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (bytes_text(8), "8 B"),
+        (bytes_text(9999), "9999 B"),
+        (bytes_text(86528), "86.5 kB"),
+        (bytes_text(1342177280), "1.34 GB"),
+        (bytes_text(3194.1), "3.19 kB"),
+        (bytes_text(None), "–"),
+        (count_text(184320), "184320"),
+        (count_text(255_000_000), "255 M"),
+        (time_text(0.0), "0 s"),
+        (time_text(0.9999996), "1.00 s"),
+        (time_text(0.0123), "12.3 ms"),
+        (time_text(1.5e-8), "15.0 ns"),
+        (time_text(-0.5), "-500 ms"),
+        (percent_text(1.0, 8.0), "12.5 %"),
+        (percent_text(1.0, 0.0), "–"),
+        (percent_text(None, 1.0), "–"),
+        (moment_text(1e300), "1e+300 s"),
+    ],
+)
+def test_units(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+def test_the_summary_says_what_a_person_wants_first(read: Read, nested: Draft) -> None:
+    lines = explain.summary(read(nested))
+    assert lines[0] == "cg: 2 ranks on 2 hosts, 10.0 s"
+    # 5.25 of the 22 seconds of both ranks.
+    assert lines[1].startswith("communication: 23.9 % of the time")
+    assert "6 messages, 4107 B" in lines[1]
+    assert [line.strip() for line in lines[2:5]] == [
+        "57.1 % of it in region solve/halo",
+        "33.3 % of it in region solve",
+        "9.5 % of it in region halo",
+    ]
+    assert lines[-1].startswith("look further: haloscope show ")
+    assert len(lines) == 7
+
+
+def test_the_summary_of_an_unmarked_program_names_calls(read: Read) -> None:
+    written = draft(
+        {"program": "lmp"},
+        paths=path_rows(),
+        processes=process_rows("alpha"),
+        ranks=[{"path": 0, "rank": 0, "time": 4.0, "p2p_time": 1.0, "coll_time": 1.0}],
+        calls=[{"path": 0, "call": f"MPI_{i}", "time_total": i / 4} for i in range(5)],
+    )
+    lines = explain.summary(read(written))
+    assert "50.0 % of it in MPI_4" in lines[2]
+    assert "MPI_1" not in "".join(lines)
+
+
+def test_the_summary_warns_in_at_most_ten_lines(read: Read, nested: Draft) -> None:
+    nested.info |= {"partial": True, "missing_ranks": [1], "program": "a\nb"}
+    nested.tables["processes"] = {
+        **nested.tables["processes"], "dropped": [1, 2], "unmatched_begins": [1, 0],
+        "unmatched_ends": [0, 5],
+    }  # fmt: skip
+    nested.tables |= {"unaccounted": {"call": ["MPI_New"], "calls": [2]}}
+    lines = explain.summary(read(nested))
+    told = "\n".join(lines)
+    assert len(lines) == told.count("\n") + 1 <= 10
+    for words in ("1 rank left no record", "3 records were dropped", "1 region begins",
+                  "5 region ends", "MPI_New"):  # fmt: skip
+        assert words in told
+
+
+def test_the_summary_of_nothing_has_no_division_by_zero(read: Read) -> None:
+    lines = explain.summary(read(draft(paths=path_rows())))
+    assert lines[0].startswith("cg: 2 ranks")
