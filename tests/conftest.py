@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
 from support.cluster import Cluster, cluster, obstacle
 from support.mpi import NAMES, REMEDY, Mpi, find
 from support.programs import Compiler

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from haloscope.explain import open, open_all  # noqa: A004 - haloscope.open is the interface
+    from haloscope.explain import open, open_all
     from haloscope.watch import comm_region, region, value
 
     __version__: str

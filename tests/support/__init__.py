@@ -1,1 +1,1 @@
-"""What several rooms' tests share: the MPI libraries of this machine, and programs built with them."""
+"""What the tests of several rooms share: the machine's MPI libraries, and programs for them."""

@@ -22,8 +22,8 @@ REMEDY = {
     "mpich-wheel": "make setup-development",
 }
 
-# Everything by environment, so that tests start `mpiexec -n N` as a user does. Version 5's launcher
-# reads PRTE_MCA_*, version 4's OMPI_MCA_*; the library reads OMPI_MCA_* in both.
+# Everything by environment, so that tests start `mpiexec -n N` as a user does. Version 5's
+# launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*; the library reads OMPI_MCA_* in both.
 _ENVIRONMENT = {
     "openmpi": {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -34,8 +34,8 @@ _ENVIRONMENT = {
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
     },
-    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; Debian's 4.0 has no such
-    # setting: there more ranks than cores take milliseconds a message.
+    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; Debian's 4.0 has no
+    # such setting: there more ranks than cores take milliseconds a message.
     "mpich": {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
@@ -107,7 +107,9 @@ def find(name: str) -> Mpi | None:
     if mpicc is None or mpicxx is None or mpiexec is None:
         return None
     library = _library(mpicc, _SONAMES[abi])
-    return library and Mpi(name, abi, mpicc, mpicxx, tool("mpifort"), mpiexec, library)
+    if library is None:
+        return None
+    return Mpi(name, abi, mpicc, mpicxx, tool("mpifort"), mpiexec, library)
 
 
 def _wheel(abi: str) -> Path:
@@ -115,7 +117,7 @@ def _wheel(abi: str) -> Path:
 
 
 def _library(mpicc: Path, sonames: Sequence[str]) -> Path | None:
-    """The library that the wrapper links: in one of its -L directories, or where the system has its own."""
+    """The library that the wrapper links: in one of its -L directories, or the system's."""
     shown = subprocess.run([mpicc, "-show"], capture_output=True, text=True, check=True).stdout
     directories = [Path(word[2:]) for word in shown.split() if word.startswith("-L")]
     directories += sorted(Path("/usr/lib").glob("*-linux-gnu"))

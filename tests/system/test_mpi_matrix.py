@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from support.cluster import Cluster
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -50,7 +51,14 @@ def test_mpi4py_loads_the_library_it_is_told(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_fortran_compiles(mpi: Mpi, compiler: Compiler) -> None:
-    source = "program hello\n  use mpi\n  integer :: e\n  call mpi_init(e)\n  call mpi_finalize(e)\nend\n"
+    source = """
+program hello
+  use mpi
+  integer :: error
+  call mpi_init(error)
+  call mpi_finalize(error)
+end program
+"""
     done = mpi.run(2, [compiler.text(mpi, "hello.f90", source)])
     assert done.returncode == 0, done.stderr
 

