@@ -23,7 +23,7 @@ layout() {
   files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' 'tests/*.[ch]pp' 'tests/*.c' \
     'benchmarks/*.[ch]pp' 'benchmarks/*.c' |
     xargs -r "$bin/clang-format" --dry-run -Werror 2>&1 |
-    sed -n 's/^\([^: ]*\):.*/\1: run make format/p' | sort -u | grep . && status=1
+    sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
 }
 
 # clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
