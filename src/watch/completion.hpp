@@ -13,56 +13,74 @@
 
 namespace haloscope::watch {
 
-// Removes what is known of a request that is complete; a persistent one becomes inactive.
-inline Request take_request(MPI_Request handle) noexcept {
-  Request *slot = request_slot(handle);
-  if (slot == nullptr) return {};
-  const Request taken = *slot;
-  if (taken.persistent)
-    slot->active = false;
-  else if (!taken.shared)
-    slot->kind = Pending::none;
-  return taken;
-}
-
 inline bool counts(const Request &request) noexcept {
   return request.kind != Pending::none && request.active;
 }
 
-// The handles given to a completing call.
-class Handles {
+// Forgets a request that is complete; a persistent one becomes inactive.
+inline void forget(Request &slot) noexcept {
+  if (slot.persistent)
+    slot.active = false;
+  else if (!slot.shared)
+    slot.kind = Pending::none;
+}
+
+// What is known of one handle, before and after the call that completes it.
+class Claim {
 public:
-  Handles(ThreadState &state, std::span<const MPI_Request> handles) : state_(state) {
-    if (state.handles.size() < handles.size()) grow(handles.size());
-    if (!handles.empty()) std::memcpy(state.handles.data(), handles.data(), handles.size_bytes());
-    count_ = handles.size();
-    if (!global.several_threads) return;
-    for (std::size_t i = 0; i < count_; i++) state.taken[i] = take_request(state.handles[i]);
+  explicit Claim(MPI_Request handle) noexcept : slot_(request_slot(handle)) {
+    if (!global.several_threads || slot_ == nullptr) return;
+    taken_ = *slot_;
+    forget(*slot_);
+  }
+  // After the call; nullptr if nothing is known.
+  Request *request() noexcept { return global.several_threads && slot_ != nullptr ? &taken_ : slot_; }
+  // It is not complete.
+  void give_back() noexcept {
+    if (global.several_threads && slot_ != nullptr) *slot_ = taken_;
   }
 
-  // What was known of a request that is now complete.
-  Request claim(std::size_t i) noexcept {
-    if (!global.several_threads) return take_request(state_.handles[i]);
-    const Request taken = state_.taken[i];
-    state_.handles[i] = MPI_REQUEST_NULL; // not to be given back
-    return taken;
+private:
+  Request *slot_;
+  Request taken_;
+};
+
+// The same for the handles of one call.
+class Claims {
+public:
+  Claims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
+    if (state.handles.size() < count_) grow();
+    if (count_ != 0) std::memcpy(state.handles.data(), handles.data(), handles.size_bytes());
+    if (global.several_threads) take();
   }
 
-  // Ends the call: what is not complete stays known.
-  void keep_rest() noexcept {
+  // After the call: what is known of the i-th; nullptr if nothing is.
+  Request *request(std::size_t i) noexcept {
+    return global.several_threads ? &state_.taken[i] : request_slot(state_.handles[i]);
+  }
+  // Ends the call: what has not been forgotten stays known.
+  void give_back() noexcept {
     if (!global.several_threads) return;
     for (std::size_t i = 0; i < count_; i++)
       if (state_.taken[i].kind != Pending::none) put_request(state_.handles[i], state_.taken[i]);
   }
 
 private:
-  [[gnu::noinline]] void grow(std::size_t count) {
-    state_.handles.resize(count * 2);
-    state_.taken.resize(count * 2);
+  [[gnu::noinline]] void grow() {
+    state_.handles.resize(count_ * 2);
+    state_.taken.resize(count_ * 2);
+    state_.known.resize(count_ * 2);
+  }
+  [[gnu::noinline]] void take() noexcept {
+    for (std::size_t i = 0; i < count_; i++) {
+      Request *slot = request_slot(state_.handles[i]);
+      state_.taken[i] = slot == nullptr ? Request{} : *slot;
+      if (slot != nullptr) forget(*slot);
+    }
   }
 
   ThreadState &state_;
-  std::size_t count_ = 0;
+  std::size_t count_;
 };
 
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
@@ -75,25 +93,23 @@ inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept
 }
 
 // One completed request with its part of the call's time. Returns the bytes that it received.
-inline std::uint64_t complete(ThreadState &state, const Request &request, const MPI_Status &status,
+inline std::uint64_t complete(ThreadState &state, Request &request, const MPI_Status &status,
                               std::uint64_t duration) noexcept {
+  std::uint64_t bytes = 0;
   add_share(*state.node, request.kind, duration);
-  switch (request.kind) {
-  case Pending::receive:
-    return received(state, *request.communicator, status, request.bytes, duration)
-               ? std::min(received_bytes(status), request.bytes)
-               : 0;
-  case Pending::send:
+  if (request.kind == Pending::receive) {
+    if (received(state, *request.communicator, status, request.bytes, duration))
+      bytes = std::min(received_bytes(status), request.bytes);
+  } else if (request.kind == Pending::send) {
     // Which of the sends a shared handle means is not known; they are complete when posted.
-    if (!request.shared)
+    if (duration != 0 && !request.shared)
       add_send_time(state, partner(state, *request.communicator, request.partner), request.bytes,
                     duration);
-    return 0;
-  case Pending::collective:
+  } else if (request.kind == Pending::collective) {
     add_collective_time(state, request.function, request.communicator->size, request.bytes, duration);
-    return 0;
-  default: return 0;
   }
+  forget(request);
+  return bytes;
 }
 
 inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
@@ -107,19 +123,17 @@ template <class Call>
 int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  const MPI_Request handle = *request;
-  Request taken;
-  if (global.several_threads) taken = take_request(handle);
+  Claim claim{*request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const std::uint64_t begin = ticks();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
-  if (!global.several_threads) taken = take_request(handle);
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = 0;
-  if (counts(taken))
-    bytes = complete(*state, taken, *result_status, end - begin);
+  Request *known = claim.request();
+  if (known != nullptr && counts(*known))
+    bytes = complete(*state, *known, *result_status, end - begin);
   else
     state->node->p2p_ticks += end - begin;
   waited(*state, function, bytes, begin, end);
@@ -130,20 +144,16 @@ template <class Call>
 int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  const MPI_Request handle = *request;
-  Request taken;
-  if (global.several_threads) taken = take_request(handle);
+  Claim claim{*request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const int result = call(result_status);
   if (result != MPI_SUCCESS) return result;
-  if (*flag == 0) {
-    if (global.several_threads && taken.kind != Pending::none) put_request(handle, taken);
-    count_call(*state, function, 0);
-    return result;
-  }
-  if (!global.several_threads) taken = take_request(handle);
-  const std::uint64_t bytes = counts(taken) ? complete(*state, taken, *result_status, 0) : 0;
+  std::uint64_t bytes = 0;
+  if (*flag == 0)
+    claim.give_back();
+  else if (Request *known = claim.request(); known != nullptr && counts(*known))
+    bytes = complete(*state, *known, *result_status, 0);
   count_call(*state, function, bytes);
   return result;
 }
@@ -155,24 +165,28 @@ inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses, std::size_t 
 }
 
 // The completed requests of one call share its time in equal parts.
-inline std::uint64_t complete_all(ThreadState &state, Handles &handles, std::size_t count,
+inline std::uint64_t complete_all(ThreadState &state, Claims &claims, std::size_t count,
                                   const MPI_Status *statuses, bool check_errors,
                                   std::uint64_t duration) {
   std::size_t active = 0;
+  Request **known = state.known.data();
   for (std::size_t i = 0; i < count; i++) {
-    Request *slot = global.several_threads ? &state.taken[i] : request_slot(state.handles[i]);
-    if (slot != nullptr && counts(*slot)) active++;
+    known[i] = claims.request(i);
+    if (known[i] != nullptr && !counts(*known[i])) known[i] = nullptr;
+    if (known[i] != nullptr) active++;
   }
   const std::uint64_t part = active == 0 ? 0 : duration / active;
   state.node->p2p_ticks += duration - part * active;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; i++) {
+    if (known[i] == nullptr) continue;
     if (check_errors && statuses[i].MPI_ERROR == MPI_ERR_PENDING) continue;
-    const Request taken = handles.claim(i);
-    if (check_errors && statuses[i].MPI_ERROR != MPI_SUCCESS) continue;
-    if (counts(taken)) bytes += complete(state, taken, statuses[i], part);
+    if (check_errors && statuses[i].MPI_ERROR != MPI_SUCCESS)
+      forget(*known[i]);
+    else
+      bytes += complete(state, *known[i], statuses[i], part);
   }
-  handles.keep_rest();
+  claims.give_back();
   return bytes;
 }
 
@@ -186,16 +200,16 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
-  Handles handles{*state, all};
+  Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses, all.size());
   const std::uint64_t begin = ticks();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) {
-    handles.keep_rest();
+    claims.give_back();
     return result;
   }
-  const std::uint64_t bytes = complete_all(*state, handles, all.size(), result_statuses,
+  const std::uint64_t bytes = complete_all(*state, claims, all.size(), result_statuses,
                                            result == MPI_ERR_IN_STATUS, end - begin);
   waited(*state, function, bytes, begin, end);
   return result;
@@ -207,29 +221,29 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
-  Handles handles{*state, all};
+  Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses, all.size());
   const int result = call(result_statuses);
   std::uint64_t bytes = 0;
   if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
-    bytes = complete_all(*state, handles, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, 0);
+    bytes = complete_all(*state, claims, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, 0);
   else
-    handles.keep_rest();
+    claims.give_back();
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
   return result;
 }
 
 // MPI_Waitany and MPI_Testany, after the call: the one that is complete, if any.
-inline std::uint64_t complete_one(ThreadState &state, Handles &handles, int index,
+inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index,
                                   const MPI_Status &status, std::uint64_t duration) {
   std::uint64_t bytes = 0;
-  Request taken;
-  if (index != MPI_UNDEFINED) taken = handles.claim(static_cast<std::size_t>(index));
-  if (counts(taken))
-    bytes = complete(state, taken, status, duration);
+  Request *known =
+      index == MPI_UNDEFINED ? nullptr : claims.request(static_cast<std::size_t>(index));
+  if (known != nullptr && counts(*known))
+    bytes = complete(state, *known, status, duration);
   else
     state.node->p2p_ticks += duration;
-  handles.keep_rest();
+  claims.give_back();
   return bytes;
 }
 
@@ -238,17 +252,17 @@ int wait_any(Function function, int count, const MPI_Request *requests, const in
              MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  Handles handles{*state, span_of(requests, count)};
+  Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const std::uint64_t begin = ticks();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) {
-    handles.keep_rest();
+    claims.give_back();
     return result;
   }
-  const std::uint64_t bytes = complete_one(*state, handles, *index, *result_status, end - begin);
+  const std::uint64_t bytes = complete_one(*state, claims, *index, *result_status, end - begin);
   waited(*state, function, bytes, begin, end);
   return result;
 }
@@ -258,30 +272,33 @@ int test_any(Function function, int count, const MPI_Request *requests, const in
              const int *flag, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  Handles handles{*state, span_of(requests, count)};
+  Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes =
-      complete_one(*state, handles, found ? *index : MPI_UNDEFINED, *result_status, 0);
+      complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
   return result;
 }
 
 // MPI_Waitsome and MPI_Testsome, after the call: statuses are packed, in the order of the indices.
-inline std::uint64_t complete_some(ThreadState &state, Handles &handles,
+inline std::uint64_t complete_some(ThreadState &state, Claims &claims,
                                    std::span<const int> indices, const MPI_Status *statuses,
                                    bool check_errors, std::uint64_t duration) {
   const std::uint64_t part = indices.empty() ? 0 : duration / indices.size();
   std::uint64_t bytes = 0;
   for (std::size_t k = 0; k < indices.size(); k++) {
-    const Request taken = handles.claim(static_cast<std::size_t>(indices[k]));
-    if (check_errors && statuses[k].MPI_ERROR != MPI_SUCCESS) continue;
-    if (counts(taken)) bytes += complete(state, taken, statuses[k], part);
+    Request *known = claims.request(static_cast<std::size_t>(indices[k]));
+    if (known == nullptr || !counts(*known)) continue;
+    if (check_errors && statuses[k].MPI_ERROR != MPI_SUCCESS)
+      forget(*known);
+    else
+      bytes += complete(state, *known, statuses[k], part);
   }
   if (indices.empty()) state.node->p2p_ticks += duration;
-  handles.keep_rest();
+  claims.give_back();
   return bytes;
 }
 
@@ -296,13 +313,13 @@ int wait_some(Function function, int count, const MPI_Request *requests, const i
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
-  Handles handles{*state, all};
+  Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses, all.size());
   const std::uint64_t begin = ticks();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   const auto done = completed(result, *outcount, indices);
-  const std::uint64_t bytes = complete_some(*state, handles, done, result_statuses,
+  const std::uint64_t bytes = complete_some(*state, claims, done, result_statuses,
                                             result == MPI_ERR_IN_STATUS, end - begin);
   if (result == MPI_SUCCESS || !done.empty()) waited(*state, function, bytes, begin, end);
   return result;
@@ -314,12 +331,12 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
-  Handles handles{*state, all};
+  Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses, all.size());
   const int result = call(result_statuses);
   const auto done = completed(result, *outcount, indices);
   const std::uint64_t bytes =
-      complete_some(*state, handles, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
+      complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
   return result;
 }

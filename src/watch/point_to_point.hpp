@@ -27,18 +27,21 @@ inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noex
   return look_up_communicator(state, comm);
 }
 
+// The same for a message; nullptr too where there is none.
+inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
+  return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
+}
+
 inline Partner &partner(ThreadState &state, const Communicator &communicator, int rank) noexcept {
   return partner_of(state, communicator.id, rank,
                     [&](int of) { return world_rank(communicator, of); });
 }
 
-inline void sent(ThreadState &state, MPI_Comm comm, int dest, std::uint64_t bytes,
+inline void sent(ThreadState &state, CommunicatorUse &use, int dest, std::uint64_t bytes,
                  std::uint64_t duration) noexcept {
-  CommunicatorUse *use = communicator_use(state, comm);
-  if (use == nullptr) return;
-  use->calls++;
-  use->bytes += bytes;
-  count_send(state, partner(state, *use->communicator, dest), bytes, duration);
+  use.calls++;
+  use.bytes += bytes;
+  count_send(state, partner(state, *use.communicator, dest), bytes, duration);
 }
 
 // Returns whether it counted: MPI_PROC_NULL and cancelled operations do not.
@@ -71,7 +74,8 @@ int send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Co
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = dest == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
-  if (dest != MPI_PROC_NULL) sent(*state, comm, dest, bytes, end - begin);
+  if (CommunicatorUse *use = message_use(*state, comm, dest))
+    sent(*state, *use, dest, bytes, end - begin);
   count_call(*state, function, bytes, end - begin);
   state->node->p2p_ticks += end - begin;
   state->record->newest = end;
@@ -113,7 +117,7 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = dest == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
   const std::uint64_t half = (end - begin) / 2;
-  if (dest != MPI_PROC_NULL) sent(*state, comm, dest, bytes, half);
+  if (CommunicatorUse *use = message_use(*state, comm, dest)) sent(*state, *use, dest, bytes, half);
   if (CommunicatorUse *use = communicator_use(*state, comm))
     received(*state, *use->communicator, *result_status, ~std::uint64_t{0}, half);
   count_call(*state, function, bytes, end - begin);
@@ -149,27 +153,24 @@ int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes
   return result;
 }
 
-inline void keep_send(ThreadState &state, Function function, MPI_Comm comm, int dest,
-                      std::uint64_t bytes, MPI_Request handle, bool persistent) noexcept {
+inline void keep_send(Function function, const CommunicatorUse &use, int dest, std::uint64_t bytes,
+                      MPI_Request handle, bool persistent) noexcept {
   Request *slot = request_slot(handle);
   if (slot == nullptr) return;
   const bool shared = !persistent && slot->kind == Pending::send && !slot->persistent;
-  CommunicatorUse *use = communicator_use(state, comm);
-  *slot = {.kind = use == nullptr ? Pending::none : Pending::send,
+  *slot = {.kind = Pending::send,
            .persistent = persistent,
            .active = !persistent,
            .shared = shared,
            .function = function,
            .partner = dest,
-           .communicator = use == nullptr ? nullptr : use->communicator,
+           .communicator = use.communicator,
            .bytes = bytes};
 }
 
-inline void keep_receive(ThreadState &state, Function function, MPI_Comm comm, int source,
-                         std::uint64_t room, MPI_Request handle, bool persistent) noexcept {
-  CommunicatorUse *use = communicator_use(state, comm);
+inline void keep_receive(Function function, const CommunicatorUse *use, int source,
+                         std::uint64_t room, MPI_Request handle, bool persistent = false) noexcept {
   if (use == nullptr) return clear_request(handle);
-  use->calls++;
   put_request(handle, {.kind = Pending::receive,
                        .persistent = persistent,
                        .active = !persistent,
@@ -184,9 +185,10 @@ int post_send(Function function, Count count, MPI_Datatype datatype, int dest, M
               MPI_Request *request, Call &&call) {
   return post(function, count, datatype, dest != MPI_PROC_NULL, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-                if (dest == MPI_PROC_NULL) return clear_request(*request);
-                sent(state, comm, dest, bytes, duration);
-                keep_send(state, function, comm, dest, bytes, *request, false);
+                CommunicatorUse *use = message_use(state, comm, dest);
+                if (use == nullptr) return clear_request(*request);
+                sent(state, *use, dest, bytes, duration);
+                keep_send(function, *use, dest, bytes, *request, false);
               });
 }
 
@@ -195,8 +197,9 @@ int post_receive(Function function, Count count, MPI_Datatype datatype, int sour
                  MPI_Request *request, Call &&call) {
   return post(function, count, datatype, false, call,
               [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
-                if (source == MPI_PROC_NULL) return clear_request(*request);
-                keep_receive(state, function, comm, source, room, *request, false);
+                CommunicatorUse *use = message_use(state, comm, source);
+                if (use != nullptr) use->calls++;
+                keep_receive(function, use, source, room, *request);
               });
 }
 
@@ -206,10 +209,10 @@ int post_exchange(Function function, SendCount count, MPI_Datatype datatype, int
                   MPI_Request *request, Call &&call) {
   return post(function, count, datatype, dest != MPI_PROC_NULL, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-                if (dest != MPI_PROC_NULL) sent(state, comm, dest, bytes, duration);
-                if (source == MPI_PROC_NULL) return clear_request(*request);
-                keep_receive(state, function, comm, source, payload(state, recvcount, recvtype),
-                             *request, false);
+                if (CommunicatorUse *use = message_use(state, comm, dest))
+                  sent(state, *use, dest, bytes, duration);
+                const std::uint64_t room = payload(state, recvcount, recvtype);
+                keep_receive(function, message_use(state, comm, source), source, room, *request);
               });
 }
 
@@ -219,8 +222,9 @@ int init_send(Function function, Count count, MPI_Datatype datatype, int dest, M
               MPI_Request *request, Call &&call) {
   return post(function, count, datatype, false, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t /*duration*/) {
-                if (dest == MPI_PROC_NULL) return clear_request(*request);
-                keep_send(state, function, comm, dest, bytes, *request, true);
+                const CommunicatorUse *use = message_use(state, comm, dest);
+                if (use == nullptr) return clear_request(*request);
+                keep_send(function, *use, dest, bytes, *request, true);
               });
 }
 
@@ -229,8 +233,7 @@ int init_receive(Function function, Count count, MPI_Datatype datatype, int sour
                  MPI_Request *request, Call &&call) {
   return post(function, count, datatype, false, call,
               [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
-                if (source == MPI_PROC_NULL) return clear_request(*request);
-                keep_receive(state, function, comm, source, room, *request, true);
+                keep_receive(function, message_use(state, comm, source), source, room, *request, true);
               });
 }
 

@@ -35,10 +35,16 @@ struct Request {
 class RequestTable {
 public:
   // The slot of a handle; nullptr if there is no memory for it.
-  Request *slot(std::uintptr_t handle) noexcept {
-    const std::uintptr_t leaf_number = handle >> leaf_bits(handle);
-    Request *leaf = find_leaf(handle, leaf_number);
-    return leaf == nullptr ? nullptr : leaf + slot_in_leaf(handle);
+  [[gnu::always_inline]] inline Request *slot(std::uintptr_t handle) noexcept {
+    const std::uintptr_t object = is_integer(handle) ? handle : handle >> object_bits;
+    const std::uintptr_t index = object >> slots_bits & ((1U << middle_bits) - 1);
+    auto &top = (is_integer(handle) ? integers_ : pointers_)[object >> (slots_bits + middle_bits) &
+                                                             ((1U << top_bits) - 1)];
+    if (Leaf *middle = top.load(std::memory_order_acquire))
+      if (Request *leaf = middle[index].load(std::memory_order_acquire))
+        return leaf + (object & ((1U << slots_bits) - 1));
+    Request *leaf = make_leaf(top, index);
+    return leaf == nullptr ? nullptr : leaf + (object & ((1U << slots_bits) - 1));
   }
 
 private:
@@ -49,25 +55,14 @@ private:
   using Leaf = std::atomic<Request *>;
   using Middle = std::atomic<Leaf *>;
 
-  // MPICH's handles are 32-bit integers; pointers lie above.
-  static constexpr bool is_integer(std::uintptr_t handle) noexcept { return handle >> 32U == 0; }
-  static constexpr unsigned leaf_bits(std::uintptr_t handle) noexcept {
-    return is_integer(handle) ? slots_bits : slots_bits + object_bits;
-  }
-  static constexpr std::uintptr_t slot_in_leaf(std::uintptr_t handle) noexcept {
-    return (is_integer(handle) ? handle : handle >> object_bits) & ((1U << slots_bits) - 1);
-  }
-
-  Request *find_leaf(std::uintptr_t handle, std::uintptr_t number) noexcept {
-    Middle &top = (is_integer(handle) ? integers_ : pointers_)[number >> middle_bits &
-                                                               ((1U << top_bits) - 1)];
-    Leaf *middle = top.load(std::memory_order_acquire);
-    if (__builtin_expect(middle != nullptr, 1)) {
-      Request *leaf =
-          middle[number & ((1U << middle_bits) - 1)].load(std::memory_order_acquire);
-      if (__builtin_expect(leaf != nullptr, 1)) return leaf;
-    }
-    return make_leaf(top, number & ((1U << middle_bits) - 1));
+  static constexpr bool is_integer([[maybe_unused]] std::uintptr_t handle) noexcept {
+#if defined(HALOSCOPE_ABI_OPENMPI)
+    return false;
+#elif defined(HALOSCOPE_ABI_MPICH)
+    return true;
+#else // either: MPICH's integers have 32 bits, pointers lie above
+    return handle >> 32U == 0;
+#endif
   }
   [[gnu::noinline, gnu::cold]] static Request *make_leaf(Middle &top, std::uintptr_t index) noexcept;
 

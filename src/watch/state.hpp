@@ -29,6 +29,7 @@ struct ThreadState : Recorder {
   // had to be taken out before, and statuses for programs that ignore theirs.
   std::vector<MPI_Request> handles;
   std::vector<Request> taken;
+  std::vector<Request *> known;
   std::vector<MPI_Status> statuses;
 };
 
