@@ -28,17 +28,21 @@ void Multigrid::smooth(Level &level, const Field &b, Field &x) {
     damped_jacobi(b, x, level.scratch);
 }
 
+// A level's region ends where the next level's begins: its figures are its own, not those of all below it.
 void Multigrid::cycle(std::size_t number, const Field &b, Field &x) {
   Level &level = levels_[number];
+  const bool coarsest = number + 1 == levels_.size();
+  {
+    const haloscope::Region region{level.name};
+    std::fill(x.values().begin(), x.values().end(), 0.0);
+    smooth(level, b, x);
+    if (coarsest) return;
+    level.halo.exchange(x);
+    restrict_residual(b, x, levels_[number + 1].b);
+  }
+  cycle(number + 1, levels_[number + 1].b, levels_[number + 1].x);
   const haloscope::Region region{level.name};
-  std::fill(x.values().begin(), x.values().end(), 0.0);
-  smooth(level, b, x);
-  if (number + 1 == levels_.size()) return;
-  Level &coarse = levels_[number + 1];
-  level.halo.exchange(x);
-  restrict_residual(b, x, coarse.b);
-  cycle(number + 1, coarse.b, coarse.x);
-  prolong_add(coarse.x, x);
+  prolong_add(levels_[number + 1].x, x);
   smooth(level, b, x);
 }
 

@@ -32,10 +32,12 @@ Coefficients Ordinates::coefficients(int direction_set, int group_set) const {
 
 double Ordinates::current(const std::vector<double> &plane, std::size_t axis, const Coefficients &c) const {
   const auto directions = static_cast<std::size_t>(c.directions);
-  double sum = 0;
-  for (std::size_t at = 0; at < plane.size(); ++at)
-    sum += c.weight[at % directions] * c.streaming[axis][at % directions] * plane[at];
-  return sum * (width_ / 2) * width_ * width_; // streaming is 2 |cosine| / width
+  std::vector<double> sums(directions); // over faces and groups
+  for (std::size_t first = 0; first < plane.size(); first += directions)
+    for (std::size_t d = 0; d < directions; ++d) sums[d] += plane[first + d];
+  double carried = 0;
+  for (std::size_t d = 0; d < directions; ++d) carried += c.weight[d] * c.streaming[axis][d] * sums[d];
+  return carried * (width_ / 2) * width_ * width_; // streaming is 2 |cosine| / width
 }
 
 } // namespace sweep

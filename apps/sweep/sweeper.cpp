@@ -2,6 +2,7 @@
 
 #include "quadrature.hpp"
 
+#include <algorithm>
 #include <haloscope/region.hpp>
 #include <numbers>
 
@@ -22,9 +23,8 @@ void require_tags(std::size_t tasks) {
 
 Sweeper::Sweeper(const Parameters &p, const Domain &domain, const Medium &medium)
     : domain_(domain), ordinates_(p, medium), direction_sets_(p.dset), group_sets_(p.gset),
-      inflow_(medium.equilibrium) {
-  const double scale = p.boundary == "vacuum" ? 0 : 1 / (4 * std::numbers::pi);
-  for (double &flux : inflow_) flux *= scale;
+      vacuum_(p.boundary == "vacuum"), inflow_(medium.equilibrium) {
+  for (double &flux : inflow_) flux /= 4 * std::numbers::pi;
   for (int block = 0; block < static_cast<int>(domain.blocks.size()); ++block)
     for (int d = 0; d < p.dset; ++d)
       for (int g = 0; g < p.gset; ++g) add_task(block, d, g);
@@ -96,14 +96,17 @@ void Sweeper::receive(int number, std::size_t axis) {
 }
 
 void Sweeper::fill_from_boundary(Task &t, std::size_t axis) {
-  const Coefficients c = ordinates_.coefficients(t.direction_set, t.group_set);
-  const auto directions = static_cast<std::size_t>(c.directions);
-  const auto groups = static_cast<std::size_t>(c.groups);
-  const double *inflow = inflow_.data() + static_cast<std::size_t>(t.group_set) * groups;
-  std::vector<double> &plane = t.planes[axis];
-  for (std::size_t at = 0; at < plane.size(); ++at) plane[at] = inflow[at / directions % groups];
-  leakage_ -= ordinates_.current(plane, axis, c);
   --t.waiting;
+  std::vector<double> &plane = t.planes[axis];
+  if (vacuum_) {
+    std::fill(plane.begin(), plane.end(), 0.0);
+    return;
+  }
+  const Coefficients c = ordinates_.coefficients(t.direction_set, t.group_set);
+  const double *inflow = inflow_.data() + std::ptrdiff_t{t.group_set} * c.groups;
+  for (auto at = plane.begin(); at != plane.end();)
+    for (int g = 0; g < c.groups; ++g) at = std::fill_n(at, c.directions, inflow[g]);
+  leakage_ -= ordinates_.current(plane, axis, c);
 }
 
 void Sweeper::wait_for_some() {

@@ -49,7 +49,8 @@ private:
   const Domain &domain_;
   Ordinates ordinates_;
   int direction_sets_, group_sets_;
-  std::vector<double> inflow_; // angular flux that the boundary sends in, a group
+  bool vacuum_;
+  std::vector<double> inflow_; // otherwise: angular flux that the boundary sends in, a group
 
   std::vector<Task> tasks_;
   std::deque<int> ready_;
