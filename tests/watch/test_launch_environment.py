@@ -18,7 +18,7 @@ from haloscope.watch._environment import (
 )
 from haloscope.watch._headers import Headers
 from haloscope.watch._launch import parse
-from haloscope.watch._mpi import Mpi
+from haloscope.watch._mpi import Mpi, Origin
 from haloscope.watch._objects import Abi, Library
 from haloscope.watch._settings import SETTINGS, to_environment
 
@@ -27,9 +27,9 @@ RECORDER = Recorder(Path("/cache/recorder"))
 VARIABLES = {"LD_PRELOAD": "/cache/recorder/lib.so", "HALOSCOPE_OUTPUT": "/my data/a,b.halo"}
 
 
-def mpi(abi: Abi = "openmpi", linked: bool = True) -> Mpi:
+def mpi(abi: Abi = "openmpi", origin: Origin = "linked") -> Mpi:
     headers = Headers(abi, (Path("/mpi/include"),), "Open MPI 4.1.4", (3, 1))
-    return Mpi(Library(abi, Path("/mpi/lib/libmpi.so.40")), headers, linked, "linked")
+    return Mpi(Library(abi, Path("/mpi/lib/libmpi.so.40")), headers, origin)
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +47,15 @@ def test_recorder_is_first() -> None:
     ]  # fmt: skip
 
 
-def test_library_follows_for_programs_that_load_it_themselves() -> None:
-    environment = recorder_environment(mpi(linked=False), RECORDER, {}, "/a/tcmalloc.so")
+@pytest.mark.parametrize("origin", ["linked", "mpicc", "chosen"])
+def test_no_library_is_preloaded_on_a_guess(origin: Origin) -> None:
+    environment = recorder_environment(mpi(origin=origin), RECORDER, {}, "")
+    assert environment["LD_PRELOAD"] == str(RECORDER.library)
+
+
+@pytest.mark.parametrize("origin", ["mpi4py", "launcher"])
+def test_library_follows_for_programs_that_load_it_themselves(origin: Origin) -> None:
+    environment = recorder_environment(mpi(origin=origin), RECORDER, {}, "/a/tcmalloc.so")
     assert environment["LD_PRELOAD"].split(":") == [
         str(RECORDER.library), "/mpi/lib/libmpi.so.40", "/a/tcmalloc.so",
     ]  # fmt: skip

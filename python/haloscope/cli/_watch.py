@@ -131,7 +131,7 @@ def _summarise(profile: Path) -> None:
     from haloscope import explain
 
     try:
-        _say(explain.summary(explain.open(profile)).rstrip("\n"))
+        _say("\n".join(explain.summary(explain.open(profile))))
     except (HaloscopeError, OSError) as error:
         _say(f"haloscope: {error}")
 

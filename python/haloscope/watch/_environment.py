@@ -26,13 +26,10 @@ _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 def recorder_environment(
     mpi: Mpi, recorder: Recorder, settings: Mapping[str, str], earlier: str
 ) -> dict[str, str]:
-    """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings.
-
-    A program that loads MPI only later, and for itself alone (mpi4py does), must find it loaded.
-    """
+    """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings."""
     preload = [_loadable(recorder.library)]
-    if not mpi.linked and mpi.library.path is not None:
-        preload.append(_loadable(mpi.library.path))
+    if mpi.preload is not None:
+        preload.append(_loadable(mpi.preload))
     # Under `haloscope env` the outer recorder is there already, perhaps of another interface.
     others = (word for word in re.split(r"[\s:]+", earlier) if word)
     preload += [w for w in others if w not in preload and not w.endswith(recorder.library.name)]

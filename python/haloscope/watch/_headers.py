@@ -112,7 +112,7 @@ def _near(library: Path | None) -> Iterator[Path]:
         return
     for base in dict.fromkeys((library.parent, library.resolve().parent)):
         yield base / "openmpi" / "include"  # Debian
-        for prefix in list(base.parents)[:4]:
+        for prefix in list(base.parents)[:-1][:4]:
             yield prefix / "include"
             multiarch = base.name if "-linux-" in base.name else ""
             yield prefix / "include" / multiarch / "mpich"  # Debian

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from haloscope._errors import RecorderError
 from haloscope.watch._headers import Headers, find_headers, read_headers, wrapper_directories
@@ -17,6 +18,7 @@ from haloscope.watch._launch import Launch, Program, resolve
 from haloscope.watch._objects import (
     Abi,
     Library,
+    abi_of,
     contains,
     interpreter,
     is_elf,
@@ -24,14 +26,15 @@ from haloscope.watch._objects import (
     pick,
 )
 
-__all__ = ["Mpi", "detect", "environment_compiler", "installed", "statically_linked"]
+__all__ = ["Mpi", "Origin", "detect", "environment_compiler", "installed", "statically_linked"]
+
+Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
-_PATTERNS: dict[Abi, tuple[str, ...]] = {
-    "openmpi": ("libmpi.so.40",),
-    "mpich": ("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"),
-    "standard": ("libmpi_abi.so.1", "libmpi_abi.so.0"),
-}
+_NAMES = (
+    "libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi.so",
+    "libmpi_abi.so.1", "libmpi_abi.so.0",
+)  # fmt: skip
 _LOADS_OR_STARTS = (b"dlopen", b"execv", b"posix_spawn")
 _NO_MPI = (
     "no MPI found: no program that links one, no mpicc on PATH; load your MPI's module, "
@@ -49,16 +52,24 @@ for line in open("/proc/self/maps"):
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI library and its headers; `linked` tells that the program itself loads the library."""
+    """An MPI library, its headers, and how it was found."""
 
     library: Library
     headers: Headers
-    linked: bool
-    origin: str
+    origin: Origin
 
     @property
     def abi(self) -> Abi:
         return self.library.abi
+
+    @property
+    def preload(self) -> Path | None:
+        """The library, where a program loads it only later and for itself alone, as mpi4py does.
+
+        It must be loaded before the recorder looks for it. A guess is not enough: a second MPI
+        would break a program that links another.
+        """
+        return self.library.path if self.origin in ("mpi4py", "launcher") else None
 
 
 def detect(
@@ -78,14 +89,13 @@ def detect(
     if source is None:
         raise RecorderError(_NO_MPI)
     found, origin = source
-    linked = origin == "linked"
     if abi is not None and abi != found.abi:
-        found, linked = Library(abi, None), False
+        found, origin = Library(abi, None), "chosen"
     if found.path is None:
         found = _located(found, launch)
     if include:
-        return Mpi(found, _given(include, found.abi), linked, origin)
-    return Mpi(found, find_headers(found, _compilers(launch)), linked, origin)
+        return Mpi(found, _given(include, found.abi), origin)
+    return Mpi(found, find_headers(found, _compilers(launch)), origin)
 
 
 def statically_linked(program: Path) -> bool:
@@ -93,15 +103,14 @@ def statically_linked(program: Path) -> bool:
     return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
-def installed(launcher: Path) -> Library | None:
-    """The MPI library of the installation that a launcher (or compiler wrapper) belongs to."""
-    real = launcher.resolve()
+def installed(tool: Path) -> Library | None:
+    """The MPI library of the installation that a launcher or a compiler wrapper belongs to."""
+    real = tool.resolve()
     found = [
-        Library(abi, path)
+        library
         for directory in _library_directories(real.parent.parent)
-        for abi, names in _PATTERNS.items()
-        for path in (directory / name for name in names)
-        if path.is_file() and abi != "standard"
+        for library in _libraries(directory)
+        if library.abi != "standard"
     ]
     if len({library.abi for library in found}) > 1:
         flavour = _flavour(real)
@@ -121,7 +130,7 @@ def _located(library: Library, launch: Launch | None) -> Library:
     return own if own is not None and own.abi == library.abi else library
 
 
-def _from_programs(launch: Launch) -> tuple[Library, str] | None:
+def _from_programs(launch: Launch) -> tuple[Library, Origin] | None:
     for program in launch.programs:
         found = _from_program(launch, program)
         if found is not None:
@@ -129,7 +138,7 @@ def _from_programs(launch: Launch) -> tuple[Library, str] | None:
     return None
 
 
-def _from_program(launch: Launch, program: Program) -> tuple[Library, str] | None:
+def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | None:
     """What the program links; behind wrappers such as `numactl`, what a later word links."""
     for path in _executables(launch, program):
         if is_elf(path):
@@ -173,10 +182,11 @@ def _may_watch(launch: Launch) -> bool:
     )
 
 
-def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, str] | None:
+def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, Origin] | None:
     """The launcher's MPI, else that of the first compiler wrapper, else what the user says."""
-    places = [(launch.launcher, "launcher")] if launch and launch.launcher else []
-    places += [(wrapper, "mpicc") for wrapper in _wrappers()]
+    places: list[tuple[Path, Origin]] = [(wrapper, "mpicc") for wrapper in _wrappers()]
+    if launch and launch.launcher:
+        places.insert(0, (launch.launcher, "launcher"))
     for place, origin in places:
         library = installed(place) or _behind_wrapper(place)
         if library is not None and (abi is None or abi == library.abi):
@@ -192,11 +202,17 @@ def _wrappers() -> list[Path]:
 def _behind_wrapper(wrapper: Path) -> Library | None:
     """The library in the directories that a compiler wrapper names."""
     for directory in wrapper_directories(wrapper, "-L"):
-        for abi, names in _PATTERNS.items():
-            for name in names:
-                if (directory / name).is_file():
-                    return Library(abi, directory / name)
+        for library in _libraries(directory):
+            return library
     return None
+
+
+def _libraries(directory: Path) -> Iterator[Library]:
+    for name in _NAMES:
+        path = directory / name
+        abi = abi_of(path.resolve().name) if path.is_file() else None
+        if abi is not None:
+            yield Library(abi, path)
 
 
 def _compilers(launch: Launch | None) -> tuple[Path, ...]:
@@ -225,7 +241,7 @@ def _library_directories(prefix: Path) -> Iterator[Path]:
 def _flavour(launcher: Path) -> Abi | None:
     """Which of several MPIs in one prefix a launcher belongs to, by its name, else its word."""
     text = launcher.name
-    if not re.search("orte|prte|openmpi|hydra|mpich|gforker", text):
+    if not re.search("orte|prte|opal|ompi|openmpi|hydra|mpich|gforker", text):
         try:
             answer = subprocess.run(
                 [str(launcher), "--version"],
@@ -234,6 +250,6 @@ def _flavour(launcher: Path) -> Abi | None:
             text = answer.stdout
         except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
             return None
-    if re.search("orte|prte|openmpi|Open MPI", text):
+    if re.search("orte|prte|opal|ompi|openmpi|Open MPI", text):
         return "openmpi"
     return "mpich" if re.search("hydra|mpich|gforker|Intel", text, re.IGNORECASE) else None

@@ -20,7 +20,7 @@ from haloscope.watch._environment import (
     recorder_environment,
 )
 from haloscope.watch._launch import Launch, parse, resolve
-from haloscope.watch._mpi import Mpi, detect, statically_linked
+from haloscope.watch._mpi import detect, statically_linked
 from haloscope.watch._objects import Abi, is_elf
 from haloscope.watch._outputs import Output
 from haloscope.watch._settings import Value, to_environment
@@ -86,8 +86,6 @@ def exports(
     mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)
     if mpi is None:
         raise LaunchError("no MPI found to watch; name one with --mpi")
-    if launch is None:  # most programs link MPI, and others would load it in every command
-        mpi = Mpi(mpi.library, mpi.headers, True, mpi.origin)
     recorder = build_recorder(mpi.headers)
     earlier = earlier_preload(launch, os.environ)
     variables = recorder_environment(mpi, recorder, settings, earlier)

@@ -1,0 +1,173 @@
+"""`watch` on real launchers, with a stub in place of the recorder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from haloscope._errors import LaunchError, OutputError
+from haloscope.watch._build import Recorder
+from haloscope.watch._headers import Headers
+from haloscope.watch._run import Choice, exports, watch
+from support.mpi import Mpi
+from support.programs import Compiler
+
+pytestmark = pytest.mark.usefixtures("stub_recorder")
+
+HELLO = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "no")) return 0;
+  MPI_Init(&argc, &argv);
+  if (argc > 1 && !strcmp(argv[1], "die")) _Exit(9);
+  if (argc > 1 && !strcmp(argv[1], "fail")) { MPI_Finalize(); return 5; }
+  MPI_Finalize();
+  return 0;
+}
+"""
+STATIC = "int MPI_Init(int *a, char ***b) { return 0; } int main(void) { return MPI_Init(0, 0); }"
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory whose name needs quoting."""
+    directory = tmp_path / "my work, here"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory
+
+
+@pytest.fixture
+def hello(mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, value in mpi.env.items():
+        monkeypatch.setenv(name, value)
+    return compiler.text(mpi, "hello.c", HELLO)
+
+
+def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
+    command = [*mpi.launch(2), str(hello)]
+    outcome = watch(command, {"output": Path("a b.halo"), "memory": 7, "series": ("x y", "z")})
+    assert (outcome.status, outcome.remarks, outcome.partial) == (0, [], False)
+    assert outcome.profiles == [work / "a b.halo"]
+    for rank in range(2):
+        host, line, memory, *series = (work / f"a b.halo.{rank}").read_text().split("\n")
+        assert host == os.uname().nodename
+        assert shlex.split(line) == command
+        assert (memory, series) == ("7", ["x y", "z"])
+
+
+def test_existing_profile_is_replaced(mpi: Mpi, hello: Path, work: Path) -> None:
+    (work / "a.halo").write_text("old")
+    outcome = watch([*mpi.launch(2), str(hello)], {"output": Path("a.halo")})
+    assert outcome.profiles == [work / "a.halo"]
+    assert (work / "a.halo").read_text() != "old"
+
+
+def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work: Path) -> None:
+    (work / "a.halo").write_text("old")
+    outcome = watch([*mpi.launch(2), str(hello), "no"], {"output": Path("a.halo")})
+    assert outcome.profiles == []
+    assert "never called MPI_Init" in outcome.remarks[0]
+    assert (work / "a.halo").read_text() == "old"
+
+
+def test_exit_status_is_the_programs(mpi: Mpi, hello: Path, work: Path) -> None:
+    outcome = watch([*mpi.launch(1), str(hello), "fail"], {"output": Path("a.halo")})
+    assert os.waitstatus_to_exitcode(outcome.status) == 5
+    assert outcome.profiles == [work / "a.halo"]
+
+
+def test_records_of_the_dead_are_joined(mpi: Mpi, hello: Path, work: Path, tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    live.mkdir()
+    outcome = watch([*mpi.launch(2), str(hello), "die"], {"output": Path("a.halo"), "live": live})
+    assert outcome.status != 0
+    assert outcome.partial
+    assert outcome.profiles == [work / "a.halo"]
+    assert "rank 0 of 2" in (work / "a.halo").read_text()
+    assert list(live.iterdir()) == []
+    assert [path.name for path in work.iterdir()] == ["a.halo"]
+
+
+def test_records_that_cannot_be_joined_are_kept(
+    mpi: Mpi, hello: Path, work: Path, tmp_path: Path, stub_recorder: Callable[..., Recorder],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def broken(headers: Headers, quiet: bool) -> Recorder:
+        recorder = stub_recorder(headers)
+        recorder.join.write_text("#!/bin/sh\necho disk full >&2; exit 1\n")
+        return recorder
+
+    monkeypatch.setattr("haloscope.watch._run.build_recorder", broken)
+    live = tmp_path / "live"
+    live.mkdir()
+    outcome = watch([*mpi.launch(2), str(hello), "die"], {"output": Path("a.halo"), "live": live})
+    assert outcome.profiles == []
+    assert "disk full" in outcome.remarks[0]
+    assert list(live.glob("haloscope-*/*.live"))
+
+
+def test_one_process_without_a_launcher(mpi: Mpi, hello: Path, work: Path) -> None:
+    outcome = watch([str(hello)], {"output": Path("a.halo")})
+    assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
+
+
+def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
+    script = work / "job.sh"
+    script.write_text(f"#!/bin/sh\nexec {shlex.join([*mpi.launch(2), str(hello)])}\n")
+    script.chmod(0o755)
+    outcome = watch([str(script)], {"output": Path("a.halo")}, Choice(abi=mpi.abi))  # type: ignore[arg-type]
+    assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
+
+
+def test_mpi4py_program(mpi: Mpi, hello: Path, work: Path) -> None:
+    """mpi4py loads its library for itself alone; the recorder must find it all the same."""
+    if mpi.library.name == "libmpich.so.12":
+        pytest.skip("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
+    program = [sys.executable, "-c", "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"]
+    outcome = watch([*mpi.launch(2), *program], {"output": Path("a.halo")})
+    assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
+
+
+def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
+    command = [*mpi.launch(2), str(hello)]
+    variables = exports(command, {"output": Path("it's.halo"), "memory": 9})
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    script = "\n".join([*lines, "export HALOSCOPE_RUN=x", shlex.join(command)])
+    subprocess.run(["sh", "-c", script], check=True, timeout=120)
+    assert (work / "it's.halo").read_text().split("\n")[2] == "9"
+
+
+def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = watch(["sleep", "0"], {})
+    assert (outcome.status, outcome.profiles) == (0, [])
+    assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to watch"]
+
+
+def test_statically_linked_mpi_is_named(work: Path) -> None:
+    (work / "static.c").write_text(STATIC)
+    subprocess.run(["cc", "-static", "static.c", "-o", "static"], cwd=work, check=True)
+    outcome = watch([str(work / "static")], {})
+    assert outcome.status == 0
+    assert "statically" in outcome.remarks[0]
+
+
+@pytest.mark.parametrize("place", ["nothere/a.halo", "/proc/a.halo", "/dev/null/a.halo"])
+def test_unwritable_output_is_found_before_the_program_starts(work: Path, place: str) -> None:
+    with pytest.raises(OutputError, match=r"a\.halo"):
+        watch(["touch", "started"], {"output": Path(place)})
+    assert not (work / "started").exists()
+
+
+def test_unknown_command(work: Path) -> None:
+    with pytest.raises(LaunchError, match="nothere: no such command"):
+        watch(["nothere"], {})
