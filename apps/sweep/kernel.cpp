@@ -12,23 +12,27 @@ namespace {
 #define ALWAYS_INLINE inline
 #endif
 
-// `width` directions of one group in one zone; returns their part of the scalar flux.
+// What diamond differences say of the opposite face.
+template <int width> ALWAYS_INLINE void cross(const double *psi, double *face) {
+  for (int d = 0; d < width; ++d) face[d] = 2 * psi[d] - face[d];
+}
+
+// `width` directions of one group in one zone; returns their part of the scalar flux. One loop for each
+// array that is written: the compiler need not fear then that they overlap.
 template <int width>
 ALWAYS_INLINE double solve_directions(const Coefficients &c, int first, const double *inverse,
-                                      double emission, double *__restrict x, double *__restrict y,
-                                      double *__restrict z) {
+                                      double emission, double *x, double *y, double *z) {
   const double *sx = c.streaming[0] + first;
   const double *sy = c.streaming[1] + first;
   const double *sz = c.streaming[2] + first;
   const double *weight = c.weight + first;
-  double part[width];
-  for (int d = 0; d < width; ++d) {
-    const double psi = (emission + sx[d] * x[d] + sy[d] * y[d] + sz[d] * z[d]) * inverse[d];
-    x[d] = 2 * psi - x[d];
-    y[d] = 2 * psi - y[d];
-    z[d] = 2 * psi - z[d];
-    part[d] = weight[d] * psi;
-  }
+  double psi[width], part[width];
+  for (int d = 0; d < width; ++d)
+    psi[d] = (emission + sx[d] * x[d] + sy[d] * y[d] + sz[d] * z[d]) * inverse[d];
+  cross<width>(psi, x);
+  cross<width>(psi, y);
+  cross<width>(psi, z);
+  for (int d = 0; d < width; ++d) part[d] = weight[d] * psi[d];
   for (int half = width / 2; half > 0; half /= 2) // a tree, which needs no reordering to be fast
     for (int d = 0; d < half; ++d) part[d] += part[d + half];
   return part[0];
