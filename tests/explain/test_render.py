@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_the_regions_table_fits_100_columns_and_says_what_it_hides(tmp_path: Pat
 
 def test_long_names_fold_and_do_not_hide_numbers(read: Read) -> None:
     name = "a region whose name is much longer than any sensible person would make it, " * 2
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"path": 0, "rank": 0, "instances": 1, "time": 1.5},
         {"path": 1, "rank": 0, "sends": 42},
     ]

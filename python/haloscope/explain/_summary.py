@@ -14,7 +14,7 @@ from haloscope.explain._units import bytes_text, count_text, percent_text, time_
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
 
-__all__ = ["summary"]
+__all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
 
@@ -36,7 +36,7 @@ def _summary(profile: Profile) -> list[str]:
         lines.append(_communication(whole))
         lines += _by_region(profile, whole) if len(regions) > 1 else _by_call(profile, whole)
     name = printable(shlex.quote(str(profile.path)))
-    return [*lines, *_warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
+    return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
 
 def _headline(told: dict[str, Any]) -> str:
@@ -79,7 +79,7 @@ def _costliest(frame: pl.DataFrame, key: str, cost: str) -> list[tuple[str, floa
     return list(sums.filter(pl.col(cost) > 0).sort(cost, descending=True).head(_COSTLIEST).rows())
 
 
-def _warnings(told: dict[str, Any]) -> list[str]:
+def warnings(told: dict[str, Any]) -> list[str]:
     """At most three lines, so that ten are never exceeded."""
     lines = []
     if told["partial"]:

@@ -1,0 +1,189 @@
+"""The numbers that a report page carries, as JSON and packed arrays.
+
+Regions are numbered depth first, so that a region and all below it are one range of rows; what the
+page shows inclusive, it adds up itself.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from haloscope._errors import printable
+from haloscope.explain._info import info, run_information
+from haloscope.explain._ranks import rank_rows
+from haloscope.explain._scope import Scope
+from haloscope.explain._summary import warnings
+from haloscope.explain._views import views
+
+if TYPE_CHECKING:
+    from haloscope.explain._profile import Profile
+    from haloscope.explain._tree import RegionTree
+
+__all__ = ["page_data"]
+
+# More ranks than this are binned, to half as many cells, which a browser still draws at once.
+_MOST_RANKS = 1024
+_BINS = 512
+# Rows of one figure in all runs together: some ten megabytes of page.
+_MOST_ROWS = 400_000
+_LEAST_ROWS = 20_000
+
+
+def page_data(profile: Profile, runs: int = 1) -> dict[str, Any]:
+    """Return what the page shows of one run, as one of `runs` on it. Raises `DamageError`."""
+    tree = profile.regions
+    told = run_information(profile)
+    most_rows = max(_LEAST_ROWS, _MOST_ROWS // runs)
+    return {
+        "profile": printable(profile.path.name),
+        "program": printable(told["program"] or "unknown program"),
+        "command": printable(told["command"] or ""),
+        "ranks": told["ranks"],
+        "hosts": len(told["hosts"]),
+        "duration": told["duration"],
+        "warnings": [printable(warning) for warning in warnings(told)],
+        "about": _about(profile),
+        **_regions(tree),
+        "inclusive": _columns(profile, exclusive=False),
+        "exclusive": _columns(profile, exclusive=True),
+        "split": _split(profile, most_rows),
+        "matrix": _matrix(profile, most_rows),
+        "sizes": _sizes(profile),
+    }
+
+
+def _about(profile: Profile) -> list[tuple[str, str]]:
+    frame = info(profile)
+    key, value = views("info", frame.columns)
+    return [(key.of(row), value.of(row)) for row in frame.to_dicts()]
+
+
+def _regions(tree: RegionTree) -> dict[str, Any]:
+    """Return the tree in depth-first order; `end` is the number after the last region below."""
+    paths = tree.order.argsort().tolist()
+    ends = [0] * len(paths)
+    for path in reversed(paths):
+        place = int(tree.order[path])
+        ends[place] = max(ends[place], place + 1)
+        parent = int(tree.order[tree.parents[path]]) if place else 0
+        ends[parent] = max(ends[parent], ends[place])
+    return {
+        "names": [printable(tree.names[path]) for path in paths],
+        "full": [printable(tree.full_names[path]) for path in paths],
+        "depth": tree.depths[paths].tolist(),
+        "communication": tree.communication[paths].tolist(),
+        "end": ends,
+    }
+
+
+def _columns(profile: Profile, exclusive: bool) -> dict[str, list[Any]]:
+    """Return the table `regions` by column, with a null for a region that no rank entered."""
+    tree = profile.regions
+    rows = rank_rows(profile, Scope(tree, exclusive))
+    entered = pl.Series(tree.order).gather(rows["path"].unique().sort()).sort().alias("_place")
+    table = profile.table("regions", exclusive=exclusive).drop("region", "path")
+    every = pl.DataFrame({"_place": range(len(tree))}, schema={"_place": pl.Int64})
+    full = every.join(table.with_columns(entered), on="_place", how="left", maintain_order="left")
+    return full.drop("_place").to_dict(as_series=False)
+
+
+def _split(profile: Profile, most_rows: int) -> dict[str, Any]:
+    """Return where the time of each region and rank went, exclusive, seconds."""
+    rows = rank_rows(profile, Scope(profile.regions, exclusive=True))
+    parts = rows.filter(pl.col("rank") >= 0).select(
+        "path",
+        "rank",
+        pl.col("compute_time").alias("compute"),
+        pl.col("p2p_time").alias("p2p"),
+        pl.col("coll_time").alias("coll"),
+        (pl.col("mpi_time") - pl.col("p2p_time") - pl.col("coll_time")).alias("other"),
+    )
+    ranks = _world(profile, parts["rank"])
+    bin_size, binned = _binned(parts, ["rank"], ranks, most_rows)
+    binned = binned.rename({"rank": "bin"})
+    # A mean over the ranks of a bin, those that did not enter with nothing; the last bin may be
+    # smaller than the others.
+    members = pl.min_horizontal(pl.lit(bin_size), ranks - pl.col("bin") * bin_size)
+    values = ("compute", "p2p", "coll", "other")
+    means = binned.with_columns(pl.col(name) / members for name in values)
+    types = {"bin": "u2", **dict.fromkeys(values, "f4")}
+    return _packed(profile.regions, means, types, ranks, bin_size)
+
+
+def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
+    """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
+    names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
+    pairs = profile.frame("partners", names).filter(
+        (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
+    )
+    ranks = _world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
+    bin_size, binned = _binned(pairs, ["rank", "partner"], ranks, most_rows)
+    columns = {
+        "rank": "row",
+        "partner": "column",
+        "sends": "messages",
+        "bytes_sent": "bytes",
+    }
+    types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f4"}
+    return _packed(profile.regions, binned.rename(columns), types, ranks, bin_size)
+
+
+def _sizes(profile: Profile) -> dict[str, Any]:
+    names = ["path", "kind", "bytes", "bytes_upper", "messages", "time_total"]
+    frame = profile.frame("sizes", names)
+    rows = frame.with_columns(_place(profile.regions, frame)).sort("path", maintain_order=True)
+    return {
+        "offsets": _offsets(profile.regions, rows),
+        "rows": [list(row) for row in rows.drop("path").iter_rows()],
+    }
+
+
+def _world(profile: Profile, ranks: pl.Series) -> int:
+    """Return how many ranks an axis has: the world, or more if there is a rank outside it."""
+    highest = ranks.max()
+    return max(profile.info.get("ranks") or 0, 1 + highest if isinstance(highest, int) else 0, 1)
+
+
+def _binned(
+    frame: pl.DataFrame, axes: list[str], ranks: int, most_rows: int
+) -> tuple[int, pl.DataFrame]:
+    """Return how many ranks a bin has, and `frame` summed over bins along `axes`."""
+    bin_size = 1 if ranks <= _MOST_RANKS else -(-ranks // _BINS)
+    values = pl.exclude("path", *axes)
+    while True:
+        keys = [pl.col("path"), *(pl.col(axis) // bin_size for axis in axes)]
+        binned = frame.group_by(keys, maintain_order=True).agg(values.sum())
+        if len(binned) <= most_rows or bin_size >= ranks:
+            return bin_size, binned
+        bin_size *= 2
+
+
+def _place(tree: RegionTree, frame: pl.DataFrame) -> pl.Series:
+    return pl.Series(tree.order).gather(frame["path"]).alias("path")
+
+
+def _offsets(tree: RegionTree, rows: pl.DataFrame) -> list[int]:
+    """Return where the rows of each region begin in `rows`, which are sorted by region."""
+    starts = np.searchsorted(rows["path"].to_numpy(), np.arange(len(tree) + 1))
+    return [int(start) for start in starts]
+
+
+def _packed(
+    tree: RegionTree, frame: pl.DataFrame, types: dict[str, str], ranks: int, bin_size: int
+) -> dict[str, Any]:
+    rows = frame.with_columns(_place(tree, frame)).sort("path", maintain_order=True)
+    return {
+        "bin": bin_size,
+        "bins": -(-ranks // bin_size),
+        "offsets": _offsets(tree, rows),
+        "columns": {name: _packed_column(rows[name], kind) for name, kind in types.items()},
+    }
+
+
+def _packed_column(values: pl.Series, kind: str) -> dict[str, str]:
+    raw = values.fill_null(0).to_numpy().astype(f"<{kind}").tobytes()
+    return {"type": kind, "data": base64.b64encode(raw).decode("ascii")}

@@ -1,0 +1,74 @@
+// The embedded numbers. Regions are numbered depth first: region p and all below it are p … end[p] − 1.
+
+const RUNS = JSON.parse(at("data").textContent).runs;
+const ARRAYS = { u2: Uint16Array, f4: Float32Array, f8: Float64Array };
+const PARTS = ["compute", "p2p", "coll", "other"];
+const PART_NAMES = { compute: "compute", p2p: "point-to-point", coll: "collective", other: "other MPI" };
+const COLOURS = { compute: "#cbd3db", p2p: "#0072b2", coll: "#e69f00", other: "#7a6a9e" };
+
+function unpacked(packed) {
+  const text = atob(packed.data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new ARRAYS[packed.type](bytes.buffer);
+}
+
+// Decoding waits until a run is looked at: a page may hold many.
+function columnsOf(table) {
+  if (!table.decoded) {
+    table.decoded = {};
+    for (const [name, packed] of Object.entries(table.columns)) table.decoded[name] = unpacked(packed);
+  }
+  return table.decoded;
+}
+
+// The rows of region p, with those of nested regions or without.
+function rowsOf(run, table, p, inclusive) {
+  return [table.offsets[p], table.offsets[inclusive ? run.end[p] : p + 1]];
+}
+
+function matrixOf(run, p, inclusive, measure) {
+  const table = run.matrix;
+  const { row, column, [measure]: value } = columnsOf(table);
+  const [first, last] = rowsOf(run, table, p, inclusive);
+  const cells = Array.from({ length: table.bins }, () => new Array(table.bins).fill(null));
+  let any = false;
+  for (let i = first; i < last; i++) {
+    if (!value[i]) continue;
+    cells[row[i]][column[i]] += value[i];
+    any = true;
+  }
+  return any ? cells : null;
+}
+
+function timeByRank(run, p, inclusive) {
+  const columns = columnsOf(run.split);
+  const [first, last] = rowsOf(run, run.split, p, inclusive);
+  const sums = {};
+  for (const part of PARTS) sums[part] = new Array(run.split.bins).fill(0);
+  for (let i = first; i < last; i++) {
+    for (const part of PARTS) sums[part][columns.bin[i]] += columns[part][i];
+  }
+  for (let bin = 0; bin < run.split.bins; bin++) sums.compute[bin] = Math.max(0, sums.compute[bin]);
+  return last > first ? sums : null;
+}
+
+function sizesOf(run, p, inclusive) {
+  const [first, last] = rowsOf(run, run.sizes, p, inclusive);
+  const sums = new Map();
+  for (const [kind, bytes, upper, messages, time] of run.sizes.rows.slice(first, last)) {
+    const key = kind + " " + bytes + " " + upper;
+    const sum = sums.get(key) || { kind, bytes, upper, messages: 0, time: 0 };
+    sum.messages += messages;
+    sum.time += time || 0;
+    sums.set(key, sum);
+  }
+  return [...sums.values()].sort((a, b) => a.bytes - b.bytes || a.upper - b.upper);
+}
+
+// What of a region's time went where, mean over the ranks that entered it, in seconds.
+function partsOf(columns, p) {
+  const [time, mpi, p2p, coll] = ["time_mean", "mpi_time_mean", "p2p_time_mean", "coll_time_mean"].map(
+    (name) => columns[name][p] || 0);
+  return { compute: Math.max(0, time - mpi), p2p, coll, other: Math.max(0, mpi - p2p - coll) };
+}

@@ -1,0 +1,123 @@
+// The figures. Each gets a place and what to draw, or says why there is nothing to draw.
+
+const FONT = { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" };
+const GRID = "#e8ecf0";
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]];
+
+function draw(place, traces, layout) {
+  for (const empty of place.querySelectorAll(".empty")) empty.remove();
+  Plotly.react(place, traces, {
+    font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 10, b: 48 },
+    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" },
+    hoverlabel: { font: FONT }, ...layout,
+  }, CONFIG);
+}
+
+function drawNothing(place, why) {
+  Plotly.purge(place);
+  place.replaceChildren(element("p", why, "empty"));
+}
+
+function axis(title, more) {
+  return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ...more };
+}
+
+function stacked(labels, sums, more) {
+  return PARTS.map((part) => ({
+    type: "bar", name: PART_NAMES[part], marker: { color: COLOURS[part] }, ...more(labels, sums[part]),
+  }));
+}
+
+function drawRuns(place, runs) {
+  const labels = runs.map((_, index) => index);
+  const shares = {};
+  for (const part of PARTS) {
+    shares[part] = runs.map((run) => 100 * partsOf(run.inclusive, 0)[part] / (run.inclusive.time_mean[0] || 1));
+  }
+  const names = runs.map((run) => plain(shortened(run.profile, 28)) + "<br>" + run.ranks + " ranks");
+  draw(place, stacked(labels, shares, (x, y) => ({ x, y, hovertemplate: "%{y:.1f} %" })), {
+    height: 320, barmode: "stack",
+    xaxis: axis("", { tickvals: labels, ticktext: names }), yaxis: axis("share of the time, %", { range: [0, 100] }),
+  });
+}
+
+const MOST_BARS = 40;
+
+function drawTimeByRegion(place, run, values, chosen) {
+  const entered = run.full.map((_, p) => p).filter((p) => values.time_mean[p] !== null);
+  if (!entered.length) return drawNothing(place, "No rank left a record of its time.");
+  const most = [...entered].sort((a, b) => values.time_mean[b] - values.time_mean[a]).slice(0, MOST_BARS);
+  const shown = entered.filter((p) => most.includes(p));
+  const rows = shown.map((_, index) => index);
+  const sums = {};
+  for (const part of PARTS) sums[part] = shown.map((p) => partsOf(values, p)[part]);
+  const names = shown.map((p) => {
+    const name = plain(shortened(run.full[p], 30));
+    return p === chosen ? "<b>" + name + "</b>" : name;
+  });
+  const hover = shown.map((p) => plain(run.full[p]));
+  draw(place, stacked(rows, sums, (y, x) => ({
+    x, y, orientation: "h", customdata: hover, hovertemplate: "%{customdata}<br>%{x:.4s}s",
+  })), {
+    height: Math.max(300, 110 + 24 * shown.length), barmode: "stack", bargap: 0.3,
+    xaxis: axis("time, s, mean over ranks", { rangemode: "tozero" }),
+    yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false }),
+  });
+}
+
+function drawTimeByRank(place, run, p, inclusive) {
+  const sums = timeByRank(run, p, inclusive);
+  if (!sums) return drawNothing(place, "No rank entered this region.");
+  const { bins, bin } = run.split;
+  const ranks = sums.compute.map((_, index) => index * bin + (bin - 1) / 2);
+  const who = bin > 1 ? "ranks around %{x}" : "rank %{x}";
+  draw(place, stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" })), {
+    height: 340, barmode: "stack", bargap: bins > 64 ? 0 : 0.2,
+    xaxis: axis("rank", rankTicks(bins, bin, false)), yaxis: axis("time, s", { rangemode: "tozero" }),
+  });
+}
+
+function rankTicks(bins, bin, reversed) {
+  const edge = [-0.5, bins * bin - 0.5];
+  return { range: reversed ? edge.reverse() : edge, showgrid: false, tickformat: "d", ...(bins * bin <= 16 ? { dtick: 1 } : {}) };
+}
+
+const MEASURES = {
+  bytes: { title: "bytes sent", unit: "B", text: asBytes },
+  messages: { title: "messages sent", unit: "", text: asCount },
+  time: { title: "time, s", unit: "s", text: asTime },
+};
+
+function drawMatrix(place, run, p, inclusive, measure, log) {
+  const cells = matrixOf(run, p, inclusive, measure);
+  if (!cells) return drawNothing(place, "No point-to-point messages in this region.");
+  const { title, unit, text } = MEASURES[measure];
+  const { bins, bin } = run.matrix;
+  const centres = cells.map((_, index) => index * bin + (bin - 1) / 2);
+  const who = bin > 1 ? "ranks around %{y} → around %{x}" : "rank %{y} → rank %{x}";
+  draw(place, [{
+    type: "heatmap", x: centres, y: centres, colorscale: SCALE, hoverongaps: false, customdata: cells,
+    z: log ? cells.map((row) => row.map((v) => (v === null ? null : Math.log10(v)))) : cells,
+    hovertemplate: who + "<br>%{customdata:.4s}" + unit + "<extra></extra>",
+    xgap: bins <= 64 ? 1 : 0, ygap: bins <= 64 ? 1 : 0,
+    ...colourRange(cells, log, title, text),
+  }], {
+    height: 540,
+    xaxis: axis("to rank", { ...rankTicks(bins, bin, false), constrain: "domain" }),
+    yaxis: axis("from rank", { ...rankTicks(bins, bin, true), scaleanchor: "x", constrain: "domain" }),
+  });
+}
+
+function colourRange(cells, log, title, text) {
+  let [least, most] = [Infinity, 0];
+  for (const row of cells) for (const v of row) if (v !== null) [least, most] = [Math.min(least, v), Math.max(most, v)];
+  const bar = { title: { text: title, side: "right" }, thickness: 14, outlinewidth: 0 };
+  if (!log) {
+    const steps = [0, 0.25, 0.5, 0.75, 1].map((part) => part * most);
+    return { zmin: 0, zmax: most, colorbar: { ...bar, tickvals: steps, ticktext: steps.map((v) => text(v)) } };
+  }
+  const [low, high] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
+  const steps = Array.from({ length: Math.max(1, high - low) + 1 }, (_, index) => low + index);
+  return { zmin: low, zmax: Math.max(high, low + 1), colorbar: { ...bar, tickvals: steps, ticktext: steps.map((k) => text(10 ** k)) } };
+}
