@@ -1,0 +1,61 @@
+"""What all measurements share: paired rounds, a median with its interval, one JSON object a line.
+
+After Hoefler and Belli (doi 10.1145/2807591.2807644): sides are interleaved in one run, the median is
+given with a 95 % bootstrap interval, never the best of few.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Estimate", "emit", "estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median and the bounds of its 95 % interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+def estimate(samples: ArrayLike, resamples: int = 2000) -> Estimate:
+    """The median of `samples` and its percentile bootstrap interval (fixed seed)."""
+    values: NDArray[np.float64] = np.asarray(samples, dtype=np.float64)
+    random = np.random.default_rng(0)
+    medians = np.median(random.choice(values, (resamples, values.size)), axis=1)
+    low, high = np.percentile(medians, [2.5, 97.5])
+    return Estimate(float(np.median(values)), float(low), float(high))
+
+
+def emit(
+    benchmark: str,
+    case: str,
+    ours: float,
+    peer: float,
+    peer_name: str,
+    unit: str,
+    ratio: Estimate,
+    target: float | None = None,
+) -> None:
+    """Prints one result; `ratio` and `target` are such that larger is better for us."""
+    met = None if target is None else ratio.median >= target
+    record = {
+        "benchmark": benchmark,
+        "case": case,
+        "ours": round(ours, 3),
+        "peer": round(peer, 3),
+        "peer_name": peer_name,
+        "unit": unit,
+        "ratio": round(ratio.median, 3),
+        "ci_low": round(ratio.low, 3),
+        "ci_high": round(ratio.high, 3),
+        "target": None if target is None else round(target, 3),
+        "met": met,
+    }
+    print(json.dumps(record), flush=True)

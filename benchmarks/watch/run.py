@@ -1,0 +1,124 @@
+"""What being watched costs a call: nanoseconds added, beside one `clock_gettime` of the same run.
+
+One rank with itself (calls.c), bare and watched processes in turn; a round is one of each, the
+difference of their medians is one sample, in nanoseconds a call. `ratio` is clock_gettime ÷ added
+time. A marker that nobody watches is to cost under 2 ns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import Estimate, emit, estimate
+
+from haloscope.watch._applications import toolchain
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE.parents[1] / "include"
+CLOCK = "clock_gettime"
+HALO = "region of 12 Irecv, 12 Isend, Waitall"
+
+# Multiples of one clock_gettime that may be added: all statistics on, times of small posts sampled.
+ALLOWED = {
+    "message of 8 KiB (Irecv, Isend, 2 Wait)": 1.3,
+    "blocking send (Irecv, Send, Wait)": 1.3,
+    "blocking receive (Isend, Recv, Wait)": 1.3,
+    "Test that finds nothing": 0.2,
+    "Testall that finds nothing": 0.2,
+    "Iprobe that finds nothing": 0.2,
+    "Allreduce": 1.3,
+    "empty region": 1.6,
+    HALO: 15.0,
+}
+ALLOWED_EXACT = {HALO: 32.0}
+
+Times = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The compiled program and how one rank of it is started."""
+
+    program: Path
+    launch: list[str]
+
+    def run(self, prefix: list[str], calls: int) -> Times:
+        environment = os.environ | {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
+        command = [*prefix, *self.launch, str(self.program), str(calls)]
+        done = subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True, timeout=600
+        )
+        lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+        return {name: float(value) for name, value in lines}
+
+
+def build(directory: Path) -> Bench:
+    tools = toolchain()
+    program = directory / "calls"
+    compiler = tools.compiler.with_name("mpicc")
+    flags = ["-O2", f"-I{INCLUDE}", str(HERE / "calls.c"), "-o", str(program)]
+    subprocess.run([str(compiler), *flags], check=True)
+    return Bench(program, [str(tools.launcher), "-n", "1"])
+
+
+def watched(directory: Path, *options: str) -> list[str]:
+    command = Path(sys.executable).with_name("haloscope")
+    output = str(directory / "bench.halo")
+    return [str(command), "run", "--quiet", "-o", output, *options, "--"]
+
+
+def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, float]) -> None:
+    samples: dict[str, list[float]] = defaultdict(list)
+    for without, with_us in zip(bare, ours, strict=True):
+        for name in without:
+            samples[name].append(with_us[name] - without[name])
+    clock = estimate([times[CLOCK] for times in bare]).median
+    for name, added in samples.items():
+        if name != CLOCK:
+            emit_cost(f"watch{case}", name, estimate(added), clock, allowed.get(name))
+
+
+def emit_cost(
+    benchmark: str, case: str, cost: Estimate, clock: float, allowed: float | None
+) -> None:
+    """Times that are not told from zero count as a thousandth of a nanosecond."""
+    median, low, high = (max(value, 1e-3) for value in (cost.median, cost.low, cost.high))
+    ratio = Estimate(clock / median, clock / high, clock / low)
+    target = None if allowed is None else 1 / allowed
+    emit(benchmark, case, cost.median, clock, CLOCK, "ns", ratio, target)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="processes of each kind")
+    parser.add_argument("--calls", type=int, default=2000, help="calls a case and round")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        bench = build(directory)
+        kinds = {"bare": [], "": watched(directory), "-exact": watched(directory, "--exact-times")}
+        results: dict[str, list[Times]] = {kind: [] for kind in kinds}
+        for _ in range(options.rounds):
+            for kind, prefix in kinds.items():
+                results[kind].append(bench.run(prefix, options.calls))
+        markers = estimate([times["empty region"] / 2 for times in results["bare"]])
+        clock = estimate([times[CLOCK] for times in results["bare"]]).median
+        emit_cost("watch-not-watched", "marker", markers, clock, 2.0 / clock)
+        report("", results["bare"], results[""], ALLOWED)
+        report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
+
+
+if __name__ == "__main__":
+    main()
