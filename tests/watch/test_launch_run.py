@@ -140,7 +140,7 @@ def test_mpi4py_program(mpi: Mpi, hello: Path, work: Path) -> None:
 
 def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    variables = exports(command, {"output": Path("it's.halo"), "memory": 9})
+    variables = exports(command, {"output": Path("it's.halo"), "memory": 9, "live": work})
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     script = "\n".join([*lines, "export HALOSCOPE_RUN=x", shlex.join(command)])
     subprocess.run(["sh", "-c", script], check=True, timeout=120)

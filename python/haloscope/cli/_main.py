@@ -29,8 +29,8 @@ _EXAMPLES = """\b
 Examples:
   haloscope demo
   haloscope run -- mpiexec -n 8 ./app input.txt
-  haloscope show app-8-20260101T120000.halo
-  haloscope report app-8-20260101T120000.halo -o report.html
+  haloscope show app-8-20260101-120000.halo
+  haloscope report app-8-20260101-120000.halo -o report.html
 """
 
 

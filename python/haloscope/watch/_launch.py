@@ -35,9 +35,9 @@ _ONE_VALUE = frozenset(
         "envlist", "error", "export", "f", "genvlist", "H", "host", "hostfile", "hostlist", "hosts",
         "i", "iface", "input", "J", "job-name", "launch-agent", "launcher", "launcher-exec", "m",
         "M", "machinefile", "map-by", "mpi", "multi-prog", "nodelist", "o", "output",
-        "output-filename", "p", "partition", "path", "personality", "prefix", "preload-files",
-        "q", "qos", "R", "rank-by", "rankfile", "rf", "t", "time", "tune", "w", "wd", "wdir", "workdir", "X",
-        "x", "xml-file",
+        "output-filename", "p", "partition", "path", "personality", "prefix", "preload-files", "q",
+        "qos", "R", "rank-by", "rankfile", "rf", "t", "time", "tune", "w", "wd", "wdir", "workdir",
+        "X", "x", "xml-file",
     }
 )  # fmt: skip
 

@@ -48,7 +48,7 @@ class Output:
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
     """The path that the recorder would have chosen."""
-    values = {"%n": str(ranks), "%p": program, "%d": time.strftime("%Y%m%dT%H%M%S")}
+    values = {"%n": str(ranks), "%p": program, "%d": time.strftime("%Y%m%d-%H%M%S")}
     return pattern.with_name(re.sub("%[npd]", lambda m: values[m.group()], pattern.name))
 
 
