@@ -93,9 +93,8 @@ void enter(Node &node, std::uint64_t now) noexcept {
   node.had_nested = false;
 }
 
-void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
-  Quantities own;
-  for (unsigned q = 0; q < quantities; q++) own[q] = node.now[q] - node.before[q];
+// Adds a finished instance, in which something happened or whose like was not there before.
+[[gnu::noinline]] void add_instance(Node &node, const Quantities &own) noexcept {
   Quantities whole = node.nested;
   for (unsigned q = 0; q < additive_quantities; q++) whole[q] += own[q];
   // Most instances are like the one before: then their extremes are known.
@@ -107,14 +106,28 @@ void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
     if (node.had_nested) node.last[sends] = ~std::uint64_t{0};
   }
   node.before = node.now;
-  node.instances++;
-  const std::uint64_t duration = end - node.begin;
-  node.ticks += duration;
-  const std::uint64_t wait = node.wait_ticks - node.wait_before;
-  if (node.series && !node.instance_list.append({node.begin, duration, wait}, *to.arena)) to.dropped();
   if (Node *parent = node.parent) {
     parent->had_nested = true;
     for (unsigned q = 0; q < additive_quantities; q++) parent->nested[q] += whole[q];
+  }
+}
+
+void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
+  Quantities own;
+  std::uint64_t difference = 0;
+  std::uint64_t any = 0;
+  for (unsigned q = 0; q < quantities; q++) {
+    own[q] = node.now[q] - node.before[q];
+    difference |= own[q] ^ node.last[q];
+    any |= own[q];
+  }
+  if ((difference | any) != 0 || node.had_nested || node.instances == 0) add_instance(node, own);
+  node.instances++;
+  const std::uint64_t duration = end - node.begin;
+  node.ticks += duration;
+  if (__builtin_expect(node.series, 0)) {
+    const InstanceRecord record{node.begin, duration, node.wait_ticks - node.wait_before};
+    if (!node.instance_list.append(record, *to.arena)) to.dropped();
   }
   node.begin = 0;
 }
