@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+from haloscope.explain import Profile
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
@@ -43,10 +45,31 @@ class Application:
 
     def complaint(self, *arguments: str, ranks: int = 1) -> str:
         """What it says to a wrong command line, which must be one line and exit status 2."""
-        done = self.mpi.run(ranks, [self.program, *arguments])
+        if ranks == 1:  # without a launcher, which takes its time and adds lines of its own
+            command, environment = [str(self.program), *arguments], self.mpi.environment()
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False
+            )
+            assert len(done.stderr.splitlines()) == 1
+        else:
+            done = self.mpi.run(ranks, [self.program, *arguments])
         assert done.returncode == 2
         (line,) = [x for x in done.stderr.splitlines() if x.startswith(("cg: ", "sweep: "))]
         return line
+
+    def watched(self, haloscope: Path, profile: Path, ranks: int, *arguments: str) -> Profile:
+        """What the recorder keeps of a run."""
+        watch = [str(haloscope), "run", "--quiet", "-o", str(profile), "--"]
+        done = subprocess.run(
+            [*watch, *self.mpi.launch(ranks), str(self.program), *arguments],
+            env=self.mpi.environment(),
+            timeout=240,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return Profile(profile)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from support.applications import Application, counted
@@ -119,6 +121,52 @@ def test_messages_have_the_sizes_of_hpcg(
         assert len(row.partners) == 7
         # three dot products an iteration, the first residual's, and the error at the end
         assert row.collectives == {"Allreduce": (5, 40)}
+
+
+def test_profile_agrees_with_an_independent_count(
+    cg: Application, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    arguments = ("--nx=8", "--ny=16", "--nz=8", "--iterations=3")
+    rows = counted(compiler, cg.mpi, 12, [str(cg.program), *arguments], tmp_path)
+    profile = cg.watched(haloscope, tmp_path / "cg.halo", 12, *arguments)
+    everything = pl.col("region") == "<program>"
+
+    ranks = profile.table("ranks").filter(everything).sort("rank")
+    assert ranks["sends"].to_list() == [row.sends for row in rows]
+    assert ranks["bytes_sent"].to_list() == [row.bytes for row in rows]
+    assert ranks["dest_ranks"].to_list() == [len(row.partners) for row in rows]
+
+    partners = profile.table("partners").filter(everything, pl.col("sends") > 0)
+    found = partners.select("rank", "partner", "sends", "bytes_sent").rows()
+    assert sorted(found) == sorted(
+        (row.rank, partner, *pair) for row in rows for partner, pair in row.partners.items()
+    )
+
+    sizes: Counter[int] = Counter()
+    for row in rows:
+        sizes.update(row.sizes)
+    table = profile.table("sizes").filter(everything, pl.col("kind") == "p2p")
+    assert dict(table.select("bytes", "messages").rows()) == sizes
+
+
+def test_profile_has_the_regions_of_the_solver(
+    cg: Application, haloscope: Path, tmp_path: Path
+) -> None:
+    arguments = ("--nx=8", "--ny=8", "--nz=8", "--iterations=3")
+    regions = cg.watched(haloscope, tmp_path / "cg.halo", 2, *arguments).table("regions")
+    instances = dict(regions.select("path", "instances").rows())
+    levels = {f"main/cg/mg_level_{n}": 3 * 2 for n in range(3)} | {"main/cg/mg_level_3": 3}
+    exchanges = {f"main/cg/mg_level_{n}/halo_exchange": 3 * 3 for n in range(3)}
+    assert instances == {
+        "<program>": 1,
+        "main": 1,
+        "main/cg": 1,
+        "main/cg/halo_exchange": 4,
+        "main/cg/dot_product": 1 + 3 * 3,
+        **levels,
+        **exchanges,
+        "main/cg/mg_level_3/halo_exchange": 3,
+    }
 
 
 def test_between_7_and_26_partners(cg: Application, compiler: Compiler, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from support.applications import Application, Counts, counted
+from support.applications import Application, counted
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.reference_transport import Problem, solve
@@ -127,21 +127,15 @@ def test_without_scattering_one_sweep_is_all(sweep: Application) -> None:
     )
 
 
-def traffic(rows: list[Counts]) -> tuple[int, int, int]:
-    """Sends, bytes, and the largest bytes of a rank in one iteration: all are alike."""
-    largest = max(row.bytes for row in rows)
-    assert largest % ITERATIONS == 0
-    return sum(row.sends for row in rows), sum(row.bytes for row in rows), largest // ITERATIONS
+def arguments_of(row: Row, shrink: int = 1) -> list[str]:
+    """A row's command line; `shrink` divides its zones along each axis."""
+    zones = ",".join(str(n // shrink) for n in row.zones)
+    return ["--procs", ",".join(map(str, row.procs)), "--zones", zones]
 
 
-def test_traffic_is_that_of_the_table(
-    sweep: Application, compiler: Compiler, tmp_path: Path
-) -> None:
-    rows = counted(compiler, sweep.mpi, 8, [sweep.program], tmp_path)
-    assert traffic(rows) == TABLE_IV[0][2:]
-    for row in rows:
-        assert row.sizes == {65536: 2 * 64 * ITERATIONS, 131072: 64 * ITERATIONS}
-        assert [pair[0] for pair in row.partners.values()] == [64 * ITERATIONS] * 3
+def partners_of(row: Row) -> tuple[int, int]:
+    """Fewest and most: a rank at a face of the grid has one less along that axis."""
+    return 3, 3 + sum(n > 2 for n in row.procs)
 
 
 @pytest.mark.parametrize("row", TABLE_IV, ids=lambda row: f"{row.ranks}-ranks")
@@ -149,14 +143,35 @@ def test_traffic_of_each_grid_of_ranks(
     sweep: Application, compiler: Compiler, tmp_path: Path, row: Row
 ) -> None:
     # An eighth of the zones along each axis: as many messages, each a sixty-fourth of the bytes.
-    zones = ",".join(str(n // 8) for n in row.zones)
-    procs = ",".join(map(str, row.procs))
-    command = [str(sweep.program), "--procs", procs, "--zones", zones]
-    rows = counted(compiler, sweep.mpi, row.ranks, command, tmp_path)
-    assert traffic(rows) == (row.sends, row.bytes // 64, row.largest // 64)
-    partners = [len(rank.partners) for rank in rows]
-    inner = sum(n > 2 for n in row.procs)
-    assert (min(partners), max(partners)) == (3, 3 + inner)
+    command = [str(sweep.program), *arguments_of(row, shrink=8)]
+    ranks = counted(compiler, sweep.mpi, row.ranks, command, tmp_path)
+    assert sum(rank.sends for rank in ranks) == row.sends
+    assert sum(rank.bytes for rank in ranks) == row.bytes // 64
+    # all iterations are alike
+    assert max(rank.bytes for rank in ranks) == row.largest // 64 * ITERATIONS
+    partners = [len(rank.partners) for rank in ranks]
+    assert (min(partners), max(partners)) == partners_of(row)
+    assert {pair[0] for rank in ranks for pair in rank.partners.values()} == {64 * ITERATIONS}
+
+
+@pytest.mark.parametrize(
+    ("row", "shrink"),
+    [(TABLE_IV[0], 1), *((row, 8) for row in TABLE_IV[1:])],
+    ids=[f"{row.ranks}-ranks" for row in TABLE_IV],
+)
+def test_profile_shows_the_published_table(
+    sweep: Application, haloscope: Path, tmp_path: Path, row: Row, shrink: int
+) -> None:
+    profile = tmp_path / "sweep.halo"
+    watched = sweep.watched(haloscope, profile, row.ranks, *arguments_of(row, shrink))
+    (region,) = watched.table("regions", region="sweep_comm").to_dicts()
+    assert region["instances"] == ITERATIONS
+    assert region["sends_total"] == region["recvs_total"] == row.sends
+    assert region["bytes_sent_total"] * shrink**2 == row.bytes
+    assert region["bytes_sent_instance_max"] * shrink**2 == row.largest
+    assert region["mean_message"] * shrink**2 == pytest.approx(row.bytes / row.sends)
+    assert (region["dest_ranks_min"], region["dest_ranks_max"]) == partners_of(row)
+    assert (region["src_ranks_min"], region["src_ranks_max"]) == partners_of(row)
 
 
 def test_sets_of_zones_send_smaller_messages(
