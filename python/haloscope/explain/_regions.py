@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
     from haloscope.explain._scope import Scope
 
-__all__ = ["REGION_COLUMNS", "regions"]
+__all__ = ["REGION_COLUMNS", "region_rows", "regions"]
 
 REGION_COLUMNS = [
     "region",
@@ -65,20 +65,18 @@ REGION_COLUMNS = [
 
 def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return the columns `REGION_COLUMNS`, depth first."""
-    rows = rank_rows(profile, scope)
-    reduced = rows.group_by("path").agg(_reductions())
+    rows = region_rows(profile, scope)
     names = pl.Series("region", scope.tree.names, dtype=pl.String)
-    last = names.gather(reduced["path"]).alias("last_name")
-    named = scope.named(reduced.with_columns(last), [])
-    return (
-        named.rename({"region": "path", "last_name": "region"})
-        .with_columns(
-            pl.when(pl.col("sends_total") > 0)
-            .then(pl.col("bytes_sent_total") / pl.col("sends_total"))
-            .alias("mean_message")
-        )
-        .select(REGION_COLUMNS)
-    )
+    last = names.gather(rows["path"]).alias("last_name")
+    named = scope.named(rows.with_columns(last), [])
+    return named.rename({"region": "path", "last_name": "region"}).select(REGION_COLUMNS)
+
+
+def region_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered."""
+    reduced = rank_rows(profile, scope).group_by("path").agg(_reductions())
+    mean = pl.col("bytes_sent_total") / pl.col("sends_total")
+    return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
 
 
 def _reductions() -> list[pl.Expr]:

@@ -15,6 +15,7 @@ import polars as pl
 from haloscope._errors import printable
 from haloscope.explain._info import info, run_information
 from haloscope.explain._ranks import rank_rows
+from haloscope.explain._regions import region_rows
 from haloscope.explain._scope import Scope
 from haloscope.explain._summary import warnings
 from haloscope.explain._views import views
@@ -83,12 +84,14 @@ def _regions(tree: RegionTree) -> dict[str, Any]:
 def _columns(profile: Profile, exclusive: bool) -> dict[str, list[Any]]:
     """Return the table `regions` by column, with a null for a region that no rank entered."""
     tree = profile.regions
-    rows = rank_rows(profile, Scope(tree, exclusive))
-    entered = pl.Series(tree.order).gather(rows["path"].unique().sort()).sort().alias("_place")
-    table = profile.table("regions", exclusive=exclusive).drop("region", "path")
-    every = pl.DataFrame({"_place": range(len(tree))}, schema={"_place": pl.Int64})
-    full = every.join(table.with_columns(entered), on="_place", how="left", maintain_order="left")
-    return full.drop("_place").to_dict(as_series=False)
+    rows = region_rows(profile, Scope(tree, exclusive))
+    every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
+    placed = rows.with_columns(_place(tree, rows))
+    return (
+        every.join(placed, on="path", how="left", maintain_order="left")
+        .drop("path")
+        .to_dict(as_series=False)
+    )
 
 
 def _split(profile: Profile, most_rows: int) -> dict[str, Any]:

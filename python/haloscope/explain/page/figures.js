@@ -2,16 +2,16 @@
 
 const FONT = { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" };
 const GRID = "#e8ecf0";
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
 const SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]];
 
-function draw(place, traces, layout) {
+function draw(place, traces, layout, config) {
   for (const empty of place.querySelectorAll(".empty")) empty.remove();
   Plotly.react(place, traces, {
-    font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 10, b: 48 },
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" },
+    font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 40, b: 48 },
+    legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0, traceorder: "normal" },
     hoverlabel: { font: FONT }, ...layout,
-  }, CONFIG);
+  }, { ...CONFIG, ...config });
 }
 
 function drawNothing(place, why) {
@@ -20,7 +20,7 @@ function drawNothing(place, why) {
 }
 
 function axis(title, more) {
-  return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ...more };
+  return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
 }
 
 function stacked(labels, sums, more) {
@@ -44,6 +44,10 @@ function drawRuns(place, runs) {
 
 const MOST_BARS = 40;
 
+const heightOf = (bars) => Math.max(320, 110 + 24 * bars);
+// One bar alone is no wall.
+const gapOf = (bars, usual) => (bars > 3 ? usual : 0.6);
+
 function drawTimeByRegion(place, run, values, chosen) {
   const entered = run.full.map((_, p) => p).filter((p) => values.time_mean[p] !== null);
   if (!entered.length) return drawNothing(place, "No rank left a record of its time.");
@@ -60,7 +64,7 @@ function drawTimeByRegion(place, run, values, chosen) {
   draw(place, stacked(rows, sums, (y, x) => ({
     x, y, orientation: "h", customdata: hover, hovertemplate: "%{customdata}<br>%{x:.4s}s",
   })), {
-    height: Math.max(300, 110 + 24 * shown.length), barmode: "stack", bargap: 0.3,
+    height: heightOf(shown.length), barmode: "stack", bargap: gapOf(shown.length, 0.3),
     xaxis: axis("time, s, mean over ranks", { rangemode: "tozero" }),
     yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false }),
   });
@@ -73,7 +77,9 @@ function drawTimeByRank(place, run, p, inclusive) {
   const ranks = sums.compute.map((_, index) => index * bin + (bin - 1) / 2);
   const who = bin > 1 ? "ranks around %{x}" : "rank %{x}";
   draw(place, stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" })), {
-    height: 340, barmode: "stack", bargap: bins > 64 ? 0 : 0.2,
+    // As high as the figure beside it, within reason.
+    height: Math.min(640, heightOf(Math.min(MOST_BARS, run.full.length))), barmode: "stack",
+    bargap: bins > 64 ? 0 : gapOf(bins, 0.2),
     xaxis: axis("rank", rankTicks(bins, bin, false)), yaxis: axis("time, s", { rangemode: "tozero" }),
   });
 }
@@ -103,10 +109,17 @@ function drawMatrix(place, run, p, inclusive, measure, log) {
     xgap: bins <= 64 ? 1 : 0, ygap: bins <= 64 ? 1 : 0,
     ...colourRange(cells, log, title, text),
   }], {
-    height: 540,
-    xaxis: axis("to rank", { ...rankTicks(bins, bin, false), constrain: "domain" }),
-    yaxis: axis("from rank", { ...rankTicks(bins, bin, true), scaleanchor: "x", constrain: "domain" }),
-  });
+    ...squareIn(place),
+    xaxis: axis("to rank", rankTicks(bins, bin, false)),
+    yaxis: axis("from rank", rankTicks(bins, bin, true)),
+  }, { responsive: false });
+}
+
+// Not by scaleanchor, which gives up, and complains, when a window gets narrow.
+function squareIn(place) {
+  const [across, along] = [64 + 120, 40 + 56];
+  const side = Math.max(100, Math.min(600, place.clientWidth - across));
+  return { width: side + across, height: side + along };
 }
 
 function colourRange(cells, log, title, text) {

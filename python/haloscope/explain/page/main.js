@@ -145,4 +145,9 @@ at("run").replaceChildren(...RUNS.map((one, index) => option(one.profile + " (" 
 at("run").addEventListener("change", (event) => chooseRun(Number(event.target.value)));
 at("region").addEventListener("change", (event) => chooseRegion(Number(event.target.value)));
 at("matrix-log").addEventListener("change", showTraffic);
+let waiting = 0;
+window.addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(showTraffic, 100);
+});
 chooseRun(0);

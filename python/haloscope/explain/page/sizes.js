@@ -24,7 +24,7 @@ function drawSizes(place, run, p, inclusive, measure) {
   const kinds = [...new Set(rows.map((row) => row.kind))];
   const traces = kinds.map((kind) => stems(kind, rows.filter((row) => row.kind === kind), of, low));
   draw(place, traces, {
-    height: 540, showlegend: true,
+    height: Math.max(360, squareIn(at("matrix-plot")).height), showlegend: true,
     xaxis: axis("bytes in a message", { type: "log", ...sizeTicks(rows) }),
     yaxis: axis(title, { type: "log", range: [low, high], exponentformat: "SI", dtick: 1 }),
   });
@@ -57,11 +57,17 @@ function sizeText(row) {
   return row.upper > row.bytes ? row.bytes + "–" + row.upper + " bytes" : row.bytes + " bytes";
 }
 
+function powers(withZero, high) {
+  const exponents = Array.from({ length: Math.floor(high) + 1 }, (_, k) => k);
+  const [at, text] = [exponents.map((k) => 10 ** k), exponents.map((k) => asBytes(10 ** k))];
+  return withZero ? { tickvals: [ZERO_AT, ...at], ticktext: ["0", ...text] } : { tickvals: at, ticktext: text };
+}
+
 // Few sizes are named exactly where they stand; many get powers of ten.
 function sizeTicks(rows) {
   const sizes = [...new Set(rows.map((row) => row.bytes))];
   const ends = [Math.log10(placeOf(sizes[0])) - 0.3, Math.log10(Math.max(...rows.map((row) => placeOf(row.upper)))) + 0.3];
   const range = ends[1] - ends[0] < 2 ? [ends[0] - 0.7, ends[1] + 0.7] : ends;
-  if (sizes.length > MOST_TICKS) return { range, exponentformat: "SI", dtick: 1 };
+  if (sizes.length > MOST_TICKS) return { range, ...powers(sizes[0] === 0, range[1]) };
   return { range, tickvals: sizes.map(placeOf), ticktext: sizes.map(String), tickangle: -45 };
 }

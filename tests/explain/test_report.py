@@ -1,0 +1,263 @@
+"""The page, in a real browser: it draws, stays offline, and takes no name for code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from haloscope import explain
+from haloscope._errors import OutputError, ProfileError, UsageError
+from haloscope.explain import _report_data
+from support.profiles import Draft, draft, path_rows, process_rows
+from support.sample import halo_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = Path("/usr/bin/chromium")
+HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b> %{x} {{data}} $& é"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip("no browser: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def look(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """`look(draft, …)` writes the page and opens it; at the end, nothing may have gone wrong."""
+    troubles: list[str] = []
+
+    def open_page(*drafts: Draft) -> Page:
+        paths = [d.write(tmp_path / f"run-{i}.halo") for i, d in enumerate(drafts)]
+        explain.write_report(paths, tmp_path / "report.html")
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: troubles.append(request.url))
+        page.goto(f"file://{tmp_path}/report.html")
+        return page
+
+    yield open_page
+    told = [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))]
+    assert told == []
+
+
+def marks(page: Page, figure: str, mark: str) -> int:
+    return page.locator(f"#{figure} {mark}").count()
+
+
+def wait_until(page: Page, condition: str) -> None:
+    """Playwright's own wait_for_function needs eval, which the page forbids."""
+    for _ in range(100):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never came true: {condition}")
+
+
+def test_all_figures_are_drawn(look: Callable[..., Page]) -> None:
+    page = look(halo_profile((2, 2, 2)))
+    assert page.title() == "cg – Haloscope"
+    assert page.locator("#regions-table tbody tr").count() == 8
+    assert marks(page, "time-plot", ".bars path") >= 8
+    assert marks(page, "ranks-plot", ".bars path") >= 8
+    assert marks(page, "matrix-plot", "image") == 1
+    assert marks(page, "sizes-plot", ".points path") > 5
+    assert not page.locator("#run-choice").is_visible()
+    assert "56.0 %" in page.locator("#figures").inner_text()
+    assert "mpiexec -n 8 ./cg" in page.locator("#about").inner_text()
+
+
+def test_the_embedded_numbers_are_those_of_the_tables(look: Callable[..., Page]) -> None:
+    """What the page adds up over nested regions is what the inclusive tables have."""
+    written = halo_profile((3, 2, 2), ranks_a_host=4)
+    page = look(written)
+    page.select_option("#region", label="solve")
+    shown = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
+    profile = explain.open(Path(page.url.removeprefix("file://")).with_name("run-0.halo"))
+    expected: list[list[int | None]] = [[None] * 12 for _ in range(12)]
+    for row in profile.table("partners", region="solve").to_dicts():
+        expected[row["rank"]][row["partner"]] = row["bytes_sent"] or None
+    assert shown == expected
+    bars = page.evaluate("document.getElementById('ranks-plot').data.map(t => Array.from(t.y))")
+    times = profile.table("ranks", region="solve")["time"].to_list()
+    assert [sum(parts) for parts in zip(*bars, strict=True)] == pytest.approx(times, rel=1e-6)
+    stems = page.evaluate("document.getElementById('sizes-plot').data.map(t => t.y).flat()")
+    assert sorted(stems) == sorted(profile.table("sizes", region="solve")["messages"].to_list())
+
+
+def test_choices_change_what_is_shown(look: Callable[..., Page]) -> None:
+    page = look(halo_profile((2, 2, 2)))
+    whole = page.evaluate("document.getElementById('matrix-plot').data[0].zmax")
+    page.locator("#regions-table tbody tr", has_text="level 1").first.click()
+    assert page.locator("#region").input_value() == "4"
+    part = page.evaluate("document.getElementById('matrix-plot').data[0].zmax")
+    assert 0 < part < whole
+    page.click("#nesting >> text=exclusive")
+    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
+    page.click("#nesting >> text=inclusive")
+    page.click("#matrix-measure >> text=messages")
+    assert page.evaluate("document.getElementById('matrix-plot').data[0].zmax") == 50
+    page.check("#matrix-log")
+    assert page.evaluate("document.getElementById('matrix-plot').data[0].zmax") == 2
+    page.click("#columns >> text=per instance")
+    assert "recvs" in page.locator("#regions-table thead").inner_text()
+
+
+def test_the_regions_can_be_sorted(look: Callable[..., Page]) -> None:
+    page = look(halo_profile((2, 2, 2)))
+
+    def first() -> str:
+        return page.locator("#regions-table tbody tr td").first.inner_text()
+
+    page.click("#regions-table th:has-text('region')")
+    assert first() == "<program>"
+    page.click("#regions-table th:has-text('region')")
+    assert first().startswith("solve/level 2/halo")
+    page.click("#regions-table th:has-text('largest')")
+    page.click("#regions-table th:has-text('largest')")
+    assert first().startswith("solve/level 2")
+
+
+def test_hostile_names_are_text(look: Callable[..., Page]) -> None:
+    written = halo_profile((2, 2, 2))
+    paths = written.tables["paths"]
+    names = [HOSTILE if name == "level 1" else name for name in paths["name"]]
+    written.tables["paths"] = {**paths, "name": names}
+    written.tables["processes"] = {**written.tables["processes"], "host": [HOSTILE] * 8}
+    written.info |= {"program": HOSTILE, "command": HOSTILE + "\n\u202e"}
+    page = look(written)
+    assert page.title() == f"{HOSTILE} – Haloscope"
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("#command").inner_text() == HOSTILE + "\\n\\u202e"
+    assert HOSTILE in page.locator("#about").inner_text()
+    cells = page.locator("#regions-table td:first-child").all_text_contents()
+    assert cells.count(HOSTILE + "comm") == 1
+    assert page.locator("body img, body b").count() == 0
+    labels = " ".join(page.locator("#time-plot .ytick text").all_text_contents())
+    assert "bold</b> %{x} {{data}} $& é" in labels
+    # What lies above the bar to catch the mouse is Plotly's own.
+    page.locator("#time-plot .bars path").nth(4).hover(force=True)
+    hover = page.locator("#time-plot .hoverlayer text")
+    hover.first.wait_for()
+    assert HOSTILE in "".join(hover.all_text_contents())
+    assert page.locator("body img, body b").count() == 0
+
+
+def test_several_runs_are_compared_and_chosen(look: Callable[..., Page]) -> None:
+    page = look(*(halo_profile(grid) for grid in ((2, 1, 1), (2, 2, 1), (2, 2, 2))))
+    assert "3 runs" in page.title()
+    assert page.locator("#runs-table tbody tr").count() == 3
+    assert marks(page, "runs-plot", ".bars path") >= 6
+    page.locator("#runs-table tbody tr").nth(2).click()
+    assert page.locator("#command").inner_text() == "mpiexec -n 8 ./cg"
+    assert page.locator("#run").input_value() == "2"
+
+
+@pytest.mark.parametrize(
+    "ranks", [[], [{"path": 0, "rank": 0, "instances": 1, "time": 1.0}]], ids=["none", "one"]
+)
+def test_a_run_that_said_nothing_has_a_page(
+    look: Callable[..., Page], ranks: list[dict[str, Any]]
+) -> None:
+    page = look(draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"),
+                      ranks=ranks))  # fmt: skip
+    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
+    assert "No messages" in page.locator("#sizes-plot").inner_text()
+    told = page.locator("#time-plot").inner_text()
+    assert ("No rank left a record" in told) == (not ranks)
+    page.select_option("#region", label="idle")
+    assert "No rank entered" in page.locator("#ranks-plot").inner_text()
+
+
+def test_messages_of_no_bytes_and_ranges_have_their_place(look: Callable[..., Page]) -> None:
+    sizes = [
+        {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},
+        {"path": 0, "kind": "p2p", "bytes": 64, "bytes_upper": 127, "messages": 7},
+    ]
+    page = look(draft(paths=path_rows(), sizes=sizes))
+    assert "64–127 bytes" in page.evaluate(
+        "document.getElementById('sizes-plot').data[0].customdata.flat()"
+    )
+    ticks = page.locator("#sizes-plot .xtick text").all_text_contents()
+    assert ticks == ["0", "64"]
+    page.click("#sizes-measure >> text=time")
+    assert "empty or untimed" in page.locator("#sizes-plot").inner_text()
+
+
+def test_nothing_is_wider_than_a_narrow_window(look: Callable[..., Page]) -> None:
+    page = look(halo_profile((2, 2, 2)))
+    for width in (1400, 800, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
+        plot = "document.getElementById('matrix-plot')"
+        wait_until(page, f"{plot}.layout.width <= {plot}.clientWidth")
+
+
+def test_many_ranks_are_binned_and_the_page_says_so(
+    look: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_report_data, "_MOST_RANKS", 50)
+    monkeypatch.setattr(_report_data, "_BINS", 20)
+    page = look(halo_profile((5, 4, 3)))
+    assert "sum over 3 × 3 ranks" in page.locator("#matrix-source").inner_text()
+    assert "mean of 3 neighbouring ranks" in page.locator("#ranks-source").inner_text()
+    cells = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
+    profile = explain.open(Path(page.url.removeprefix("file://")).with_name("run-0.halo"))
+    total = profile.table("regions", region="<program>")["bytes_sent_total"][0]
+    assert len(cells) == 20
+    assert sum(value or 0 for row in cells for value in row) == total
+
+
+def test_too_many_pairs_are_binned_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report_data, "_MOST_ROWS", 100)
+    monkeypatch.setattr(_report_data, "_LEAST_ROWS", 100)
+    path = halo_profile((4, 4, 2)).write(tmp_path / "run.halo")
+    explain.write_report([path], tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', text)
+    assert embedded
+    matrix = json.loads(embedded[1])["runs"][0]["matrix"]
+    assert matrix["bin"] > 1
+    assert matrix["offsets"][-1] <= 100
+
+
+def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
+    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
+    bad = tmp_path / "bad.halo"
+    bad.write_bytes(good.read_bytes()[:-1])
+    page = tmp_path / "a page.html"
+    page.write_text("before")
+    with pytest.raises(ProfileError, match=r"bad\.halo"):
+        explain.write_report([good, bad], page)
+    assert page.read_text() == "before"
+    explain.write_report([good], page)
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]
+
+
+def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
+    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
+    with pytest.raises(OutputError, match=r"nowhere/report.html: cannot be written: .*; "):
+        explain.write_report([good], tmp_path / "nowhere" / "report.html")
+    with pytest.raises(OutputError, match="is not a file"):
+        explain.write_report([good], tmp_path)
+    with pytest.raises(UsageError):
+        explain.write_report([], tmp_path / "report.html")
