@@ -2,12 +2,17 @@
 // (libmpi.so.12), the standard ABI (libmpi_abi.so). HALOSCOPE_ABI_* is set by the build.
 #pragma once
 
+#include "real.hpp"
+
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace haloscope::watch {
+
+// The MPI library's functions; see state.hpp.
+extern RealFunctions real;
 
 inline std::uintptr_t value_of(const void *handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle);
@@ -54,7 +59,7 @@ inline std::uint64_t received_bytes(const MPI_Status &status) noexcept {
              << 32U;
 #else
   MPI_Count bytes = 0;
-  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  real.Get_elements_x(&status, MPI_BYTE, &bytes);
   return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
 #endif
 }
@@ -66,7 +71,7 @@ inline bool was_cancelled(const MPI_Status &status) noexcept {
   return (status.count_hi_and_cancelled & 1) != 0;
 #else
   int flag = 0;
-  PMPI_Test_cancelled(&status, &flag);
+  real.Test_cancelled(&status, &flag);
   return flag != 0;
 #endif
 }

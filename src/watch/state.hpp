@@ -13,8 +13,6 @@
 
 namespace haloscope::watch {
 
-extern RealFunctions real;
-
 // What a thread's wrappers need at hand, beside the records.
 struct ThreadState : Recorder {
   struct DatatypeSize {
