@@ -13,14 +13,16 @@ from support.mpi import CHECKOUT, Mpi
 __all__ = ["Cluster", "cluster", "obstacle"]
 
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
-_SETTINGS = {"CLUSTER_NAME": "hst", "CLUSTER_NET": "10.79.0", "CLUSTER_CLEAN": "1"}
+# A name of its own, so that two test sessions on one machine leave each other's cluster alone.
+_NAME = f"halo{os.getpid()}n"
+_SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": "10.79.0", "CLUSTER_CLEAN": "1"}
 
 
 class Cluster:
-    """Nodes hst0, hst1, …; a plain mpiexec on node 0 fills them in order."""
+    """Some nodes; a plain mpiexec on node 0 fills them in order."""
 
     def __init__(self, nodes: int, slots: int) -> None:
-        self.nodes = nodes
+        self.hosts = [f"{_NAME}{node}" for node in range(nodes)]
         self.slots = slots
 
     def run(
@@ -58,7 +60,6 @@ def obstacle() -> str | None:
 @contextmanager
 def cluster(nodes: int, slots: int) -> Iterator[Cluster]:
     """Brings a cluster up, whose nodes do not share an environment, and down again."""
-    _control("down")
     done = _control("up", str(nodes), str(slots))
     if done.returncode:
         raise RuntimeError(done.stderr)

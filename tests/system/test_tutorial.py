@@ -1,0 +1,66 @@
+"""The tutorial, executed: its `sh` blocks run in order, `output` blocks are what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, Mpi
+
+TUTORIAL = CHECKOUT / "docs" / "tutorial" / "README.md"
+BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DIVIDER = "---- end of block ----\n"
+
+
+def blocks() -> list[tuple[str, str]]:
+    return BLOCK.findall(TUTORIAL.read_text())
+
+
+def script() -> str:
+    """All shell blocks as one script, since a block may use what an earlier one set."""
+    shell = [text for kind, text in blocks() if kind == "sh"]
+    return "set -e\n" + "".join(f"{text}printf -- '{DIVIDER[:-1]}\\n'\n" for text in shell)
+
+
+def plain_names(mpi: Mpi, directory: Path) -> str:
+    """A search path on which `mpicc` is this MPI's, also where its name has a suffix."""
+    directory.mkdir()
+    for tool in (mpi.mpicc, mpi.mpicxx, mpi.mpiexec):
+        if tool.suffix:
+            (directory / tool.stem).symlink_to(tool)
+    return str(directory)
+
+
+@pytest.mark.slow
+def test_tutorial(any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+    environment = any_mpi.environment()
+    first = [str(haloscope.parent), plain_names(any_mpi, tmp_path / "tools")]
+    environment["PATH"] = os.pathsep.join([*first, environment["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", script()],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = done.stdout.split(DIVIDER)
+    ran = -1
+    for kind, text in blocks():
+        ran += kind == "sh"
+        if kind == "output":
+            assert printed[ran] == text
+    assert "<title>" in (tmp_path / "sweep.html").read_text()
+
+
+def test_tutorial_shows_what_is_published() -> None:
+    # Guards the test above: without blocks it could not fail.
+    shown = "".join(text for kind, text in blocks() if kind == "output")
+    for figure in ("15360", "1342177280", "16777216"):
+        assert figure in shown
