@@ -25,7 +25,7 @@ template <class Record> struct Index {
   std::uint32_t count;
 
   // The record of `key`, or nullptr. Steady state: one probe, no call.
-  [[nodiscard]] Record *find(const Key &key) const noexcept {
+  [[nodiscard, gnu::always_inline]] Record *find(const Key &key) const noexcept {
     if (slots == nullptr) return nullptr;
     for (auto i = static_cast<std::uint32_t>(hash_of(key)) & mask;; i = (i + 1) & mask) {
       if (slots[i].key == key) return &slots[i];

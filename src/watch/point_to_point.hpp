@@ -8,7 +8,7 @@ namespace haloscope::watch {
 // Messages from this size on have the time of their post taken always; smaller ones are sampled.
 inline constexpr std::uint64_t stamped_size = 4096;
 
-inline Request *request_slot(MPI_Request handle) noexcept {
+[[gnu::always_inline]] inline Request *request_slot(MPI_Request handle) noexcept {
   return handle == MPI_REQUEST_NULL ? nullptr : global.requests.slot(value_of(handle));
 }
 inline void put_request(MPI_Request handle, const Request &request) noexcept {
@@ -17,7 +17,7 @@ inline void put_request(MPI_Request handle, const Request &request) noexcept {
 inline void clear_request(MPI_Request handle) noexcept { put_request(handle, {}); }
 
 // Of the thread; nullptr for a communicator that there is no memory for.
-inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
+[[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
   const std::uintptr_t value = value_of(comm);
   const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
   if (__builtin_expect(cached.handle == comm && cached.epoch == global.communicator_epoch.load(

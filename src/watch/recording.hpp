@@ -60,7 +60,7 @@ struct Recorder {
 void first_send_of_instance(Node &node, Partner &partner) noexcept;
 void first_receive_of_instance(Node &node, Partner &partner) noexcept;
 
-inline CallRecord &call_record(Recorder &to, Function function) noexcept {
+[[gnu::always_inline]] inline CallRecord &call_record(Recorder &to, Function function) noexcept {
   const auto index = static_cast<unsigned>(function);
   CallPage *page = to.node->calls[index / calls_per_page];
   if (__builtin_expect(page == nullptr, 0)) page = make_call_page(to, *to.node, index / calls_per_page);
@@ -92,6 +92,7 @@ inline SizeRecord &size_record(Recorder &to, Kind kind, std::uint64_t bytes) noe
 
 // `translate` gives the world rank of `rank` in `communicator`; asked once a region and partner.
 template <class Translate>
+[[gnu::always_inline]] inline
 Partner &partner_of(Recorder &to, std::uint32_t communicator, int rank,
                     Translate &&translate) noexcept {
   if (PartnerName *name = to.node->partner_names.find(partner_key(communicator, rank)))

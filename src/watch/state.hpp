@@ -102,7 +102,7 @@ inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) no
 
 // The payload if the type's size is at hand, else the largest number.
 template <class Count>
-std::uint64_t known_payload(const ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
+[[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
   if (count <= 0) return 0;
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
