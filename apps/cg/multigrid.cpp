@@ -34,7 +34,7 @@ void Multigrid::cycle(std::size_t number, const Field &b, Field &x) {
   const bool coarsest = number + 1 == levels_.size();
   {
     const haloscope::Region region{level.name};
-    std::fill(x.values().begin(), x.values().end(), 0.0);
+    std::ranges::fill(x.values(), 0.0);
     smooth(level, b, x);
     if (coarsest) return;
     level.halo.exchange(x);

@@ -27,7 +27,7 @@ private:
     Field b, x, scratch; // b and x only below the finest grid, scratch only for Jacobi
   };
 
-  void cycle(std::size_t level, const Field &b, Field &x);
+  void cycle(std::size_t number, const Field &b, Field &x);
   void smooth(Level &level, const Field &b, Field &x);
 
   std::vector<Level> levels_;

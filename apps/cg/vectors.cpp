@@ -17,7 +17,7 @@ APPS_FAST double dot_row(const double *a, const double *b, std::ptrdiff_t n) {
   for (; i + lanes <= n; i += lanes)
     for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) partial[lane] += a[i + lane] * b[i + lane];
   double sum = 0;
-  for (double p : partial) sum += p;
+  for (const double p : partial) sum += p;
   for (; i < n; ++i) sum += a[i] * b[i];
   return sum;
 }

@@ -22,8 +22,9 @@ struct UsageError : std::runtime_error {
 };
 
 template <typename Number> bool read_value(std::string_view text, Number &value) {
-  const char *end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
+  const char *begin = text.data();
+  const char *end = begin + text.size();
+  const auto result = std::from_chars(begin, end, value);
   return result.ec == std::errc{} && result.ptr == end;
 }
 

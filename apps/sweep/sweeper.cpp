@@ -14,7 +14,7 @@ namespace {
 void require_tags(std::size_t tasks) {
   void *bound = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void *>(&bound), &found);
   if (found != 0 && tasks > static_cast<std::size_t>(*static_cast<int *>(bound)))
     throw apps::UsageError("more sets than message tags: choose fewer of --zset, --dset or --gset");
 }
@@ -99,7 +99,7 @@ void Sweeper::fill_from_boundary(Task &t, std::size_t axis) {
   --t.waiting;
   std::vector<double> &plane = t.planes[axis];
   if (vacuum_) {
-    std::fill(plane.begin(), plane.end(), 0.0);
+    std::ranges::fill(plane, 0.0);
     return;
   }
   const Coefficients c = ordinates_.coefficients(t.direction_set, t.group_set);

@@ -69,7 +69,7 @@ double Transport::sum(const std::vector<double> &a_group, const std::vector<doub
 void Transport::iterate() {
   const std::vector<double> all(static_cast<std::size_t>(p_.groups), sphere);
   const double before = sum(all, emission_);
-  std::fill(flux_.begin(), flux_.end(), 0.0);
+  std::ranges::fill(flux_, 0.0);
   const double leakage = sweeper_.run(emission_, flux_);
   scatter();
 
@@ -83,7 +83,7 @@ void Transport::iterate() {
 
 Balance Transport::solve() {
   const haloscope::Region region{"solve"};
-  std::fill(flux_.begin(), flux_.end(), 0.0);
+  std::ranges::fill(flux_, 0.0);
   scatter();
   for (int iteration = 0; iteration < p_.niter; ++iteration) iterate();
   return balance_;
