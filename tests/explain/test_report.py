@@ -152,7 +152,7 @@ def test_hostile_names_are_text(look: Callable[..., Page]) -> None:
     assert cells.count(HOSTILE + "comm") == 1
     assert page.locator("body img, body b").count() == 0
     labels = " ".join(page.locator("#time-plot .ytick text").all_text_contents())
-    assert "bold</b> %{x} {{data}} $& é" in labels
+    assert "/b> %{x} {{data}} $& é" in labels
     # What lies above the bar to catch the mouse is Plotly's own.
     page.locator("#time-plot .bars path").nth(4).hover(force=True)
     hover = page.locator("#time-plot .hoverlayer text")

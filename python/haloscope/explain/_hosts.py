@@ -37,8 +37,16 @@ class Hosts:
         """Return an index into `names` for each rank, −1 where unknown; same shape."""
         if not len(self._ranks):
             return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self._ranks, ranks), len(self._ranks) - 1)
+        place = self._places(ranks)
         return np.where(self._ranks[place] == ranks, self._codes[place], _UNKNOWN)
+
+    def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in `_ranks` each rank stands if it is there at all."""
+        last = len(self._ranks) - 1
+        # No rank is missing, nearly always; then there is nothing to search for.
+        if self._ranks[0] == 0 and self._ranks[last] == last:
+            return np.clip(ranks, 0, last)
+        return np.minimum(np.searchsorted(self._ranks, ranks), last)
 
     def of(self, ranks: pl.Series) -> pl.Series:
         """Return the host's name for each rank, null where unknown."""

@@ -74,7 +74,7 @@ def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
 
 
 def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     for view in shown:
         table.add_column(
             view.title,

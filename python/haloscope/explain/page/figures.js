@@ -57,7 +57,7 @@ function drawTimeByRegion(place, run, values, chosen) {
   const sums = {};
   for (const part of PARTS) sums[part] = shown.map((p) => partsOf(values, p)[part]);
   const names = shown.map((p) => {
-    const name = plain(shortened(run.full[p], 30));
+    const name = plain(run.full[p].length > 30 ? shortPath(run.full[p], 30) : run.full[p]);
     return p === chosen ? "<b>" + name + "</b>" : name;
   });
   const hover = shown.map((p) => plain(run.full[p]));

@@ -21,7 +21,8 @@ function drawSizes(place, run, p, inclusive, measure) {
   const rows = all.filter((row) => of(row) > 0);
   if (!rows.length) return drawNothing(place, all.length ? "Nothing but empty or untimed messages." : "No messages in this region.");
   const [low, high] = bounds(rows.map(of));
-  const kinds = [...new Set(rows.map((row) => row.kind))];
+  const present = new Set(rows.map((row) => row.kind));
+  const kinds = [...new Set([...Object.keys(KINDS), ...present])].filter((kind) => present.has(kind));
   const traces = kinds.map((kind) => stems(kind, rows.filter((row) => row.kind === kind), of, low));
   draw(place, traces, {
     height: Math.max(360, squareIn(at("matrix-plot")).height), showlegend: true,

@@ -37,6 +37,14 @@ function shortened(text, most) {
   return text.length > most ? "…" + text.slice(text.length - most + 1) : text;
 }
 
+// The end of a path says more than its beginning; whole names as far as they fit.
+function shortPath(path, most) {
+  const names = path.split("/");
+  while (names.length > 1 && names.join("/").length + 2 > most) names.shift();
+  const end = names.join("/");
+  return end === path ? shortened(path, most) : "…/" + shortened(end, most - 2);
+}
+
 function element(tag, text, name) {
   const made = document.createElement(tag);
   if (text !== undefined) made.textContent = text;
