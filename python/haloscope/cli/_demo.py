@@ -86,7 +86,7 @@ def _command() -> list[str]:
 def _next_steps() -> str:
     return (
         f"\nThe page {_PAGE.absolute()} opens in any browser.\nNext:\n"
-        f"  haloscope show {_PROFILE} --table partners --region halo\n"
+        f"  haloscope show {_PROFILE} --table partners --region halo_exchange\n"
         f"  haloscope show {_PROFILE} --table sizes\n"
         "  haloscope run -- mpiexec -n 4 ./your-program"
     )
