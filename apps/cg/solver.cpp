@@ -32,7 +32,9 @@ Outcome solve(const Field &b, Field &x, Halo &halo, Multigrid *preconditioner, S
 
     halo.exchange(p);
     apply_operator(p, ap);
-    const double alpha = rz / dot(p, ap);
+    const double curvature = dot(p, ap);
+    if (!(curvature > 0)) break; // the residual is below the smallest number: nothing is left to correct
+    const double alpha = rz / curvature;
     add_scaled(alpha, p, x);
     add_scaled(-alpha, ap, r);
     outcome.residual = std::sqrt(dot(r, r)) / first;

@@ -51,6 +51,12 @@ def test_solution_is_one_everywhere(cg: Application, smoother: str) -> None:
     assert int(result["iterations"][0][0]) < 99
 
 
+def test_iterating_beyond_the_smallest_number_harms_nothing(cg: Application) -> None:
+    result = cg.output(2, *on((16, 8, 8), (2, 1, 1)), "--iterations", "1000")
+    assert float(result["residual"][0][0]) < 1e-100
+    assert float(result["error"][0][0]) < 1e-14
+
+
 @pytest.mark.parametrize("smoother", ["jacobi", "none"])
 @pytest.mark.parametrize("procs", [(2, 1, 1), (1, 4, 1), (1, 2, 2), (4, 2, 2)])
 def test_iterates_do_not_depend_on_the_grid_of_ranks(
