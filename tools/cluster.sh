@@ -26,29 +26,35 @@ enter() {
   exec nsenter --net="/run/netns/$name$node" --uts="$dir/uts.$node" -- "$@"
 }
 
+# ip in namespace $1. Not `ip -n`, which wants to remount /, and can't in a chroot.
+ip_in() {
+  local namespace=$1; shift
+  nsenter --net="/run/netns/$namespace" ip "$@"
+}
+
 # Limits what leaves device $2 of namespace $1 to rate $3. 128 KiB of burst is where a 1 Gbit/s link
 # carries its nominal rate; less starves it, more exceeds it.
 limit() {
-  [ -z "$3" ] || ip netns exec "$1" tc qdisc replace dev "$2" root tbf rate "$3" burst 128kb latency 50ms
+  [ -z "$3" ] || nsenter --net="/run/netns/$1" tc qdisc replace dev "$2" root tbf rate "$3" burst 128kb latency 50ms
 }
 
 add_leaf() { # LEAF
-  ip -n "$switch" link add "leaf$1" type bridge
-  ip -n "$switch" link set "leaf$1" up
-  ip -n "$switch" link add "up$1" type veth peer name "down$1"
-  ip -n "$switch" link set "up$1" master "leaf$1" up
-  ip -n "$switch" link set "down$1" master spine up
+  ip_in "$switch" link add "leaf$1" type bridge
+  ip_in "$switch" link set "leaf$1" up
+  ip_in "$switch" link add "up$1" type veth peer name "down$1"
+  ip_in "$switch" link set "up$1" master "leaf$1" up
+  ip_in "$switch" link set "down$1" master spine up
   limit "$switch" "up$1" "${CLUSTER_UPLINK:-}"
   limit "$switch" "down$1" "${CLUSTER_UPLINK:-}"
 }
 
 add_node() { # NODE LEAF
   ip netns add "$name$1"
-  ip -n "$name$1" link set lo up
-  ip -n "$name$1" link add eth0 type veth peer name "port$1" netns "$switch"
-  ip -n "$name$1" addr add "$net.$(($1 + 1))/24" dev eth0
-  ip -n "$name$1" link set eth0 up
-  ip -n "$switch" link set "port$1" master "leaf$2" up
+  ip_in "$name$1" link set lo up
+  ip_in "$name$1" link add eth0 type veth peer name "port$1" netns "$switch"
+  ip_in "$name$1" addr add "$net.$(($1 + 1))/24" dev eth0
+  ip_in "$name$1" link set eth0 up
+  ip_in "$switch" link set "port$1" master "leaf$2" up
   limit "$name$1" eth0 "${CLUSTER_NIC:-}"
   limit "$switch" "port$1" "${CLUSTER_NIC:-}"
   touch "$dir/uts.$1"
@@ -97,8 +103,8 @@ up() {
   mkdir -p "$dir"
   trap 'down' ERR
   ip netns add "$switch"
-  ip -n "$switch" link add spine type bridge
-  ip -n "$switch" link set spine up
+  ip_in "$switch" link add spine type bridge
+  ip_in "$switch" link set spine up
   for ((node = 0; node < nodes; node++)); do
     ((node % leaf)) || add_leaf $((node / leaf))
     add_node "$node" $((node / leaf))

@@ -15,7 +15,7 @@ each() { xargs -r -P "$(nproc)" -n 1 "$@"; }
 python() {
   say "ruff" && "$bin/ruff" check --quiet . || status=1
   "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
-  say "mypy" && "$bin/mypy" python tests || status=1
+  say "mypy" && "$bin/mypy" python tests tools || status=1
 }
 
 layout() {

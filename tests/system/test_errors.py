@@ -1,0 +1,191 @@
+"""Whatever is asked of the command, it answers in one line that names the thing, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+
+PROGRAM = """
+#include <mpi.h>
+int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }
+"""
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(haloscope: Path, tmp_path: Path) -> Command:
+    """Runs the command in an empty directory whose name has a space."""
+    directory = tmp_path / "my work"
+    directory.mkdir()
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, *arguments], cwd=directory, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def profile(
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("profile") / "whole.halo"
+    program = compiler.text(any_mpi, "program.c", PROGRAM)
+    subprocess.run(
+        [haloscope, "run", "--quiet", "-o", path, "--", *any_mpi.launch(2), program],
+        env=any_mpi.environment(), check=True, timeout=300,
+    )  # fmt: skip
+    return path
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("haloscope: ")
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), ("run", "show", "--help")),
+        (("frobnicate",), ("frobnicate", "--help")),
+        (("--frobnicate",), ("--frobnicate",)),
+        (("run",), ("command to watch", "--help")),
+        (("run", "--quiet"), ("command to watch",)),
+        (("run", "--"), ("command to watch",)),
+        (("run", "--frobnicate", "--", "true"), ("--frobnicate",)),
+        (("run", "--memory", "much", "--", "true"), ("much",)),
+        (("run", "--memory", "0", "--", "true"), ("--memory 0",)),
+        (("run", "--mpi", "lam", "--", "true"), ("lam", "openmpi")),
+        (("run", "--series", "", "--", "true"), ("--series",)),
+        (("show",), ("F.halo", "--help")),
+        (("show", "x.halo", "--table", "frobs"), ("frobs", "regions")),
+        (("show", "x.halo", "--format", "xml"), ("xml", "json")),
+        (("report", "x.halo"), ("--output",)),
+        (("report", "-o", "x.html"), ("F.halo",)),
+        (("where",), ("WHAT",)),
+        (("where", "frobs"), ("frobs", "cg")),
+        (("doctor", "who"), ("who",)),
+    ],
+)
+def test_wrong_usage(command: Command, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    assert_one_line(command(*arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "--", "nothere", "x"), ("nothere", "nothing was started")),
+        (("run", "-o", "no/dir/a.halo", "--", "touch", "started"), ("no/dir", "a.halo")),
+        (("run", "-o", "/proc/a.halo", "--", "touch", "started"), ("/proc", "a.halo", "-o")),
+        (("run", "--mpi", "mpich", "--mpi-include", "/", "--", "mpiexec", "true"), ("mpi.h", "/")),
+        (("show", "no file.halo"), ("no file.halo",)),
+        (("report", "no file.halo", "-o", "x.html"), ("no file.halo",)),
+    ],
+)
+def test_what_is_not_there(
+    command: Command, tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    assert_one_line(command(*arguments), 1, *words)
+    assert list((tmp_path / "my work").iterdir()) == []
+
+
+def newer(data: bytes) -> bytes:
+    """The same profile, claiming to be of version 99, with a matching checksum."""
+    head = data[:8] + struct.pack("<I", 99) + data[12:16]
+    tail = data[-32:-12]
+    return head + data[16:-12] + struct.pack("<I", zlib.crc32(head + tail)) + data[-8:]
+
+
+DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "empty": (lambda _: b"", ""),
+    "text": (lambda _: b"not a profile\n" * 100, "not a"),
+    "cut": (lambda data: data[:-1], ""),
+    "half": (lambda data: data[: len(data) // 2], ""),
+    "flipped": (lambda data: data[:40] + bytes([data[40] ^ 4]) + data[41:], ""),
+    "flipped directory": (lambda data: data[:-60] + bytes([data[-60] ^ 1]) + data[-59:], ""),
+    "newer": (newer, "newer"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_profiles(command: Command, profile: Path, tmp_path: Path, kind: str) -> None:
+    damage, word = DAMAGE[kind]
+    damaged = tmp_path / f"{kind} one.halo"
+    damaged.write_bytes(damage(profile.read_bytes()))
+    assert_one_line(command("report", damaged, "-o", "page.html"), 1, damaged.name, word)
+    assert not (tmp_path / "my work" / "page.html").exists()
+    if kind != "flipped":  # a table is read without the columns of the others
+        assert_one_line(command("show", damaged), 1, damaged.name, word)
+
+
+def test_directories_are_no_profiles(command: Command, tmp_path: Path) -> None:
+    assert_one_line(command("show", tmp_path), 1, tmp_path.name)
+
+
+def test_unknown_region(command: Command, profile: Path) -> None:
+    done = command("show", profile, "--region", "no\x1b[31mwhere")
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_page_that_cannot_be_written(command: Command, profile: Path) -> None:
+    assert_one_line(command("report", profile, "-o", "no/where.html"), 1, "no/where.html")
+
+
+def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [haloscope, "show", profile, "--format", "json"], stdout=write, stderr=subprocess.PIPE,
+        check=False, text=True, timeout=60,
+    )  # fmt: skip
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("status", [0, 3, 200])
+def test_program_without_mpi_keeps_its_status(command: Command, status: int) -> None:
+    done = command("run", "--", "sh", "-c", f"echo out; exit {status}")
+    assert (done.returncode, done.stdout) == (status, "out\n")
+    assert done.stderr.startswith("haloscope: no profile: sh ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_quiet_says_nothing(command: Command) -> None:
+    done = command("run", "--quiet", "--", "sh", "-c", "echo out; echo err >&2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
+
+
+@pytest.mark.parametrize("verb", ["run", "env", "show", "report", "demo", "doctor", "where"])
+def test_help_has_examples(command: Command, verb: str) -> None:
+    listed = command("--help").stdout
+    assert f"\n  {verb} " in listed
+    done = command(verb, "--help")
+    assert done.returncode == 0
+    assert f"haloscope {verb}" in done.stdout.partition("Example")[2]
+
+
+def test_every_listed_verb_works(command: Command) -> None:
+    listed = command("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    verbs = [line.split()[0] for line in listed.splitlines()]
+    assert verbs
+    for verb in verbs:
+        assert command(verb, "--help").returncode == 0
