@@ -1,9 +1,8 @@
-"""Whatever is asked of the command, it answers in one line that names the thing, and loses nothing."""
+"""What can't be done is answered in one line that names the thing; nothing is lost or started."""
 
 from __future__ import annotations
 
 import os
-import signal
 import struct
 import subprocess
 import zlib
@@ -130,8 +129,7 @@ def test_damaged_profiles(command: Command, profile: Path, tmp_path: Path, kind:
     damaged.write_bytes(damage(profile.read_bytes()))
     assert_one_line(command("report", damaged, "-o", "page.html"), 1, damaged.name, word)
     assert not (tmp_path / "my work" / "page.html").exists()
-    if kind != "flipped":  # a table is read without the columns of the others
-        assert_one_line(command("show", damaged), 1, damaged.name, word)
+    assert_one_line(command("show", damaged), 1, damaged.name, word)
 
 
 def test_directories_are_no_profiles(command: Command, tmp_path: Path) -> None:
@@ -158,7 +156,7 @@ def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
     )  # fmt: skip
     os.close(write)
     assert done.stderr == ""
-    assert done.returncode == 128 + signal.SIGPIPE
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("status", [0, 3, 200])

@@ -42,7 +42,9 @@ def show(profile: Path, table: str, region: str | None, exclusive: bool, form: s
     """Print one table of a profile."""
     from haloscope import explain
 
-    frame = explain.open(profile).table(table, exclusive=exclusive, region=region)
+    with explain.open(profile) as opened:
+        opened.verify()  # a damaged file is refused, even if this table of it is whole
+        frame = opened.table(table, exclusive=exclusive, region=region)
     explain.render(frame, form, table, sys.stdout)
 
 
@@ -58,4 +60,7 @@ def report(profiles: tuple[Path, ...], output: Path) -> None:
     """Write one self-contained interactive page, for one profile or several."""
     from haloscope import explain
 
+    for profile in profiles:
+        with explain.open(profile) as opened:
+            opened.verify()
     explain.write_report(list(profiles), output)
