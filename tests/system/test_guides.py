@@ -1,4 +1,4 @@
-"""The guides, executed: their `sh` blocks run in order, an `output` block is what the last printed."""
+"""The guides, executed: `sh` blocks run in order, an `output` block is what the last printed."""
 
 from __future__ import annotations
 
