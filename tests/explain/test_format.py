@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
@@ -306,3 +307,28 @@ def test_a_file_cut_while_it_is_open_is_an_error_message(tmp_path: Path) -> None
     os.truncate(path, 20)
     with pytest.raises(ProfileError, match="cut short"):
         profile.table("regions")
+
+
+@relaxed
+@given(data=st.data())
+def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    """Right checksums around nonsense: every table, the summary and the page survive it."""
+    written = sample()
+    numbers = st.sampled_from([-(2**63), -5, -1, 0, 1, 2, 3000, 2**62, 2**63 - 1])
+    reals = st.sampled_from([float("nan"), float("inf"), -1.0, 0.0, 1e-320, 1e308])
+    for table, (integer, real, _) in COLUMNS.items():
+        columns = dict(written.tables[table])
+        for name in integer:
+            if table != "paths" and data.draw(st.booleans()):
+                columns[name] = [data.draw(numbers) for _ in columns[name]]
+        for name in real:
+            columns[name] = [data.draw(reals) for _ in columns[name]]
+        written.tables[table] = columns
+    path = written.write(tmp_path / "run.halo")
+    with suppress(ProfileError), explain.open(path) as profile:
+        for table in explain.TABLES:
+            frame = profile.table(table)
+            for fmt in explain.FORMATS:
+                explain.render(frame, fmt, table, io.StringIO())
+        explain.summary(profile)
+        explain.write_report([path], tmp_path / "report.html")

@@ -261,3 +261,11 @@ def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
         explain.write_report([good], tmp_path)
     with pytest.raises(UsageError):
         explain.write_report([], tmp_path / "report.html")
+
+
+def test_sums_that_overflow_are_unknown(tmp_path: Path) -> None:
+    row = {"path": 0, "rank": 0, "instances": 1, "p2p_time": 1e308, "coll_time": 1e308}
+    path = draft(paths=path_rows(), ranks=[row]).write(tmp_path / "run.halo")
+    explain.write_report([path], tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert '"mpi_time_mean": [null]' in text

@@ -86,10 +86,13 @@ def _columns(profile: Profile, exclusive: bool) -> dict[str, list[Any]]:
     tree = profile.regions
     rows = region_rows(profile, Scope(tree, exclusive))
     every = pl.DataFrame({"path": range(len(tree))}, schema={"path": pl.Int64})
+    floats = pl.col(pl.Float64)
     placed = rows.with_columns(_place(tree, rows))
     return (
         every.join(placed, on="path", how="left", maintain_order="left")
         .drop("path")
+        # A sum may overflow, and JSON has no infinity.
+        .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
         .to_dict(as_series=False)
     )
 
@@ -113,7 +116,7 @@ def _split(profile: Profile, most_rows: int) -> dict[str, Any]:
     members = pl.min_horizontal(pl.lit(bin_size), ranks - pl.col("bin") * bin_size)
     values = ("compute", "p2p", "coll", "other")
     means = binned.with_columns(pl.col(name) / members for name in values)
-    types = {"bin": "u2", **dict.fromkeys(values, "f4")}
+    types = {"bin": "u2", **dict.fromkeys(values, "f8")}
     return _packed(profile.regions, means, types, ranks, bin_size)
 
 
@@ -131,7 +134,7 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
         "sends": "messages",
         "bytes_sent": "bytes",
     }
-    types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f4"}
+    types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
     return _packed(profile.regions, binned.rename(columns), types, ranks, bin_size)
 
 

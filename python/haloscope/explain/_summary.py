@@ -59,9 +59,15 @@ def _communication(whole: dict[str, Any]) -> str:
 
 def _by_region(profile: Profile, whole: dict[str, Any]) -> list[str]:
     ranks = profile.table("ranks", exclusive=True)
-    total = whole["mpi_time_mean"] * whole["ranks"]
+    total = _total(whole)
     costs = _costliest(ranks, "region", "mpi_time")
     return [f"  {percent_text(cost, total):>7} of it in {_place(region)}" for region, cost in costs]
+
+
+def _total(whole: dict[str, Any]) -> float | None:
+    """Return the seconds in MPI of all ranks together, None if they are unknown."""
+    mean = whole["mpi_time_mean"]
+    return None if mean is None else mean * whole["ranks"]
 
 
 def _place(region: str) -> str:
@@ -69,7 +75,7 @@ def _place(region: str) -> str:
 
 
 def _by_call(profile: Profile, whole: dict[str, Any]) -> list[str]:
-    total = whole["mpi_time_mean"] * whole["ranks"]
+    total = _total(whole)
     costs = _costliest(profile.table("calls"), "call", "time_total")
     return [f"  {percent_text(cost, total):>7} of it in {printable(call)}" for call, cost in costs]
 

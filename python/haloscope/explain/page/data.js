@@ -1,7 +1,7 @@
 // The embedded numbers. Regions are numbered depth first: region p and all below it are p … end[p] − 1.
 
 const RUNS = JSON.parse(at("data").textContent).runs;
-const ARRAYS = { u2: Uint16Array, f4: Float32Array, f8: Float64Array };
+const ARRAYS = { u2: Uint16Array, f8: Float64Array };
 const PARTS = ["compute", "p2p", "coll", "other"];
 const PART_NAMES = { compute: "compute", p2p: "point-to-point", coll: "collective", other: "other MPI" };
 const COLOURS = { compute: "#cbd3db", p2p: "#0072b2", coll: "#e69f00", other: "#7a6a9e" };
