@@ -49,7 +49,7 @@ clean:
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
-	@python=$$(tools/find-python.sh) && "$$python" -m venv $(VENV)
+	@python=$$(tools/find-python.sh) && "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # The package itself is installed editable, from what the lock file brought, without network.
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python

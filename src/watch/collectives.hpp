@@ -29,8 +29,9 @@ struct Collective {
     for (std::uint32_t i = 0; i < parts; i++) total += bytes(counts[i], datatype);
     return total;
   }
-  template <class Counts>
-  std::uint64_t sum(std::uint32_t parts, Counts counts, const MPI_Datatype *datatypes) const noexcept {
+  // `datatypes`: an array, or what stands for one in Fortran.
+  template <class Counts, class Datatypes>
+  std::uint64_t sum(std::uint32_t parts, Counts counts, Datatypes datatypes) const noexcept {
     std::uint64_t total = 0;
     for (std::uint32_t i = 0; i < parts; i++)
       if (counts[i] > 0) total += bytes(counts[i], datatypes[i]);

@@ -198,6 +198,15 @@ CATEGORIES = (
     (r"(Cancel|Request_get_status|Grequest|Buffer_(attach|detach|flush|iflush))", "Category::p2p"),
 )
 
+
+def category(name: str) -> str:
+    """The C++ category of a function that only passes through."""
+    for pattern, result in CATEGORIES:
+        if re.match(pattern, name):
+            return result
+    return "Category::other"
+
+
 # So short that a stamp would cost more than the call: counted only.
 IGNORED = frozenset(
     {"Initialized", "Finalized", "Get_count", "Get_elements", "Get_elements_x", "Comm_rank"}

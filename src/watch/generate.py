@@ -3,7 +3,7 @@
 Every function that the MPI's headers declare as PMPI_* is wrapped; what a family of functions means
 is in families.py and in the C++ that it names. Nothing here is committed: the build runs it.
 
-    generate.py HEADER.i OUTPUT_DIRECTORY      HEADER.i: the preprocessed mpi.h
+    generate.py HEADER.i ABI OUTPUT_DIRECTORY      HEADER.i: the preprocessed mpi.h
 """
 
 import re
@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pympistandard as standard
-from families import CATEGORIES, FAMILIES, IGNORED, UNACCOUNTED
+from families import FAMILIES, IGNORED, UNACCOUNTED, category
+from generate_fortran import fortran_source
 
 Procedure = standard.ISOCProcedure
 
@@ -23,7 +24,6 @@ def declared_names(header: Path) -> set[str]:
 
 def procedures(names: set[str]) -> list[Procedure]:
     """The C forms, large-count twins included, of the standard's functions among ``names``."""
-    standard.use_api_version()
     found = {}
     for procedure in standard.PROCEDURES.values():
         express = procedure.express
@@ -67,13 +67,6 @@ def new_requests(procedure: Procedure) -> list[str]:
         for p in procedure.parameters
         if p.kind.name == "REQUEST" and p.direction.name == "OUT" and not p.array
     ]
-
-
-def category(name: str) -> str:
-    for pattern, result in CATEGORIES:
-        if re.match(pattern, name):
-            return result
-    return "Category::other"
 
 
 def body(procedure: Procedure) -> str:
@@ -153,14 +146,20 @@ def wrappers_source(found: list[Procedure]) -> str:
 
 
 def main() -> None:
-    header, output = Path(sys.argv[1]), Path(sys.argv[2])
-    found = procedures(declared_names(header))
+    header, abi, output = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    standard.use_api_version()
+    names = declared_names(header)
+    found = procedures(names)
     if not any(short_name(p) == "Init" for p in found):
         sys.exit(f"generate.py: {header} declares no PMPI_Init: is it a preprocessed mpi.h?")
     output.mkdir(parents=True, exist_ok=True)
     (output / "functions.hpp").write_text(functions_header(found))
     (output / "real.hpp").write_text(real_header(found))
     (output / "wrappers.cpp").write_text(wrappers_source(found))
+    in_c = [p for p in standard.PROCEDURES.values() if p.express.iso_c]
+    known = {short_name(p.express.iso_c): p for p in in_c}
+    wrapped = {name: procedure for name, procedure in known.items() if name in names}
+    (output / "fortran_wrappers.cpp").write_text(fortran_source(wrapped, abi))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def program(compiler: Compiler, mpi: Mpi, name: str, flags: Sequence[str] = ()) 
 @cache
 def _build_recorder(mpi: Mpi, program: Path) -> None:
     """Once, and outside the time limit of what is watched."""
-    command = [_HALOSCOPE, "env", "--", *mpi.launch(1), program]
+    command = [str(_HALOSCOPE), "env", "--", *mpi.launch(1), str(program)]
     environment = mpi.environment()
     subprocess.run(command, env=environment, timeout=280, capture_output=True, check=True)
 

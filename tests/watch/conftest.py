@@ -26,8 +26,8 @@ def stub_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[
             include = [f"-I{directory}" for directory in headers.directories]
             if headers.abi == "standard":
                 include.append("-DMPI_ABI")
-            command = ["cc", "-shared", "-fPIC", "-O1", *include, STUB / "recorder.c"]
-            subprocess.run([*command, "-o", recorder.library], check=True)
+            command = ["cc", "-shared", "-fPIC", "-O1", *include, str(STUB / "recorder.c")]
+            subprocess.run([*command, "-o", str(recorder.library)], check=True)
             shutil.copy(STUB / "join.sh", recorder.join)
         return recorder
 

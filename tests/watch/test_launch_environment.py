@@ -20,7 +20,7 @@ from haloscope.watch._headers import Headers
 from haloscope.watch._launch import parse
 from haloscope.watch._mpi import Mpi, Origin
 from haloscope.watch._objects import Abi, Library
-from haloscope.watch._settings import SETTINGS, to_environment
+from haloscope.watch._settings import SETTINGS, Value, to_environment
 
 LIST = "OMPI_MCA_mca_base_env_list"
 RECORDER = Recorder(Path("/cache/recorder"))
@@ -169,9 +169,9 @@ def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("values", [{"memory": 0}, {"series": ("a\nb",)}, {"series": ("",)}])
-def test_settings_are_checked(values: dict[str, object]) -> None:
+def test_settings_are_checked(values: dict[str, Value]) -> None:
     with pytest.raises(UsageError):
-        to_environment(values, {})  # type: ignore[arg-type]
+        to_environment(values, {})
 
 
 def test_settings_are_documented() -> None:

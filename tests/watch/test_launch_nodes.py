@@ -30,8 +30,9 @@ int main(int argc, char **argv) {
 """
 
 
-# Open MPI 4 refuses its list beside -x; hydra's option keeps everything back.
-OPTIONS = {"openmpi": ["-x", "PATH"], "mpich": ["-genvnone"]}
+# Open MPI 4 refuses its list beside -x; hydra's option keeps everything back but what follows.
+NETWORK = ["-genv", "MPIR_CVAR_CH4_NETMOD", "ofi", "-genv", "FI_PROVIDER", "tcp"]
+OPTIONS = {"openmpi": ["-x", "PATH"], "mpich": ["-genvnone", *NETWORK]}
 
 
 @pytest.mark.parametrize("case", ["plain", "semicolons", "options"])

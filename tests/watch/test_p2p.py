@@ -21,7 +21,7 @@ def p2p(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def receives(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
-    command = [program(compiler, mpi, "receives.c"), *(["parts"] if parts(mpi) else [])]
+    command = [str(program(compiler, mpi, "receives.c")), *(["parts"] if parts(mpi) else [])]
     return watch(mpi, 2, command, tmp_path_factory.mktemp("receives"))
 
 

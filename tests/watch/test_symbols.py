@@ -1,0 +1,96 @@
+"""The recorder lives in other people's programs: what it shows of itself, and what it wraps."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from haloscope.watch._build import build_recorder
+from haloscope.watch._headers import Headers, find_headers
+from haloscope.watch._objects import Library
+from support.mpi import Mpi
+
+ALLOWED = re.compile(
+    r"lib(c|m|dl|pthread)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+|linux-vdso\.so\.\d+|librt\.so\.\d+"
+)
+
+
+def headers(mpi: Mpi) -> Headers:
+    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
+    return find_headers(library, (mpi.mpicc,))
+
+
+@pytest.fixture(scope="module")
+def recorder(mpi: Mpi) -> Path:
+    return build_recorder(headers(mpi), quiet=True).library
+
+
+def symbols(library: Path, *options: str) -> set[str]:
+    command = ["nm", "-D", *options, str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+
+
+def declared(mpi: Mpi, tmp_path: Path) -> set[str]:
+    """What the headers declare as PMPI_*, read from the preprocessed text."""
+    source = tmp_path / "probe.c"
+    source.write_text("#include <mpi.h>\n")
+    include = [f"-I{directory}" for directory in headers(mpi).directories]
+    done = subprocess.run(
+        ["cc", "-E", *include, str(source)], capture_output=True, text=True, check=True, timeout=60
+    )
+    text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", " ", done.stdout)
+    return set(re.findall(r"\bP(MPI_\w+)\s*\(", text))
+
+
+# Not in the standard's list of functions, or no functions of the library: nothing can be wrapped.
+# MPI_Session_set_info is Open MPI 5's alone.
+NOT_STANDARD = re.compile(
+    r"MPIX_|MPI_(DUP_FN|T_|Session_set_info$)|MPI_\w+_(c2f|f2c|c2f08|f082c|f2f08|f082f)$"
+)
+# Removed in MPI-3, still declared by some.
+REMOVED = {
+    "MPI_Address", "MPI_Errhandler_create", "MPI_Errhandler_get", "MPI_Errhandler_set",
+    "MPI_Type_extent", "MPI_Type_hindexed", "MPI_Type_hvector", "MPI_Type_lb", "MPI_Type_struct",
+    "MPI_Type_ub",
+}  # fmt: skip
+
+
+def test_every_declared_function_is_wrapped(mpi: Mpi, recorder: Path, tmp_path: Path) -> None:
+    wrapped = {name for name in symbols(recorder, "--defined-only") if name.startswith("MPI_")}
+    expected = declared(mpi, tmp_path)
+    assert "MPI_Send" in expected
+    missing = expected - wrapped
+    assert {name for name in missing if not NOT_STANDARD.match(name)} - REMOVED == set()
+    assert wrapped - expected == set()
+
+
+def test_nothing_else_is_exported(recorder: Path) -> None:
+    exported = symbols(recorder, "--defined-only")
+    assert {name for name in exported if not re.match(r"MPI_|mpi_|haloscope_", name)} == set()
+
+
+def test_no_mpi_library_is_needed_to_load_it(recorder: Path) -> None:
+    undefined = symbols(recorder, "--undefined-only")
+    assert {name for name in undefined if re.match(r"P?MPI_|MPIX_|ompi_|mpi_|MPIR_", name)} == set()
+
+
+def test_links_only_the_c_library(recorder: Path) -> None:
+    done = subprocess.run(
+        ["readelf", "-d", str(recorder)], capture_output=True, text=True, check=True, timeout=60
+    )
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", done.stdout)
+    assert needed
+    assert [name for name in needed if not ALLOWED.fullmatch(name)] == []
+    assert not re.search(r"\((RPATH|RUNPATH)\)", done.stdout)
+
+
+def test_loads_into_programs_without_mpi(recorder: Path) -> None:
+    done = subprocess.run(
+        ["env", f"LD_PRELOAD={recorder}", "LD_BIND_NOW=1", "sh", "-c", "echo fine"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("fine\n", "")

@@ -1,0 +1,57 @@
+"""Threads that communicate at the same time: sums stay exact, regions are each thread's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.watched import Traffic, Watched, program, watch
+
+THREADS, ROUNDS, RANKS = 4, 200, 2
+
+
+@pytest.fixture(scope="module")
+def threads(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    command = [program(compiler, mpi, "threads.c", ["-pthread"])]
+    return watch(mpi, RANKS, command, tmp_path_factory.mktemp("threads"))
+
+
+def exchanged(messages: int, count: int) -> Traffic:
+    """Each rank sends the other this many messages of `count` bytes."""
+    total = messages * RANKS
+    return Traffic(total, total * count, total, total * count, 1, 1)
+
+
+def test_each_thread_has_its_region(threads: Watched) -> None:
+    for thread in range(THREADS):
+        region = f"thread {thread}"
+        assert threads.traffic(region) == exchanged(ROUNDS, 4 * (thread + 1))
+        row = threads.region(region)
+        assert (row["instances"], row["sends_instance_min"], row["sends_instance_max"]) == (
+            ROUNDS,
+            1,
+            1,
+        )
+
+
+def test_threads_in_one_region_add_up(threads: Watched) -> None:
+    assert threads.traffic("shared") == exchanged(THREADS * ROUNDS, 40)
+    row = threads.region("shared")
+    assert row["instances"] == THREADS * ROUNDS
+    assert (row["colls_total"], row["coll_bytes_total"]) == (
+        RANKS * THREADS * 4,
+        RANKS * THREADS * 16,
+    )
+    assert (row["colls_instance_min"], row["colls_instance_max"]) == (0, 1)
+
+
+def test_receives_count_in_the_thread_that_completes(threads: Watched) -> None:
+    assert threads.traffic("handed over") == Traffic(0, 0, RANKS * ROUNDS, 4 * RANKS * ROUNDS, 0, 1)
+
+
+def test_whole_program(threads: Watched) -> None:
+    whole = threads.traffic("<program>")
+    assert whole.sends == whole.recvs == RANKS * ROUNDS * (2 * THREADS + 1)
+    assert whole.bytes_sent == whole.bytes_recv
+    assert (threads.info["unmatched_begins"], threads.info["dropped"]) == ("0", "0")
