@@ -1,7 +1,7 @@
 """What all measurements share: paired rounds, a median with its interval, one JSON object a line.
 
-After Hoefler and Belli (doi 10.1145/2807591.2807644): sides are interleaved in one run, the median is
-given with a 95 % bootstrap interval, never the best of few.
+After Hoefler and Belli (doi 10.1145/2807591.2807644): sides are interleaved in one run, the median
+is given with a 95 % bootstrap interval, never the best of few.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def estimate(samples: ArrayLike, resamples: int = 2000) -> Estimate:
 def emit(
     benchmark: str,
     case: str,
+    *,
     ours: float,
     peer: float,
     peer_name: str,

@@ -72,10 +72,8 @@ static void exchange(void) {
   MPI_Request requests[2 * halo];
   int i;
   HALOSCOPE_COMM_REGION_BEGIN("halo");
-  for (i = 0; i < halo; i++)
-    MPI_Irecv(in[i], 8, MPI_BYTE, 0, i, MPI_COMM_SELF, &requests[i]);
-  for (i = 0; i < halo; i++)
-    MPI_Isend(out[i], 8, MPI_BYTE, 0, i, MPI_COMM_SELF, &requests[halo + i]);
+  for (i = 0; i < halo; i++) MPI_Irecv(in[i], 8, MPI_BYTE, 0, i, MPI_COMM_SELF, &requests[i]);
+  for (i = 0; i < halo; i++) MPI_Isend(out[i], 8, MPI_BYTE, 0, i, MPI_COMM_SELF, &requests[halo + i]);
   MPI_Waitall(2 * halo, requests, MPI_STATUSES_IGNORE);
   HALOSCOPE_COMM_REGION_END("halo");
 }

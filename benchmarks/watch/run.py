@@ -97,7 +97,10 @@ def emit_cost(
     median, low, high = (max(value, 1e-3) for value in (cost.median, cost.low, cost.high))
     ratio = Estimate(clock / median, clock / high, clock / low)
     target = None if allowed is None else 1 / allowed
-    emit(benchmark, case, cost.median, clock, CLOCK, "ns", ratio, target)
+    emit(
+        benchmark, case, ours=cost.median, peer=clock, peer_name=CLOCK, unit="ns",
+        ratio=ratio, target=target,
+    )  # fmt: skip
 
 
 def main() -> None:

@@ -50,8 +50,8 @@ extern int haloscope_each_object_(int (*)(struct haloscope_object_ *, size_t, vo
                                   void *) __asm__("dl_iterate_phdr");
 
 /* The note's descriptor holds the distance from itself to the table. */
-__attribute__((unused)) static const struct haloscope_recorder *
-haloscope_in_notes_(const char *notes, size_t size) {
+__attribute__((unused)) static const struct haloscope_recorder *haloscope_in_notes_(const char *notes,
+                                                                                    size_t size) {
   while (size >= sizeof(ElfW(Nhdr))) {
     const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)notes;
     const char *name = notes + sizeof *note;
@@ -63,16 +63,15 @@ haloscope_in_notes_(const char *notes, size_t size) {
     while (i < note->n_namesz && i < sizeof HALOSCOPE_NOTE_NAME && name[i] == expected[i]) i++;
     if (i == sizeof HALOSCOPE_NOTE_NAME && note->n_type == HALOSCOPE_NOTE_TYPE)
       return (const struct haloscope_recorder *)(const void *)(descriptor +
-                                                               *(const int32_t *)(const void *)
-                                                                   descriptor);
+                                                               *(const int32_t *)(const void *)descriptor);
     notes += length;
     size -= length;
   }
   return NULL;
 }
 
-__attribute__((unused)) static int haloscope_in_object_(struct haloscope_object_ *object,
-                                                        size_t size, void *found) {
+__attribute__((unused)) static int haloscope_in_object_(struct haloscope_object_ *object, size_t size,
+                                                        void *found) {
   int i;
   (void)size;
   for (i = 0; i < object->header_count; i++) {
@@ -88,8 +87,7 @@ __attribute__((unused)) static int haloscope_in_object_(struct haloscope_object_
   return 0;
 }
 
-__attribute__((unused, noinline, cold)) static const struct haloscope_recorder *
-haloscope_look_(void) {
+__attribute__((unused, noinline, cold)) static const struct haloscope_recorder *haloscope_look_(void) {
   const struct haloscope_recorder *recorder = NULL;
   haloscope_each_object_(haloscope_in_object_, (void *)&recorder);
   __atomic_store_n(&haloscope_recorder_, recorder, __ATOMIC_RELEASE);
@@ -97,8 +95,7 @@ haloscope_look_(void) {
 }
 
 __attribute__((unused)) static inline const struct haloscope_recorder *haloscope_get_(void) {
-  const struct haloscope_recorder *recorder =
-      __atomic_load_n(&haloscope_recorder_, __ATOMIC_ACQUIRE);
+  const struct haloscope_recorder *recorder = __atomic_load_n(&haloscope_recorder_, __ATOMIC_ACQUIRE);
   if (__builtin_expect((const void *)recorder == (const void *)&haloscope_recorder_, 0))
     return haloscope_look_();
   return recorder;

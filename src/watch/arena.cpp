@@ -16,7 +16,7 @@ namespace {
 
 // Room in the file is taken in steps, before it is touched: a full file system would answer a touch
 // with SIGBUS.
-constexpr std::size_t file_step = 256 * 1024;
+constexpr std::size_t file_step = std::size_t{256} * 1024;
 
 std::byte *map_at_address(std::size_t bytes, int protection, int flags, int file) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is the same in every process.
@@ -45,8 +45,8 @@ bool Arena::create(const char *path, std::size_t bytes) noexcept {
     }
   }
   if (base_ == nullptr) {
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
     base_ = static_cast<std::byte *>(memory);
   }
@@ -56,7 +56,7 @@ bool Arena::create(const char *path, std::size_t bytes) noexcept {
 bool Arena::open(const char *path) noexcept {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) == 0 && status.st_size > 0) {
     capacity_ = static_cast<std::size_t>(status.st_size);
     base_ = map_at_address(capacity_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
@@ -82,8 +82,7 @@ bool Arena::reserve_file(std::size_t until) noexcept {
     const int error = posix_fallocate(file_, static_cast<off_t>(reserved), file_step);
     if (error != 0 && error != EOPNOTSUPP && error != EINVAL) return false;
     // Another thread may have taken the same step: reserving it twice does no harm.
-    if (reserved_.compare_exchange_strong(reserved, reserved + file_step))
-      reserved += file_step;
+    if (reserved_.compare_exchange_strong(reserved, reserved + file_step)) reserved += file_step;
   }
   return true;
 }

@@ -18,8 +18,7 @@ namespace haloscope::watch {
 inline std::uint64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) noexcept {
   timespec now{};
   clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 // Whether the counter runs at one rate in all power states (CPUID 8000_0007h, EDX bit 8).

@@ -19,7 +19,7 @@ struct Region {
   std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, largest = 0;
   Quantities totals{};
   Extremes inclusive{}, exclusive{};
-  std::set<std::int64_t> destinations, sources;                 // exclusive
+  std::set<std::int64_t> destinations, sources;               // exclusive
   std::set<std::int64_t> nested_destinations, nested_sources; // inclusive
 };
 
@@ -46,8 +46,7 @@ public:
       begins += thread->unmatched_begins;
       ends += thread->unmatched_ends;
       if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
-      for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr;
-           use = valid(use->next))
+      for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr; use = valid(use->next))
         add_communicator(*use);
     }
     for (auto &[path, region] : regions_) spread_partners(region);
@@ -63,14 +62,13 @@ private:
   }
   std::string_view text(const char *pointer) const {
     if (pointer == nullptr || !arena_.contains(pointer, 1)) return "?";
-    const auto room =
-        static_cast<std::size_t>(arena_.base() + arena_.capacity() - reinterpret_cast<const std::byte *>(pointer));
+    const auto room = static_cast<std::size_t>(arena_.base() + arena_.capacity() -
+                                               reinterpret_cast<const std::byte *>(pointer));
     return {pointer, strnlen(pointer, room)};
   }
   template <class Record, class Visit> void each(const Index<Record> &index, Visit &&visit) const {
     const std::size_t count = std::size_t{index.mask} + 1;
-    if (index.slots != nullptr && arena_.contains(index.slots, count * sizeof(Record)))
-      index.each(visit);
+    if (index.slots != nullptr && arena_.contains(index.slots, count * sizeof(Record))) index.each(visit);
   }
   double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
   std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
@@ -83,8 +81,8 @@ private:
 
   void visit(const Node &node, Region *parent, const ThreadRecord &thread) {
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
-    const std::uint64_t path = contents_.names.path(
-        above, parent == nullptr ? "<program>" : text(node.name), node.communication);
+    const std::uint64_t path =
+        contents_.names.path(above, parent == nullptr ? "<program>" : text(node.name), node.communication);
     Region &region = regions_[path];
     region.parent = parent;
     region.path = path;
@@ -94,8 +92,7 @@ private:
     add_partners(region, node);
     add_collectives(path, node);
     add_series(path, node);
-    for (const Node *child = valid(node.first_child); child != nullptr;
-         child = valid(child->next_sibling))
+    for (const Node *child = valid(node.first_child); child != nullptr; child = valid(child->next_sibling))
       visit(*child, &region, thread);
   }
 
@@ -130,10 +127,9 @@ private:
       if (page == nullptr) continue;
       const CallRecord &call = (*page)[i % calls_per_page];
       if (call.calls == 0) continue;
-      add(TableId::calls, {path, string(function_names[i]), call.calls, call.bytes,
-                           time(call.ticks), time(call.longest)});
-      if (function_unaccounted[i])
-        add(TableId::unaccounted, {string(function_names[i]), call.calls});
+      add(TableId::calls,
+          {path, string(function_names[i]), call.calls, call.bytes, time(call.ticks), time(call.longest)});
+      if (function_unaccounted[i]) add(TableId::unaccounted, {string(function_names[i]), call.calls});
     }
   }
 
@@ -143,21 +139,20 @@ private:
       const bool range = size.key >> 63U != 0;
       const std::uint64_t bytes = (size.key & ~(1ULL << 63U)) >> 2U;
       const std::uint64_t upper = !range ? bytes : bytes == 0 ? 0 : 2 * bytes - 1;
-      add(TableId::sizes, {path, string(kinds[size.key & 3U]), bytes, upper, size.messages,
-                           time(size.ticks)});
+      add(TableId::sizes,
+          {path, string(kinds[size.key & 3U]), bytes, upper, size.messages, time(size.ticks)});
     });
   }
 
   void add_partners(Region &region, const Node &node) {
-    for (const Partner *partner = valid(node.partners); partner != nullptr;
-         partner = valid(partner->next)) {
+    for (const Partner *partner = valid(node.partners); partner != nullptr; partner = valid(partner->next)) {
       if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
       const std::int64_t other = partner->rank;
       if (partner->sends > 0) region.destinations.insert(other);
       if (partner->recvs > 0) region.sources.insert(other);
       add(TableId::partners,
-          {region.path, rank(), static_cast<std::uint64_t>(other), partner->sends,
-           partner->bytes_sent, partner->recvs, partner->bytes_recv, time(partner->ticks)});
+          {region.path, rank(), static_cast<std::uint64_t>(other), partner->sends, partner->bytes_sent,
+           partner->recvs, partner->bytes_recv, time(partner->ticks)});
     }
   }
 
@@ -165,10 +160,9 @@ private:
     each(node.collectives, [&](const CollectiveRecord &record) {
       const std::uint64_t function = (record.key.operation_and_size >> 32U) - 1;
       if (function >= function_count) return;
-      add(TableId::collectives,
-          {path, string(operation_name(function_names[function])),
-           record.key.operation_and_size & 0xFFFF'FFFFU, record.key.bytes, record.calls,
-           time(record.ticks), time(record.longest)});
+      add(TableId::collectives, {path, string(operation_name(function_names[function])),
+                                 record.key.operation_and_size & 0xFFFF'FFFFU, record.key.bytes, record.calls,
+                                 time(record.ticks), time(record.longest)});
     });
   }
 
@@ -184,8 +178,7 @@ private:
     return name;
   }
 
-  template <class Record, class Visit>
-  void each(const ChunkList<Record> &list, Visit &&visit) const {
+  template <class Record, class Visit> void each(const ChunkList<Record> &list, Visit &&visit) const {
     for (const Chunk<Record> *chunk = valid(list.first); chunk != nullptr; chunk = valid(chunk->next))
       for (std::uint64_t i = 0; i < std::min<std::uint64_t>(chunk->count, Chunk<Record>::capacity); i++)
         visit(chunk->records[i]);
@@ -194,13 +187,12 @@ private:
   void add_series(std::uint64_t path, const Node &node) {
     std::uint64_t instance = 0;
     each(node.instance_list, [&](const InstanceRecord &record) {
-      const double start = static_cast<double>(static_cast<std::int64_t>(
-                               record.begin - process_.first.tick)) * tick_;
+      const double start =
+          static_cast<double>(static_cast<std::int64_t>(record.begin - process_.first.tick)) * tick_;
       add(TableId::series, {path, rank(), instance++, word(start), time(record.ticks), time(record.wait)});
     });
     each(node.value_list, [&](const ValueRecord &record) {
-      add(TableId::values,
-          {path, rank(), record.instance, string(text(record.name)), word(record.value)});
+      add(TableId::values, {path, rank(), record.instance, string(text(record.name)), word(record.value)});
     });
   }
 
@@ -210,8 +202,8 @@ private:
     // The rank counts once a communicator, however many threads used it.
     const auto identity = std::pair{communicator->members, std::string{text(communicator->name)}};
     const std::uint64_t fresh = communicators_.insert(identity).second ? 1 : 0;
-    add(TableId::communicators, {string(identity.second), communicator->size, communicator->members,
-                                 fresh, use.calls, use.bytes});
+    add(TableId::communicators,
+        {string(identity.second), communicator->size, communicator->members, fresh, use.calls, use.bytes});
   }
 
   static void spread_partners(Region &region) {
@@ -222,14 +214,32 @@ private:
   }
 
   void add_rank_row(const Region &region) {
-    Words row{region.path, rank(), region.instances, time(region.ticks), region.totals[sends],
-              region.totals[recvs], region.totals[bytes_sent], region.totals[bytes_recv],
-              region.totals[colls], region.coll_bytes, region.rma_ops, region.rma_bytes,
-              region.io_ops, region.io_bytes, time(region.p2p), time(region.coll),
-              time(region.rma), time(region.io), time(region.other), time(region.wait),
-              word(std::numeric_limits<double>::quiet_NaN()), region.largest,
-              region.nested_destinations.size(), region.nested_sources.size(),
-              region.destinations.size(), region.sources.size()};
+    Words row{region.path,
+              rank(),
+              region.instances,
+              time(region.ticks),
+              region.totals[sends],
+              region.totals[recvs],
+              region.totals[bytes_sent],
+              region.totals[bytes_recv],
+              region.totals[colls],
+              region.coll_bytes,
+              region.rma_ops,
+              region.rma_bytes,
+              region.io_ops,
+              region.io_bytes,
+              time(region.p2p),
+              time(region.coll),
+              time(region.rma),
+              time(region.io),
+              time(region.other),
+              time(region.wait),
+              word(std::numeric_limits<double>::quiet_NaN()),
+              region.largest,
+              region.nested_destinations.size(),
+              region.nested_sources.size(),
+              region.destinations.size(),
+              region.sources.size()};
     for (const unsigned q : {sends, recvs, bytes_sent, bytes_recv, colls, dest_ranks, src_ranks})
       for (const Extremes *extremes : {&region.inclusive, &region.exclusive}) {
         row.push_back(extremes->least[q]);

@@ -19,8 +19,7 @@ struct Collective {
   [[nodiscard]] bool is_root(int root) const noexcept {
     return root == MPI_ROOT || (!communicator.inter && root == communicator.rank);
   }
-  template <class Count>
-  std::uint64_t bytes(Count count, MPI_Datatype datatype) const noexcept {
+  template <class Count> std::uint64_t bytes(Count count, MPI_Datatype datatype) const noexcept {
     return payload(state, count, datatype);
   }
   template <class Counts>
@@ -47,12 +46,10 @@ struct Collective {
     return root == MPI_PROC_NULL ? 0 : bytes(count, datatype);
   }
   // Between two groups, the root's side contributes nothing.
-  template <class Count>
-  std::uint64_t reduce(Count count, MPI_Datatype datatype, int root) const noexcept {
+  template <class Count> std::uint64_t reduce(Count count, MPI_Datatype datatype, int root) const noexcept {
     return root == MPI_PROC_NULL || root == MPI_ROOT ? 0 : bytes(count, datatype);
   }
-  template <class Counts>
-  std::uint64_t each_of(Counts counts, MPI_Datatype datatype) const noexcept {
+  template <class Counts> std::uint64_t each_of(Counts counts, MPI_Datatype datatype) const noexcept {
     return sum(communicator.size, counts, datatype);
   }
   template <class Count> std::uint64_t each(Count count, MPI_Datatype datatype) const noexcept {
@@ -62,25 +59,23 @@ struct Collective {
   std::uint64_t gather(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
                        MPI_Datatype recvtype, int root) const noexcept {
     if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
-    return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcount, recvtype)
-                                                    : bytes(sendcount, sendtype);
+    return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcount, recvtype) : bytes(sendcount, sendtype);
   }
   template <class Count, class Counts>
-  std::uint64_t gather_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
-                         Counts recvcounts, MPI_Datatype recvtype, int root) const noexcept {
+  std::uint64_t gather_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Counts recvcounts,
+                         MPI_Datatype recvtype, int root) const noexcept {
     if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
-    return sendbuf == MPI_IN_PLACE && is_root(root)
-               ? bytes(recvcounts[communicator.rank], recvtype)
-               : bytes(sendcount, sendtype);
+    return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcounts[communicator.rank], recvtype)
+                                                    : bytes(sendcount, sendtype);
   }
   template <class Count>
-  std::uint64_t contribution(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
-                             Count recvcount, MPI_Datatype recvtype) const noexcept {
+  std::uint64_t contribution(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
+                             MPI_Datatype recvtype) const noexcept {
     return sendbuf == MPI_IN_PLACE ? bytes(recvcount, recvtype) : bytes(sendcount, sendtype);
   }
   template <class Count, class Counts>
-  std::uint64_t contribution_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
-                               Counts recvcounts, MPI_Datatype recvtype) const noexcept {
+  std::uint64_t contribution_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Counts recvcounts,
+                               MPI_Datatype recvtype) const noexcept {
     return sendbuf == MPI_IN_PLACE ? bytes(recvcounts[communicator.rank], recvtype)
                                    : bytes(sendcount, sendtype);
   }
@@ -93,18 +88,16 @@ struct Collective {
     return is_root(root) ? sum(peers(), sendcounts, sendtype) : 0;
   }
   template <class Count>
-  std::uint64_t exchange(const void *sendbuf, Count sendcount, MPI_Datatype sendtype,
-                         Count recvcount, MPI_Datatype recvtype) const noexcept {
+  std::uint64_t exchange(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
+                         MPI_Datatype recvtype) const noexcept {
     return peers() * contribution(sendbuf, sendcount, sendtype, recvcount, recvtype);
   }
   template <class Counts, class Datatypes>
-  std::uint64_t exchange_v(const void *sendbuf, Counts sendcounts, Datatypes sendtype,
-                           Counts recvcounts, Datatypes recvtype) const noexcept {
-    return sendbuf == MPI_IN_PLACE ? sum(peers(), recvcounts, recvtype)
-                                   : sum(peers(), sendcounts, sendtype);
+  std::uint64_t exchange_v(const void *sendbuf, Counts sendcounts, Datatypes sendtype, Counts recvcounts,
+                           Datatypes recvtype) const noexcept {
+    return sendbuf == MPI_IN_PLACE ? sum(peers(), recvcounts, recvtype) : sum(peers(), sendcounts, sendtype);
   }
-  template <class Count>
-  std::uint64_t to_neighbors(Count count, MPI_Datatype datatype) const noexcept {
+  template <class Count> std::uint64_t to_neighbors(Count count, MPI_Datatype datatype) const noexcept {
     return communicator.out_degree * bytes(count, datatype);
   }
   template <class Counts, class Datatypes>
@@ -113,8 +106,8 @@ struct Collective {
   }
 };
 
-inline void add_collective_time(Recorder &state, Function function, std::uint32_t size,
-                                std::uint64_t bytes, std::uint64_t duration) noexcept {
+inline void add_collective_time(Recorder &state, Function function, std::uint32_t size, std::uint64_t bytes,
+                                std::uint64_t duration) noexcept {
   const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | size, bytes};
   if (CollectiveRecord *record = state.node->collectives.find_or_make(key, *state.arena))
     record->ticks += duration;
@@ -123,8 +116,8 @@ inline void add_collective_time(Recorder &state, Function function, std::uint32_
 
 // `rule` gives the bytes from a Collective; `then` gets the communicator and the bytes.
 template <class Rule, class Call, class Then>
-int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, bool counts,
-                    Call &&call, Then &&then) {
+int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, bool counts, Call &&call,
+                    Then &&then) {
   const Entry state;
   if (!state) return call();
   const std::uint64_t begin = ticks();
@@ -148,10 +141,8 @@ int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, b
   return result;
 }
 
-template <class Rule, class Call>
-int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
-  return collective_call(function, comm, rule, true, true, call,
-                         [](const Communicator &, std::uint64_t) {});
+template <class Rule, class Call> int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
+  return collective_call(function, comm, rule, true, true, call, [](const Communicator &, std::uint64_t) {});
 }
 
 template <class Rule, class Call>

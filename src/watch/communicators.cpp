@@ -23,7 +23,7 @@ struct Book {
   std::map<std::uintptr_t, std::string> names;
   std::map<std::pair<std::uint64_t, std::string>, Known> by_members;
   std::map<std::uint64_t, std::uint32_t> ids; // by members alone
-  std::map<std::uint32_t, MPI_Group> groups; // by id
+  std::map<std::uint32_t, MPI_Group> groups;  // by id
   MPI_Group world = MPI_GROUP_NULL;
 };
 
@@ -44,8 +44,7 @@ std::vector<int> world_ranks(MPI_Group group) {
 
 std::uint64_t hash_members(const std::vector<int> &ranks, bool inter) {
   std::uint64_t hash = inter ? 0x1234'5678'9ABC'DEF1U : 0xCBF2'9CE4'8422'2325U;
-  for (const int rank : ranks)
-    hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x0000'0100'0000'01B3U;
+  for (const int rank : ranks) hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x0000'0100'0000'01B3U;
   return hash;
 }
 
@@ -82,8 +81,7 @@ void read_topology(MPI_Comm comm, Communicator &record) {
 }
 
 // Partners are told apart by world rank; ranks that equal their world ranks need no translation.
-std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks,
-                         MPI_Group group) {
+std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks, MPI_Group group) {
   if (is_identity(ranks)) return 0;
   const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
   if (fresh) of.groups[place->second] = group;
@@ -152,7 +150,7 @@ void forget(Book &of, MPI_Comm comm) {
   global.communicator_epoch.fetch_add(1, std::memory_order_release);
 }
 
-CommunicatorUse *use_of(ThreadState &state, Communicator *communicator) {
+CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {
   for (CommunicatorUse *use = state.record->communicators; use != nullptr; use = use->next)
     if (use->communicator == communicator) return use;
   auto *use = state.arena->make<CommunicatorUse>();

@@ -85,10 +85,18 @@ private:
 
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
   switch (kind) {
-  case Pending::collective: node.coll_ticks += duration; break;
-  case Pending::one_sided: node.rma_ticks += duration; break;
-  case Pending::io: node.io_ticks += duration; break;
-  default: node.p2p_ticks += duration; break;
+  case Pending::collective:
+    node.coll_ticks += duration;
+    break;
+  case Pending::one_sided:
+    node.rma_ticks += duration;
+    break;
+  case Pending::io:
+    node.io_ticks += duration;
+    break;
+  default:
+    node.p2p_ticks += duration;
+    break;
   }
 }
 
@@ -103,8 +111,7 @@ inline std::uint64_t complete(ThreadState &state, Request &request, const MPI_St
   } else if (request.kind == Pending::send) {
     // Which of the sends a shared handle means is not known; they are complete when posted.
     if (duration != 0 && !request.shared)
-      add_send_time(state, partner(state, *request.communicator, request.partner), request.bytes,
-                    duration);
+      add_send_time(state, partner(state, *request.communicator, request.partner), request.bytes, duration);
   } else if (request.kind == Pending::collective) {
     add_collective_time(state, request.function, request.communicator->size, request.bytes, duration);
   }
@@ -119,8 +126,7 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
   state.record->newest = end;
 }
 
-template <class Call>
-int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
+template <class Call> int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
   Claim claim{*request};
@@ -166,8 +172,7 @@ inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses, std::size_t 
 
 // The completed requests of one call share its time in equal parts.
 inline std::uint64_t complete_all(ThreadState &state, Claims &claims, std::size_t count,
-                                  const MPI_Status *statuses, bool check_errors,
-                                  std::uint64_t duration) {
+                                  const MPI_Status *statuses, bool check_errors, std::uint64_t duration) {
   std::size_t active = 0;
   Request **known = state.known.data();
   for (std::size_t i = 0; i < count; i++) {
@@ -195,8 +200,7 @@ inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int cou
 }
 
 template <class Call>
-int wait_all(Function function, int count, const MPI_Request *requests, MPI_Status *statuses,
-             Call &&call) {
+int wait_all(Function function, int count, const MPI_Request *requests, MPI_Status *statuses, Call &&call) {
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
@@ -209,15 +213,15 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
     claims.give_back();
     return result;
   }
-  const std::uint64_t bytes = complete_all(*state, claims, all.size(), result_statuses,
-                                           result == MPI_ERR_IN_STATUS, end - begin);
+  const std::uint64_t bytes =
+      complete_all(*state, claims, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, end - begin);
   waited(*state, function, bytes, begin, end);
   return result;
 }
 
 template <class Call>
-int test_all(Function function, int count, const MPI_Request *requests, const int *flag,
-             MPI_Status *statuses, Call &&call) {
+int test_all(Function function, int count, const MPI_Request *requests, const int *flag, MPI_Status *statuses,
+             Call &&call) {
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
@@ -234,11 +238,10 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
 }
 
 // MPI_Waitany and MPI_Testany, after the call: the one that is complete, if any.
-inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index,
-                                  const MPI_Status &status, std::uint64_t duration) {
+inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index, const MPI_Status &status,
+                                  std::uint64_t duration) {
   std::uint64_t bytes = 0;
-  Request *known =
-      index == MPI_UNDEFINED ? nullptr : claims.request(static_cast<std::size_t>(index));
+  Request *known = index == MPI_UNDEFINED ? nullptr : claims.request(static_cast<std::size_t>(index));
   if (known != nullptr && counts(*known))
     bytes = complete(state, *known, status, duration);
   else
@@ -248,8 +251,8 @@ inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index,
 }
 
 template <class Call>
-int wait_any(Function function, int count, const MPI_Request *requests, const int *index,
-             MPI_Status *status, Call &&call) {
+int wait_any(Function function, int count, const MPI_Request *requests, const int *index, MPI_Status *status,
+             Call &&call) {
   const Entry state;
   if (!state) return call(status);
   Claims claims{*state, span_of(requests, count)};
@@ -268,8 +271,8 @@ int wait_any(Function function, int count, const MPI_Request *requests, const in
 }
 
 template <class Call>
-int test_any(Function function, int count, const MPI_Request *requests, const int *index,
-             const int *flag, MPI_Status *status, Call &&call) {
+int test_any(Function function, int count, const MPI_Request *requests, const int *index, const int *flag,
+             MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
   Claims claims{*state, span_of(requests, count)};
@@ -277,16 +280,14 @@ int test_any(Function function, int count, const MPI_Request *requests, const in
   MPI_Status *result_status = usable(status, own);
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
-  const std::uint64_t bytes =
-      complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
+  const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
   return result;
 }
 
 // MPI_Waitsome and MPI_Testsome, after the call: statuses are packed, in the order of the indices.
-inline std::uint64_t complete_some(ThreadState &state, Claims &claims,
-                                   std::span<const int> indices, const MPI_Status *statuses,
-                                   bool check_errors, std::uint64_t duration) {
+inline std::uint64_t complete_some(ThreadState &state, Claims &claims, std::span<const int> indices,
+                                   const MPI_Status *statuses, bool check_errors, std::uint64_t duration) {
   const std::uint64_t part = indices.empty() ? 0 : duration / indices.size();
   std::uint64_t bytes = 0;
   for (std::size_t k = 0; k < indices.size(); k++) {
@@ -319,8 +320,8 @@ int wait_some(Function function, int count, const MPI_Request *requests, const i
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   const auto done = completed(result, *outcount, indices);
-  const std::uint64_t bytes = complete_some(*state, claims, done, result_statuses,
-                                            result == MPI_ERR_IN_STATUS, end - begin);
+  const std::uint64_t bytes =
+      complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, end - begin);
   if (result == MPI_SUCCESS || !done.empty()) waited(*state, function, bytes, begin, end);
   return result;
 }
@@ -353,8 +354,7 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
 }
 
 // MPI_Start and MPI_Startall.
-template <class Call>
-int start(Function function, int count, const MPI_Request *requests, Call &&call) {
+template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
   const Entry state;
   if (!state) return call();
   const auto all = span_of(requests, count);

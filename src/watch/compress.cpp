@@ -40,8 +40,7 @@ std::vector<unsigned char> deflate(std::span<const unsigned char> data) {
   unsigned long size = zlib.bound(data.size());
   std::vector<unsigned char> result(size);
   // Level 1: most of the gain comes from the shuffling, and MPI_Finalize waits for this.
-  if (zlib.compress(result.data(), &size, data.data(), data.size(), 1) != 0 || size >= data.size())
-    return {};
+  if (zlib.compress(result.data(), &size, data.data(), data.size(), 1) != 0 || size >= data.size()) return {};
   result.resize(size);
   return result;
 }

@@ -18,11 +18,21 @@ enum class Category : std::uint8_t { other, p2p, collective, one_sided, io };
 
 inline void add_time(Node &node, Category category, std::uint64_t duration) noexcept {
   switch (category) {
-  case Category::p2p: node.p2p_ticks += duration; break;
-  case Category::collective: node.coll_ticks += duration; break;
-  case Category::one_sided: node.rma_ticks += duration; break;
-  case Category::io: node.io_ticks += duration; break;
-  case Category::other: node.other_ticks += duration; break;
+  case Category::p2p:
+    node.p2p_ticks += duration;
+    break;
+  case Category::collective:
+    node.coll_ticks += duration;
+    break;
+  case Category::one_sided:
+    node.rma_ticks += duration;
+    break;
+  case Category::io:
+    node.io_ticks += duration;
+    break;
+  case Category::other:
+    node.other_ticks += duration;
+    break;
   }
 }
 
@@ -64,8 +74,8 @@ int one_sided(Function function, Count count, MPI_Datatype datatype, int target,
 }
 
 template <class Count, class Call>
-int post_one_sided(Function function, Count count, MPI_Datatype datatype, int target,
-                   MPI_Request *request, Call &&call) {
+int post_one_sided(Function function, Count count, MPI_Datatype datatype, int target, MPI_Request *request,
+                   Call &&call) {
   const int result = one_sided(function, count, datatype, target, call);
   if (result == MPI_SUCCESS) put_request(*request, {.kind = Pending::one_sided, .function = function});
   return result;
@@ -106,15 +116,13 @@ int make_communicator(Function function, MPI_Comm parent, const MPI_Comm *made, 
   return result;
 }
 
-template <class Call>
-int free_communicator(Function function, const MPI_Comm *comm, Call &&call) {
+template <class Call> int free_communicator(Function function, const MPI_Comm *comm, Call &&call) {
   // Before it is freed: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
   return passed(function, Category::other, call);
 }
 
-template <class Call>
-int name_communicator(Function function, MPI_Comm comm, const char *name, Call &&call) {
+template <class Call> int name_communicator(Function function, MPI_Comm comm, const char *name, Call &&call) {
   const int result = passed(function, Category::other, call);
   if (result == MPI_SUCCESS) rename_communicator(comm, name);
   return result;

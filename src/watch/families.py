@@ -36,20 +36,25 @@ def _pending_p2p() -> dict[str, Meaning]:
     posts = {"I" + name.lower(): Meaning("post_send", _POST) for name in SENDS}
     inits = {name + "_init": Meaning("init_send", _POST) for name in SENDS}
     receive = "count, datatype, source, comm, request"
-    return posts | inits | {
-        "Irecv": Meaning("post_receive", receive),
-        "Recv_init": Meaning("init_receive", receive),
-        "Imrecv": Meaning("post_receive_matched", "count, datatype, message, request"),
-        "Isendrecv": Meaning(
-            "post_exchange", "sendcount, sendtype, dest, recvcount, recvtype, source, comm, request"
-        ),
-        "Isendrecv_replace": Meaning(
-            "post_exchange", "count, datatype, dest, count, datatype, source, comm, request"
-        ),
-        "Start": Meaning("start", "1, request"),
-        "Startall": Meaning("start", "count, array_of_requests"),
-        "Request_free": Meaning("free_request", "request"),
-    }
+    return (
+        posts
+        | inits
+        | {
+            "Irecv": Meaning("post_receive", receive),
+            "Recv_init": Meaning("init_receive", receive),
+            "Imrecv": Meaning("post_receive_matched", "count, datatype, message, request"),
+            "Isendrecv": Meaning(
+                "post_exchange",
+                "sendcount, sendtype, dest, recvcount, recvtype, source, comm, request",
+            ),
+            "Isendrecv_replace": Meaning(
+                "post_exchange", "count, datatype, dest, count, datatype, source, comm, request"
+            ),
+            "Start": Meaning("start", "1, request"),
+            "Startall": Meaning("start", "count, array_of_requests"),
+            "Request_free": Meaning("free_request", "request"),
+        }
+    )
 
 
 def _completion() -> dict[str, Meaning]:
@@ -109,7 +114,9 @@ _RMA = ("Put", "Get", "Accumulate", "Get_accumulate")
 
 
 def _one_sided() -> dict[str, Meaning]:
-    found = {name: Meaning("one_sided", "origin_count, origin_datatype, target_rank") for name in _RMA}
+    found = {
+        name: Meaning("one_sided", "origin_count, origin_datatype, target_rank") for name in _RMA
+    }
     for name in _RMA:
         found["R" + name.lower()] = Meaning(
             "post_one_sided", "origin_count, origin_datatype, target_rank, request"

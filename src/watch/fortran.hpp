@@ -97,7 +97,7 @@ template <class T> T *fortran_room(std::size_t count) {
 }
 
 inline MPI_Request *fortran_requests(const void *first, int count) {
-  MPI_Request *requests = fortran_room<MPI_Request>(static_cast<std::size_t>(std::max(count, 0)));
+  auto *requests = fortran_room<MPI_Request>(static_cast<std::size_t>(std::max(count, 0)));
   const FortranHandles<MPI_Request> given{first};
   for (int i = 0; i < count; i++) requests[i] = given[static_cast<std::size_t>(i)];
   return requests;

@@ -24,11 +24,11 @@ inline constexpr const char *interface_name = "openmpi";
 
 // Open MPI's predefined handles are addresses of objects in the library. The recorder is preloaded
 // into launchers and shells too, where there is no such library: it looks them up at run time.
-#define HALOSCOPE_PREDEFINED(use)                                                                  \
-  use(ompi_mpi_comm_world) use(ompi_mpi_comm_self) use(ompi_mpi_comm_null)                         \
-  use(ompi_mpi_group_null) use(ompi_request_null) use(ompi_message_null)                           \
-  use(ompi_message_no_proc) use(ompi_mpi_datatype_null) use(ompi_mpi_byte)                         \
-  use(ompi_mpi_char) use(ompi_mpi_int) use(ompi_mpi_uint64_t) use(ompi_mpi_errors_return)
+#define HALOSCOPE_PREDEFINED(use)                                                                            \
+  use(ompi_mpi_comm_world) use(ompi_mpi_comm_self) use(ompi_mpi_comm_null) use(ompi_mpi_group_null)          \
+      use(ompi_request_null) use(ompi_message_null) use(ompi_message_no_proc) use(ompi_mpi_datatype_null)    \
+          use(ompi_mpi_byte) use(ompi_mpi_char) use(ompi_mpi_int) use(ompi_mpi_uint64_t)                     \
+              use(ompi_mpi_errors_return)
 struct Predefined {
 #define HALOSCOPE_MEMBER(name) decltype(::name) *name;
   HALOSCOPE_PREDEFINED(HALOSCOPE_MEMBER)
@@ -55,8 +55,7 @@ inline std::uint64_t received_bytes(const MPI_Status &status) noexcept {
   return status._ucount;
 #elif defined(HALOSCOPE_ABI_MPICH)
   return static_cast<std::uint32_t>(status.count_lo) |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1U)
-             << 32U;
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1U) << 32U;
 #else
   MPI_Count bytes = 0;
   real.Get_elements_x(&status, MPI_BYTE, &bytes);

@@ -87,8 +87,7 @@ double longest(const Table &processes) {
 void write(Joined &joined, const char *output) {
   joined.contents.compact();
   ProfileWriter writer{output};
-  for (unsigned i = 0; i < table_count; i++)
-    writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  for (unsigned i = 0; i < table_count; i++) writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
   writer.finish(joined.contents.names,
                 make_info(joined.any, longest(joined.contents[TableId::processes]), joined.dropped, 0,
                           missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));

@@ -12,8 +12,8 @@
 #include <bit>
 #include <cstring>
 #include <optional>
-#include <system_error>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace haloscope::watch {
@@ -56,8 +56,8 @@ std::string library_version() {
 bool make_arena(const Settings &settings, int rank) {
   run().live_directory = settings.live + "/haloscope-" + agree_on_run(settings.run);
   mkdir(run().live_directory.c_str(), 0700);
-  run().live_path = run().live_directory + "/" + std::to_string(rank) + "-" +
-                    std::to_string(getpid()) + ".live";
+  run().live_path =
+      run().live_directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   if (!global.arena.create(run().live_path.c_str(), settings.memory)) {
     complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
     return false;
@@ -115,10 +115,12 @@ struct Totals {
 void add_totals(Totals &totals, const Table &processes) {
   const auto named = [&](std::string_view name) -> const Words & {
     const auto columns = processes.schema().columns;
-    const auto found = std::ranges::find(columns, name, [](const Column &c) { return std::string_view{c.name}; });
+    const auto found =
+        std::ranges::find(columns, name, [](const Column &c) { return std::string_view{c.name}; });
     return processes.column(static_cast<std::size_t>(found - columns.begin()));
   };
-  for (const auto value : named("duration")) totals.duration = std::max(totals.duration, std::bit_cast<double>(value));
+  for (const auto value : named("duration"))
+    totals.duration = std::max(totals.duration, std::bit_cast<double>(value));
   for (const auto value : named("dropped")) totals.dropped += value;
   for (const auto value : named("sizes_spilled")) totals.spilled += value;
 }
@@ -144,8 +146,8 @@ bool reduce_and_write(Contents &mine) {
   });
   if (process.rank == 0)
     attempt([&] {
-      writer.value().finish(names, make_info(process, totals.duration, totals.dropped,
-                                             totals.spilled, {}, true, interface_name));
+      writer.value().finish(names, make_info(process, totals.duration, totals.dropped, totals.spilled, {},
+                                             true, interface_name));
     });
   int written = problem.empty() ? 1 : 0;
   real.Bcast(&written, 1, MPI_INT, 0, run().comm);

@@ -33,8 +33,8 @@ void value(const char *name, double number) noexcept {
 extern "C" {
 
 __attribute__((visibility("hidden"))) extern const haloscope_recorder haloscope_recorder_table;
-[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {1, 0, haloscope::watch::begin,
-                                                     haloscope::watch::end, haloscope::watch::value};
+[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {
+    1, 0, haloscope::watch::begin, haloscope::watch::end, haloscope::watch::value};
 
 // The note (region.h): its descriptor is the distance to the table.
 __asm__(".pushsection .note.haloscope,\"a\",%note\n"
@@ -50,9 +50,7 @@ __asm__(".pushsection .note.haloscope,\"a\",%note\n"
 #define HALOSCOPE_EXPORT __attribute__((visibility("default")))
 HALOSCOPE_EXPORT void haloscope_region_begin(const char *name) { haloscope::watch::begin(name, 0); }
 HALOSCOPE_EXPORT void haloscope_region_end(const char *name) { haloscope::watch::end(name, 0); }
-HALOSCOPE_EXPORT void haloscope_comm_region_begin(const char *name) {
-  haloscope::watch::begin(name, 1);
-}
+HALOSCOPE_EXPORT void haloscope_comm_region_begin(const char *name) { haloscope::watch::begin(name, 1); }
 HALOSCOPE_EXPORT void haloscope_comm_region_end(const char *name) { haloscope::watch::end(name, 1); }
 HALOSCOPE_EXPORT void haloscope_value(const char *name, double number) {
   haloscope::watch::value(name, number);

@@ -20,8 +20,8 @@ inline void clear_request(MPI_Request handle) noexcept { put_request(handle, {})
 [[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
   const std::uintptr_t value = value_of(comm);
   const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
-  if (__builtin_expect(cached.handle == comm && cached.epoch == global.communicator_epoch.load(
-                                                                    std::memory_order_relaxed),
+  if (__builtin_expect(cached.handle == comm &&
+                           cached.epoch == global.communicator_epoch.load(std::memory_order_relaxed),
                        1))
     return cached.use;
   return look_up_communicator(state, comm);
@@ -33,8 +33,7 @@ inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank)
 }
 
 inline Partner &partner(ThreadState &state, const Communicator &communicator, int rank) noexcept {
-  return partner_of(state, communicator.id, rank,
-                    [&](int of) { return world_rank(communicator, of); });
+  return partner_of(state, communicator.id, rank, [&](int of) { return world_rank(communicator, of); });
 }
 
 inline void sent(ThreadState &state, CommunicatorUse &use, int dest, std::uint64_t bytes,
@@ -47,8 +46,7 @@ inline void sent(ThreadState &state, CommunicatorUse &use, int dest, std::uint64
 // Returns whether it counted: MPI_PROC_NULL and cancelled operations do not.
 inline bool received(ThreadState &state, const Communicator &communicator, const MPI_Status &status,
                      std::uint64_t room, std::uint64_t duration) noexcept {
-  if (status.MPI_SOURCE == MPI_PROC_NULL || status.MPI_SOURCE == MPI_ANY_SOURCE ||
-      was_cancelled(status))
+  if (status.MPI_SOURCE == MPI_PROC_NULL || status.MPI_SOURCE == MPI_ANY_SOURCE || was_cancelled(status))
     return false;
   // A truncated message may report the size that was sent.
   const std::uint64_t bytes = std::min(received_bytes(status), room);
@@ -60,7 +58,7 @@ inline MPI_Status *usable(MPI_Status *status, MPI_Status &own) noexcept {
   return status == MPI_STATUS_IGNORE ? &own : status;
 }
 
-inline void add_waiting(Recorder &state, std::uint64_t duration) noexcept {
+inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept {
   state.node->p2p_ticks += duration;
   state.node->wait_ticks += duration;
 }
@@ -74,8 +72,7 @@ int send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Co
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = dest == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
-  if (CommunicatorUse *use = message_use(*state, comm, dest))
-    sent(*state, *use, dest, bytes, end - begin);
+  if (CommunicatorUse *use = message_use(*state, comm, dest)) sent(*state, *use, dest, bytes, end - begin);
   count_call(*state, function, bytes, end - begin);
   state->node->p2p_ticks += end - begin;
   state->record->newest = end;
@@ -128,8 +125,7 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
 
 // A non-blocking post: stamped if large or sampled. `then` gets the bytes and the ticks it stands for.
 template <class Count, class Call, class Then>
-int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes, Call &&call,
-         Then &&then) {
+int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes, Call &&call, Then &&then) {
   const Entry state;
   if (!state) return call();
   // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
@@ -168,9 +164,12 @@ inline void keep_send(Function function, const CommunicatorUse &use, int dest, s
            .bytes = bytes};
 }
 
-inline void keep_receive(Function function, const CommunicatorUse *use, int source,
-                         std::uint64_t room, MPI_Request handle, bool persistent = false) noexcept {
-  if (use == nullptr) return clear_request(handle);
+inline void keep_receive(Function function, const CommunicatorUse *use, int source, std::uint64_t room,
+                         MPI_Request handle, bool persistent = false) noexcept {
+  if (use == nullptr) {
+    clear_request(handle);
+    return;
+  }
   put_request(handle, {.kind = Pending::receive,
                        .persistent = persistent,
                        .active = !persistent,
@@ -186,7 +185,10 @@ int post_send(Function function, Count count, MPI_Datatype datatype, int dest, M
   return post(function, count, datatype, dest != MPI_PROC_NULL, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
                 CommunicatorUse *use = message_use(state, comm, dest);
-                if (use == nullptr) return clear_request(*request);
+                if (use == nullptr) {
+                  clear_request(*request);
+                  return;
+                }
                 sent(state, *use, dest, bytes, duration);
                 keep_send(function, *use, dest, bytes, *request, false);
               });
@@ -204,9 +206,8 @@ int post_receive(Function function, Count count, MPI_Datatype datatype, int sour
 }
 
 template <class SendCount, class RecvCount, class Call>
-int post_exchange(Function function, SendCount count, MPI_Datatype datatype, int dest,
-                  RecvCount recvcount, MPI_Datatype recvtype, int source, MPI_Comm comm,
-                  MPI_Request *request, Call &&call) {
+int post_exchange(Function function, SendCount count, MPI_Datatype datatype, int dest, RecvCount recvcount,
+                  MPI_Datatype recvtype, int source, MPI_Comm comm, MPI_Request *request, Call &&call) {
   return post(function, count, datatype, dest != MPI_PROC_NULL, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
                 if (CommunicatorUse *use = message_use(state, comm, dest))
@@ -223,7 +224,10 @@ int init_send(Function function, Count count, MPI_Datatype datatype, int dest, M
   return post(function, count, datatype, false, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t /*duration*/) {
                 const CommunicatorUse *use = message_use(state, comm, dest);
-                if (use == nullptr) return clear_request(*request);
+                if (use == nullptr) {
+                  clear_request(*request);
+                  return;
+                }
                 keep_send(function, *use, dest, bytes, *request, true);
               });
 }
@@ -304,12 +308,15 @@ int receive_matched(Function function, const MPI_Message *message, MPI_Status *s
 }
 
 template <class Count, class Call>
-int post_receive_matched(Function function, Count count, MPI_Datatype datatype,
-                         const MPI_Message *message, MPI_Request *request, Call &&call) {
+int post_receive_matched(Function function, Count count, MPI_Datatype datatype, const MPI_Message *message,
+                         MPI_Request *request, Call &&call) {
   const Communicator *communicator = take_message(*message);
   return post(function, count, datatype, false, call,
               [&](ThreadState & /*state*/, std::uint64_t room, std::uint64_t /*duration*/) {
-                if (communicator == nullptr) return clear_request(*request);
+                if (communicator == nullptr) {
+                  clear_request(*request);
+                  return;
+                }
                 put_request(*request, {.kind = Pending::receive,
                                        .active = true,
                                        .function = function,

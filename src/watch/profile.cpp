@@ -34,7 +34,12 @@ std::vector<unsigned char> shuffle(std::span<const std::uint64_t> values) {
 std::size_t character_length(std::string_view rest) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
   const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
   if (length > rest.size()) return 0;
   for (std::size_t i = 1; i < length; i++)
     if ((byte(i) & 0xC0U) != 0x80U) return 0;
@@ -93,8 +98,7 @@ std::string json_of(const Value &value) {
 } // namespace
 
 ProfileWriter::ProfileWriter(std::string path)
-    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())),
-      chunks_(table_count) {
+    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())), chunks_(table_count) {
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail("open");
   try {
@@ -194,7 +198,10 @@ void ProfileWriter::finish(const Names &names, const Info &info) {
     std::uint64_t offset, length;
     std::uint32_t directory_checksum, checksum;
     std::array<char, 8> end;
-  } trailer{offset_, json.size(), crc32(bytes_of(json.data(), json.size())), 0,
+  } trailer{offset_,
+            json.size(),
+            crc32(bytes_of(json.data(), json.size())),
+            0,
             {'H', 'A', 'L', 'O', 'E', 'N', 'D', '\n'}};
   static_assert(sizeof trailer == 32);
   trailer.checksum = crc32(bytes_of(&trailer, 1).first(20), crc32(header));

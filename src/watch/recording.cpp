@@ -34,8 +34,7 @@ Partner *make_partner(Recorder &to, Node &node, std::uint32_t communicator, int 
                       int world_rank) noexcept {
   Partner *partner = world_partner(*to.arena, node, world_rank);
   if (partner != nullptr && communicator != 0) {
-    PartnerName *alias =
-        node.partner_names.find_or_make(partner_key(communicator, rank), *to.arena);
+    PartnerName *alias = node.partner_names.find_or_make(partner_key(communicator, rank), *to.arena);
     if (alias == nullptr) return partner;
     alias->partner = partner;
   }
@@ -95,18 +94,20 @@ void first_receive_of_instance(Node &node, Partner &partner) noexcept {
   }
 }
 
-void count_collective(Recorder &to, Function function, std::uint32_t communicator_size,
-                      std::uint64_t bytes, std::uint64_t duration) noexcept {
+void count_collective(Recorder &to, Function function, std::uint32_t communicator_size, std::uint64_t bytes,
+                      std::uint64_t duration) noexcept {
   Node &node = *to.node;
   node.now[colls]++;
   node.coll_bytes += bytes;
   SizeRecord &size = size_record(to, Kind::coll, bytes);
   size.messages++;
   size.ticks += duration;
-  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | communicator_size,
-                          bytes};
+  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | communicator_size, bytes};
   CollectiveRecord *record = node.collectives.find_or_make(key, *to.arena);
-  if (record == nullptr) return to.dropped();
+  if (record == nullptr) {
+    to.dropped();
+    return;
+  }
   record->calls++;
   record->ticks += duration;
   record->longest = std::max(record->longest, duration);

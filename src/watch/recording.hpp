@@ -18,7 +18,7 @@ struct Recorder {
   // Posts of small messages: one at the end of each interval is stamped and stands for all in it. The
   // first ones, of unusual length since everything is new to the library, stand for themselves.
   unsigned interval = 1, until_stamp = 1, exact_posts = 64;
-  unsigned lost_regions = 0;   // begun when the arena was full
+  unsigned lost_regions = 0; // begun when the arena was full
   std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
   Arena *arena = nullptr;
   ProcessRecord *process = nullptr;
@@ -27,7 +27,7 @@ struct Recorder {
   Partner lost_partner{}; // takes what has no room
   SizeRecord lost_size{};
 
-  void dropped() noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
+  void dropped() const noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
 
   static constexpr unsigned mean_interval = 16;
 
@@ -50,13 +50,11 @@ struct Recorder {
 };
 
 // The slow paths: what a region sees for the first time.
-[[gnu::noinline, gnu::cold]] Partner *make_partner(Recorder &to, Node &node,
-                                                   std::uint32_t communicator, int rank,
-                                                   int world_rank) noexcept;
+[[gnu::noinline, gnu::cold]] Partner *make_partner(Recorder &to, Node &node, std::uint32_t communicator,
+                                                   int rank, int world_rank) noexcept;
 [[gnu::noinline, gnu::cold]] SizeRecord *make_size(Recorder &to, Node &node, Kind kind,
                                                    std::uint64_t bytes) noexcept;
-[[gnu::noinline, gnu::cold]] CallPage *make_call_page(Recorder &to, Node &node,
-                                                      unsigned page) noexcept;
+[[gnu::noinline, gnu::cold]] CallPage *make_call_page(Recorder &to, Node &node, unsigned page) noexcept;
 void first_send_of_instance(Node &node, Partner &partner) noexcept;
 void first_receive_of_instance(Node &node, Partner &partner) noexcept;
 
@@ -92,16 +90,13 @@ inline SizeRecord &size_record(Recorder &to, Kind kind, std::uint64_t bytes) noe
 
 // `translate` gives the world rank of `rank` in `communicator`; asked once a region and partner.
 template <class Translate>
-[[gnu::always_inline]] inline
-Partner &partner_of(Recorder &to, std::uint32_t communicator, int rank,
-                    Translate &&translate) noexcept {
-  if (PartnerName *name = to.node->partner_names.find(partner_key(communicator, rank)))
-    return *name->partner;
+[[gnu::always_inline]] inline Partner &partner_of(Recorder &to, std::uint32_t communicator, int rank,
+                                                  Translate &&translate) noexcept {
+  if (PartnerName *name = to.node->partner_names.find(partner_key(communicator, rank))) return *name->partner;
   return *make_partner(to, *to.node, communicator, rank, translate(rank));
 }
 
-inline void count_send(Recorder &to, Partner &partner, std::uint64_t bytes,
-                       std::uint64_t duration) noexcept {
+inline void count_send(Recorder &to, Partner &partner, std::uint64_t bytes, std::uint64_t duration) noexcept {
   Node &node = *to.node;
   node.now[sends]++;
   node.now[bytes_sent] += bytes;
@@ -134,8 +129,8 @@ inline void add_send_time(Recorder &to, Partner &partner, std::uint64_t bytes,
   size_record(to, Kind::p2p, bytes).ticks += duration;
 }
 
-void count_collective(Recorder &to, Function function, std::uint32_t communicator_size,
-                      std::uint64_t bytes, std::uint64_t duration) noexcept;
+void count_collective(Recorder &to, Function function, std::uint32_t communicator_size, std::uint64_t bytes,
+                      std::uint64_t duration) noexcept;
 void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) noexcept;
 
 // Regions (regions.cpp).

@@ -100,8 +100,7 @@ private:
       send({static_cast<std::uint64_t>(id), table.rows()});
       Words words;
       table.write(words);
-      real.Send(words.data(), static_cast<int>(words.size()), MPI_UINT64_T, tree_.parent, rows_tag,
-                comm_);
+      real.Send(words.data(), static_cast<int>(words.size()), MPI_UINT64_T, tree_.parent, rows_tag, comm_);
     }
     table.clear();
   }

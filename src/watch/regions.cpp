@@ -45,7 +45,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   return copy;
 }
 
-[[gnu::noinline]] Node *make_child(Recorder &to, Node &parent, const char *name,
+[[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name,
                                    bool communication) noexcept {
   NodeName *entry = parent.child_names.find_or_make(hash_of_name(name), *to.arena);
   auto *node = to.arena->make<Node>();
@@ -112,7 +112,7 @@ void enter(Node &node, std::uint64_t now) noexcept {
   }
 }
 
-void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
+void finish_instance(const Recorder &to, Node &node, std::uint64_t end) noexcept {
   Quantities own;
   std::uint64_t difference = 0;
   std::uint64_t any = 0;
@@ -216,8 +216,7 @@ void record_value(Recorder &to, const char *name, double value) noexcept {
   if (to.paused || !node.series) return;
   const char *copy = known_value_name(node, name);
   if (copy == nullptr) copy = copy_name(*to.arena, name);
-  if (copy == nullptr || !node.value_list.append({copy, node.instance - 1, value}, *to.arena))
-    to.dropped();
+  if (copy == nullptr || !node.value_list.append({copy, node.instance - 1, value}, *to.arena)) to.dropped();
 }
 
 void pause(Recorder &to, bool paused) noexcept {

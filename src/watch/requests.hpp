@@ -24,9 +24,9 @@ enum class Pending : std::uint8_t { none, send, receive, collective, one_sided, 
 struct Request {
   Pending kind = Pending::none;
   bool persistent = false;
-  bool active = true; // a persistent one between Start and completion
-  bool shared = false; // several sends have this handle
-  Function function{}; // that made it
+  bool active = true;       // a persistent one between Start and completion
+  bool shared = false;      // several sends have this handle
+  Function function{};      // that made it
   std::int32_t partner = 0; // as the communicator calls it; -1 for a receive from any source
   const Communicator *communicator = nullptr;
   std::uint64_t bytes = 0; // a send's payload, a receive's room
@@ -35,11 +35,12 @@ struct Request {
 class RequestTable {
 public:
   // The slot of a handle; nullptr if there is no memory for it.
-  [[gnu::always_inline]] inline Request *slot(std::uintptr_t handle) noexcept {
+  [[gnu::always_inline]] Request *slot(std::uintptr_t handle) noexcept {
     const std::uintptr_t object = is_integer(handle) ? handle : handle >> object_bits;
     const std::uintptr_t index = object >> slots_bits & ((1U << middle_bits) - 1);
-    auto &top = (is_integer(handle) ? integers_ : pointers_)[object >> (slots_bits + middle_bits) &
-                                                             ((1U << top_bits) - 1)];
+    auto &top =
+        (is_integer(handle) ? integers_
+                            : pointers_)[object >> (slots_bits + middle_bits) & ((1U << top_bits) - 1)];
     if (Leaf *middle = top.load(std::memory_order_acquire))
       if (Request *leaf = middle[index].load(std::memory_order_acquire))
         return leaf + (object & ((1U << slots_bits) - 1));

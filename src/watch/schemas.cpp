@@ -19,30 +19,62 @@ constexpr Column seconds(const char *name, Merge merge = Merge::sum) {
 
 // A rank describes itself once: nothing is ever put together.
 constexpr std::array processes{
-    rank, text("host"), key("pid"), seconds("start"), seconds("duration"), count("threads"),
-    count("unmatched_begins"), count("unmatched_ends"), count("dropped"), count("finalized"),
+    rank,
+    text("host"),
+    key("pid"),
+    seconds("start"),
+    seconds("duration"),
+    count("threads"),
+    count("unmatched_begins"),
+    count("unmatched_ends"),
+    count("dropped"),
+    count("finalized"),
     count("sizes_spilled"),
 };
 
 constexpr std::array ranks{
-    path, rank, count("instances"), seconds("time"), count("sends"), count("recvs"),
-    bytes("bytes_sent"), bytes("bytes_recv"), count("colls"), bytes("coll_bytes"),
-    count("rma_ops"), bytes("rma_bytes"), count("io_ops"), bytes("io_bytes"),
-    seconds("p2p_time"), seconds("coll_time"), seconds("rma_time"), seconds("io_time"),
-    seconds("other_time"), seconds("wait_time"), seconds("skew_time"), bytes("largest_message"),
-    count("dest_ranks"), count("src_ranks"), count("dest_ranks_exclusive"),
+    path,
+    rank,
+    count("instances"),
+    seconds("time"),
+    count("sends"),
+    count("recvs"),
+    bytes("bytes_sent"),
+    bytes("bytes_recv"),
+    count("colls"),
+    bytes("coll_bytes"),
+    count("rma_ops"),
+    bytes("rma_bytes"),
+    count("io_ops"),
+    bytes("io_bytes"),
+    seconds("p2p_time"),
+    seconds("coll_time"),
+    seconds("rma_time"),
+    seconds("io_time"),
+    seconds("other_time"),
+    seconds("wait_time"),
+    seconds("skew_time"),
+    bytes("largest_message"),
+    count("dest_ranks"),
+    count("src_ranks"),
+    count("dest_ranks_exclusive"),
     count("src_ranks_exclusive"),
-#define EXTREMES(x)                                                                                \
-  count(x "_instance_min"), count(x "_instance_max"), count(x "_instance_min_exclusive"),          \
+#define EXTREMES(x)                                                                                          \
+  count(x "_instance_min"), count(x "_instance_max"), count(x "_instance_min_exclusive"),                    \
       count(x "_instance_max_exclusive")
-    EXTREMES("sends"), EXTREMES("recvs"), EXTREMES("bytes_sent"), EXTREMES("bytes_recv"),
-    EXTREMES("colls"), EXTREMES("dest_ranks"), EXTREMES("src_ranks"),
+    EXTREMES("sends"),
+    EXTREMES("recvs"),
+    EXTREMES("bytes_sent"),
+    EXTREMES("bytes_recv"),
+    EXTREMES("colls"),
+    EXTREMES("dest_ranks"),
+    EXTREMES("src_ranks"),
 #undef EXTREMES
 };
 
 constexpr std::array calls{
-    path, text("call"), count("calls"), bytes("bytes"), seconds("time_total"),
-    seconds("time_max", Merge::most),
+    path,           text("call"),          count("calls"),
+    bytes("bytes"), seconds("time_total"), seconds("time_max", Merge::most),
 };
 
 constexpr std::array sizes{
@@ -50,13 +82,24 @@ constexpr std::array sizes{
 };
 
 constexpr std::array partners{
-    path, rank, key("partner"), count("sends"), bytes("bytes_sent"), count("recvs"),
-    bytes("bytes_recv"), seconds("time"),
+    path,
+    rank,
+    key("partner"),
+    count("sends"),
+    bytes("bytes_sent"),
+    count("recvs"),
+    bytes("bytes_recv"),
+    seconds("time"),
 };
 
 constexpr std::array collectives{
-    path, text("operation"), key("comm_size"), key("bytes"), count("calls"),
-    seconds("time_total"), seconds("time_max", Merge::most),
+    path,
+    text("operation"),
+    key("comm_size"),
+    key("bytes"),
+    count("calls"),
+    seconds("time_total"),
+    seconds("time_max", Merge::most),
 };
 
 constexpr std::array communicators{

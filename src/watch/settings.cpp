@@ -14,7 +14,7 @@ namespace haloscope::watch {
 namespace {
 
 std::string environment(const char *name, const char *otherwise = "") {
-  const char *value = std::getenv(name);
+  const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
@@ -23,7 +23,8 @@ void reject(bool speak, const char *name, const std::string &value, const char *
 }
 
 bool is_name(const std::string &text) {
-  return std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  return std::ranges::all_of(text,
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
 } // namespace

@@ -73,8 +73,8 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
   MPI_Count size = 0;
   if (real.Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0) return 0;
   const std::uintptr_t value = value_of(datatype);
-  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {
-      datatype, epoch, static_cast<std::uint64_t>(size)};
+  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {datatype, epoch,
+                                                                       static_cast<std::uint64_t>(size)};
   return static_cast<std::uint64_t>(size);
 }
 
@@ -84,8 +84,9 @@ ThreadState *attach_thread() noexcept {
   auto *record = arena.make<ThreadRecord>();
   Node *root = make_root(arena, "<program>");
   Node *discard = make_root(arena, "<off>");
-  auto *state = new (std::nothrow) ThreadState;
-  if (record == nullptr || root == nullptr || discard == nullptr || state == nullptr) return nullptr;
+  if (record == nullptr || root == nullptr || discard == nullptr) return nullptr;
+  auto *state = new (std::nothrow) ThreadState; // lives as long as its records
+  if (state == nullptr) return nullptr;
   record->root = root;
   record->newest = root->begin;
   state->node = state->position = root;

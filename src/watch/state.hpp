@@ -94,20 +94,19 @@ private:
 inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype &&
-      entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+  if (entry.datatype == datatype && entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
     return entry.bytes;
   return ask_datatype_size(state, datatype);
 }
 
 // The payload if the type's size is at hand, else the largest number.
 template <class Count>
-[[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count, MPI_Datatype datatype) noexcept {
+[[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count,
+                                                          MPI_Datatype datatype) noexcept {
   if (count <= 0) return 0;
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype &&
-      entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+  if (entry.datatype == datatype && entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
     return static_cast<std::uint64_t>(count) * entry.bytes;
   return ~std::uint64_t{0};
 }

@@ -2,9 +2,8 @@
 
 namespace haloscope::watch {
 
-Info make_info(const ProcessRecord &any, double duration, std::uint64_t dropped,
-               std::uint64_t spilled, const std::vector<std::int64_t> &missing, bool finalized,
-               const char *interface_name) {
+Info make_info(const ProcessRecord &any, double duration, std::uint64_t dropped, std::uint64_t spilled,
+               const std::vector<std::int64_t> &missing, bool finalized, const char *interface_name) {
   const auto number = [](std::uint64_t value) { return Value{static_cast<std::int64_t>(value)}; };
   return {{"program", {std::string{any.program.data()}}},
           {"command", {std::string{any.command.data()}}},

@@ -31,7 +31,16 @@ struct Schema {
 };
 
 enum class TableId : unsigned {
-  processes, ranks, calls, sizes, partners, collectives, communicators, unaccounted, series, values,
+  processes,
+  ranks,
+  calls,
+  sizes,
+  partners,
+  collectives,
+  communicators,
+  unaccounted,
+  series,
+  values,
   count
 };
 inline constexpr unsigned table_count = static_cast<unsigned>(TableId::count);

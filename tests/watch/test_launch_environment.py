@@ -155,7 +155,7 @@ def test_what_the_user_preloads(command: str, expected: str) -> None:
 
 def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    values = {
+    values: dict[str, Value | None] = {
         "output": Path("a b.halo"), "series": ("halo", "main/solve x"), "exact_times": True,
         "memory": 32, "live": None,
     }  # fmt: skip

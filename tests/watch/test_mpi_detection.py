@@ -223,7 +223,7 @@ def test_reading_headers(tmp_path: Path, defines: dict[str, str], product: str, 
     lines = (f"#define {name} {value}\n" for name, value in defines.items())
     (tmp_path / "mpi.h").write_text("".join(lines))
     for other in ("openmpi", "mpich", "standard"):
-        headers = read_headers(tmp_path, other)  # type: ignore[arg-type]
+        headers = read_headers(tmp_path, other)
         assert (headers is None) is (other != abi)
     assert headers is None or headers.standard == (3, 1)
     found = read_headers(tmp_path, abi)  # type: ignore[arg-type]

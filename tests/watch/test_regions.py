@@ -128,7 +128,7 @@ def test_static_programs_run_without_effect(any_mpi: Mpi, tmp_path: Path) -> Non
     source = tmp_path / "static.c"
     source.write_text(STATIC)
     # The plain compiler: MPI's wrapper would link libmpi.
-    command = ["cc", "-static", f"-I{CHECKOUT / 'include'}", source, "-o", static]
+    command = ["cc", "-static", f"-I{CHECKOUT / 'include'}", str(source), "-o", str(static)]
     subprocess.run(command, check=True, timeout=60)
     run = watch(any_mpi, 2, [static], tmp_path)
     assert run.done.stdout == "done\ndone\n"

@@ -10,8 +10,7 @@ namespace {
 
 void send(int count) {
   static int out[100], in[100];
-  MPI_Sendrecv(out, count, MPI_INT, 0, 0, in, count, MPI_INT, 0, 0, MPI_COMM_SELF,
-               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out, count, MPI_INT, 0, 0, in, count, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
 void fail() {

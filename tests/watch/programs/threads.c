@@ -37,8 +37,7 @@ static void hand_over(void) {
   for (int i = 0; i < rounds; i++)
     MPI_Irecv(&other[i], 1, MPI_INT, 1 - rank, 1000 + i, MPI_COMM_WORLD, &handed[i]);
   pthread_create(&thread, NULL, complete, NULL);
-  for (int i = 0; i < rounds; i++)
-    MPI_Send(&buffer[i], 1, MPI_INT, 1 - rank, 1000 + i, MPI_COMM_WORLD);
+  for (int i = 0; i < rounds; i++) MPI_Send(&buffer[i], 1, MPI_INT, 1 - rank, 1000 + i, MPI_COMM_WORLD);
   pthread_join(thread, NULL);
 }
 
