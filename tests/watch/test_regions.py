@@ -149,7 +149,7 @@ def test_series_has_each_instance(any_mpi: Mpi, compiler: Compiler, tmp_path: Pa
         assert 0 <= row["wait"] <= row["duration"]
     starts = [row["start"] for row in rows if row["rank"] == 1]
     assert starts == sorted(starts)
-    inner = run.select("series", region="time/step/inner")
+    inner = run.select("series", region="inner")
     assert len(inner) == 2 * 600
     assert all(row["square"] is None for row in inner)
     assert not run.select("series", region="not asked for")

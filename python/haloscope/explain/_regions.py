@@ -66,10 +66,13 @@ REGION_COLUMNS = [
 def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return the columns `REGION_COLUMNS`, depth first."""
     rows = region_rows(profile, scope)
-    names = pl.Series("region", scope.tree.names, dtype=pl.String)
-    last = names.gather(rows["path"]).alias("last_name")
-    named = scope.named(rows.with_columns(last), [])
-    return named.rename({"region": "path", "last_name": "region"}).select(REGION_COLUMNS)
+    path = rows["path"]
+    last, full = (
+        pl.Series(name, values, dtype=pl.String).gather(path)
+        for name, values in (("last_name", scope.tree.names), ("full_name", scope.tree.full_names))
+    )
+    named = scope.named(rows.with_columns(last, full), []).drop("region")
+    return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
 
 
 def region_rows(profile: Profile, scope: Scope) -> pl.DataFrame:

@@ -54,7 +54,7 @@ class Scope:
     def named(
         self, frame: pl.DataFrame, by: Sequence[str], descending: Sequence[bool] | None = None
     ) -> pl.DataFrame:
-        """Return `frame` with `region`, the full name, before all else instead of `path`.
+        """Return `frame` with `region`, a name of its own, before all else instead of `path`.
 
         Rows come depth first by region, and within one sorted by the columns `by`.
         """
@@ -62,7 +62,7 @@ class Scope:
         return (
             frame.with_columns(
                 pl.Series(self.tree.order, dtype=pl.Int64).gather(frame["path"]).alias("_order"),
-                pl.Series(self.tree.full_names, dtype=pl.String)
+                pl.Series(self.tree.distinct_names, dtype=pl.String)
                 .gather(frame["path"])
                 .alias("region"),
             )

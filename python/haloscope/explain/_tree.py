@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,7 @@ class RegionTree:
         self.parents = parents
         self.communication = communication.astype(bool)
         self.full_names = self._full_names()
+        self.distinct_names = self._distinct_names()
         self.depths = self._depths()
         self.order = self._depth_first()
 
@@ -75,6 +77,12 @@ class RegionTree:
         for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
             full.append(f"{full[parent]}/{name}" if parent else name)
         return full
+
+    def _distinct_names(self) -> list[str]:
+        """The last names, and the full ones where regions share a last name."""
+        regions = Counter(self.names)
+        pairs = zip(self.names, self.full_names, strict=True)
+        return [name if regions[name] == 1 else full for name, full in pairs]
 
     def _depths(self) -> NDArray[np.int64]:
         depths = np.zeros(len(self), dtype=np.int64)
