@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from support.cluster import Cluster, cluster, obstacle
+from support.missing import missing
 from support.mpi import NAMES, REMEDY, Mpi, find
 from support.programs import Compiler
-
-
-def missing(what: str) -> NoReturn:
-    """Skips the test; in CI, where everything must be installed, fails it."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(what, pytrace=False)
-    pytest.skip(what)
 
 
 @cache

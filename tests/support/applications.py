@@ -100,11 +100,11 @@ class Counts:
 def counted(
     compiler: Compiler, mpi: Mpi, ranks: int, command: Sequence[str | Path], directory: Path
 ) -> list[Counts]:
-    """Runs a program under the counter; one entry a rank."""
+    """Runs a program in a directory, under the counter; one entry a rank."""
     library = compiler(mpi, _COUNTER, ["-shared", "-fPIC"])
     counts = directory / f"counts-{uuid4().hex}.json"
     variables = [f"LD_PRELOAD={library}", f"COUNTER_FILE={counts}"]
-    done = mpi.run(ranks, ["env", *variables, *command], timeout=240)
+    done = mpi.run(ranks, ["env", *variables, *command], cwd=directory, timeout=240)
     assert done.returncode == 0, done.stderr
     rows = [Counts.parse(line) for line in counts.read_text().splitlines()]
     assert sorted(row.rank for row in rows) == list(range(ranks))
