@@ -146,8 +146,12 @@ private:
 
   void add_partners(Region &region, const Node &node) {
     for (const Partner *partner = valid(node.partners); partner != nullptr; partner = valid(partner->next)) {
-      if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
       const std::int64_t other = partner->rank;
+      const Traffic &neighbor = partner->neighbor;
+      if (neighbor.sends > 0 || neighbor.recvs > 0)
+        add(TableId::neighbors, {region.path, rank(), static_cast<std::uint64_t>(other), neighbor.sends,
+                                 neighbor.bytes_sent, neighbor.recvs, neighbor.bytes_recv, word(0.0)});
+      if (partner->sends == 0 && partner->recvs == 0 && partner->ticks == 0) continue;
       if (partner->sends > 0) region.destinations.insert(other);
       if (partner->recvs > 0) region.sources.insert(other);
       add(TableId::partners,

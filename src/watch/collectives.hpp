@@ -5,13 +5,21 @@
 #include "point_to_point.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace haloscope::watch {
+
+inline void count_flow(ThreadState &state, const Communicator &communicator, const Flow &flow) noexcept {
+  Traffic &traffic = partner(state, communicator, flow.rank).neighbor;
+  (flow.outgoing ? traffic.sends : traffic.recvs)++;
+  (flow.outgoing ? traffic.bytes_sent : traffic.bytes_recv) += flow.bytes;
+}
 
 // The rules for a collective's bytes: those of the rank's own send argument (design: tables).
 struct Collective {
   ThreadState &state;
   const Communicator &communicator;
+  std::vector<Flow> *kept = nullptr; // by persistent operations, which count when they start
 
   [[nodiscard]] std::uint32_t peers() const noexcept {
     return communicator.inter ? communicator.remote_size : communicator.size;
@@ -97,12 +105,33 @@ struct Collective {
                            Datatypes recvtype) const noexcept {
     return sendbuf == MPI_IN_PLACE ? sum(peers(), recvcounts, recvtype) : sum(peers(), sendcounts, sendtype);
   }
-  template <class Count> std::uint64_t to_neighbors(Count count, MPI_Datatype datatype) const noexcept {
-    return communicator.out_degree * bytes(count, datatype);
+  // To each neighbour the same, or what the arrays say; from each likewise.
+  template <class SendCounts, class SendTypes, class RecvCounts, class RecvTypes>
+  std::uint64_t neighbors(SendCounts sendcounts, SendTypes sendtypes, RecvCounts recvcounts,
+                          RecvTypes recvtypes) const {
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < communicator.out_degree; i++) {
+      if (communicator.destinations[i] == MPI_PROC_NULL) continue;
+      const std::uint64_t part = bytes(element(sendcounts, i), element(sendtypes, i));
+      total += part;
+      flow({communicator.destinations[i], true, part});
+    }
+    for (std::uint32_t i = 0; i < communicator.in_degree; i++)
+      if (communicator.sources[i] != MPI_PROC_NULL)
+        flow({communicator.sources[i], false, bytes(element(recvcounts, i), element(recvtypes, i))});
+    return total;
   }
-  template <class Counts, class Datatypes>
-  std::uint64_t to_neighbors_v(Counts counts, Datatypes datatypes) const noexcept {
-    return sum(communicator.out_degree, counts, datatypes);
+  template <class T> static auto element(const T &argument, std::uint32_t i) noexcept {
+    if constexpr (requires { argument[i]; } && !std::is_same_v<T, MPI_Datatype>)
+      return argument[i];
+    else
+      return argument;
+  }
+  void flow(const Flow &of) const {
+    if (kept != nullptr)
+      kept->push_back(of);
+    else
+      count_flow(state, communicator, of);
   }
 };
 
@@ -126,13 +155,14 @@ int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, b
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = 0;
   if (CommunicatorUse *use = communicator_use(*state, comm)) {
-    bytes = rule(Collective{*state, *use->communicator});
+    std::vector<Flow> flows;
+    bytes = rule(Collective{*state, *use->communicator, counts ? nullptr : &flows});
     if (counts) {
       use->calls++;
       use->bytes += bytes;
       count_collective(*state, function, use->communicator->size, bytes, end - begin);
     }
-    then(*use->communicator, bytes);
+    then(*use->communicator, bytes, flows);
   }
   count_call(*state, function, counts ? bytes : 0, end - begin);
   state->node->coll_ticks += end - begin;
@@ -142,13 +172,14 @@ int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, b
 }
 
 template <class Rule, class Call> int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
-  return collective_call(function, comm, rule, true, true, call, [](const Communicator &, std::uint64_t) {});
+  return collective_call(function, comm, rule, true, true, call,
+                         [](const Communicator &, std::uint64_t, const std::vector<Flow> &) {});
 }
 
 template <class Rule, class Call>
 int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
   return collective_call(function, comm, rule, false, true, call,
-                         [&](const Communicator &communicator, std::uint64_t bytes) {
+                         [&](const Communicator &communicator, std::uint64_t bytes, std::vector<Flow> &) {
                            put_request(*request, {.kind = Pending::collective,
                                                   .active = true,
                                                   .function = function,
@@ -160,15 +191,19 @@ int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *
 // Counted at each MPI_Start.
 template <class Rule, class Call>
 int init_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  return collective_call(function, comm, rule, false, false, call,
-                         [&](const Communicator &communicator, std::uint64_t bytes) {
-                           put_request(*request, {.kind = Pending::collective,
-                                                  .persistent = true,
-                                                  .active = false,
-                                                  .function = function,
-                                                  .communicator = &communicator,
-                                                  .bytes = bytes});
-                         });
+  return collective_call(
+      function, comm, rule, false, false, call,
+      [&](const Communicator &communicator, std::uint64_t bytes, std::vector<Flow> &flows) {
+        // Freed with the request.
+        auto *kept = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows));
+        put_request(*request, {.kind = Pending::collective,
+                               .persistent = true,
+                               .active = false,
+                               .function = function,
+                               .communicator = &communicator,
+                               .bytes = bytes,
+                               .flows = kept});
+      });
 }
 
 } // namespace haloscope::watch

@@ -2,6 +2,7 @@
 
 #include "state.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -59,25 +60,64 @@ const char *copy_text(const std::string &text) {
   return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
 }
 
-void read_topology(MPI_Comm comm, Communicator &record) {
-  int kind = MPI_UNDEFINED;
-  real.Topo_test(comm, &kind);
+using Ranks = std::vector<int>;
+
+// In the order of the neighbourhood collectives' arguments (MPI 4.1, section 8.6).
+Ranks grid_neighbors(MPI_Comm comm) {
+  int dimensions = 0;
+  real.Cartdim_get(comm, &dimensions);
+  Ranks ranks(2 * static_cast<std::size_t>(dimensions));
+  for (int d = 0; d < dimensions; d++)
+    real.Cart_shift(comm, d, 1, &ranks[2 * static_cast<std::size_t>(d)],
+                    &ranks[2 * static_cast<std::size_t>(d) + 1]);
+  return ranks;
+}
+
+Ranks graph_neighbors(MPI_Comm comm) {
+  int rank = 0;
+  int count = 0;
+  real.Comm_rank(comm, &rank);
+  real.Graph_neighbors_count(comm, rank, &count);
+  Ranks ranks(static_cast<std::size_t>(count));
+  real.Graph_neighbors(comm, rank, count, ranks.data());
+  return ranks;
+}
+
+void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinations) {
   int in = 0;
   int out = 0;
   int weighted = 0;
-  if (kind == MPI_CART) {
-    real.Cartdim_get(comm, &in);
-    in = out = 2 * in;
-  } else if (kind == MPI_GRAPH) {
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    real.Graph_neighbors_count(comm, rank, &in);
-    out = in;
-  } else if (kind == MPI_DIST_GRAPH) {
-    real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-  }
-  record.in_degree = static_cast<std::uint32_t>(in);
-  record.out_degree = static_cast<std::uint32_t>(out);
+  real.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+  sources.resize(static_cast<std::size_t>(in));
+  destinations.resize(static_cast<std::size_t>(out));
+  Ranks in_weights(sources.size());
+  Ranks out_weights(destinations.size());
+  real.Dist_graph_neighbors(comm, in, sources.data(), in_weights.data(), out, destinations.data(),
+                            out_weights.data());
+}
+
+const std::int32_t *keep(const Ranks &ranks, std::uint32_t &count) {
+  auto *copy = static_cast<std::int32_t *>(global.arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
+  count = copy == nullptr ? 0 : static_cast<std::uint32_t>(ranks.size());
+  if (copy != nullptr) std::ranges::copy(ranks, copy);
+  return copy;
+}
+
+void read_topology(MPI_Comm comm, Communicator &record) {
+  int kind = MPI_UNDEFINED;
+  real.Topo_test(comm, &kind);
+  Ranks sources;
+  Ranks destinations;
+  if (kind == MPI_CART)
+    sources = destinations = grid_neighbors(comm);
+  else if (kind == MPI_GRAPH)
+    sources = destinations = graph_neighbors(comm);
+  else if (kind == MPI_DIST_GRAPH)
+    distributed_graph_neighbors(comm, sources, destinations);
+  else
+    return;
+  record.sources = keep(sources, record.in_degree);
+  record.destinations = keep(destinations, record.out_degree);
 }
 
 // Partners are told apart by world rank; ranks that equal their world ranks need no translation.
@@ -103,7 +143,7 @@ Known describe(Book &of, MPI_Comm comm, const std::string &name) {
     // Same members, same name: the same row. Its group has been kept.
     int kind = MPI_UNDEFINED;
     real.Topo_test(comm, &kind);
-    if (kind == MPI_UNDEFINED || kind == MPI_CART) {
+    if (kind == MPI_UNDEFINED) {
       real.Group_free(&group);
       return found->second;
     }

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace haloscope::watch {
 
@@ -100,6 +101,15 @@ inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept
   }
 }
 
+// A cancelled send counts as if it had not been, in the region where it was started.
+[[gnu::cold]] inline void take_back_send(ThreadState &state, const Request &request) noexcept {
+  if (request.node == nullptr) return;
+  Node *here = std::exchange(state.node, request.node);
+  uncount_send(state, partner(state, *request.communicator, request.partner), request.bytes);
+  call_record(state, request.function).bytes -= request.bytes;
+  state.node = here;
+}
+
 // One completed request with its part of the call's time. Returns the bytes that it received.
 inline std::uint64_t complete(ThreadState &state, Request &request, const MPI_Status &status,
                               std::uint64_t duration) noexcept {
@@ -108,6 +118,11 @@ inline std::uint64_t complete(ThreadState &state, Request &request, const MPI_St
   if (request.kind == Pending::receive) {
     if (received(state, *request.communicator, status, request.bytes, duration))
       bytes = std::min(received_bytes(status), request.bytes);
+  } else if (request.kind == Pending::partitioned) {
+    bytes = request.bytes;
+    count_receive(state, partner(state, *request.communicator, request.partner), bytes, duration);
+  } else if (request.kind == Pending::send && request.cancelling && was_cancelled(status)) {
+    take_back_send(state, request);
   } else if (request.kind == Pending::send) {
     // Which of the sends a shared handle means is not known; they are complete when posted.
     if (duration != 0 && !request.shared)
@@ -348,8 +363,12 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
   if (request.kind == Pending::send && request.persistent) {
     Partner &to = partner(state, *request.communicator, request.partner);
     count_send(state, to, request.bytes, duration);
+    request.node = state.node;
+    request.cancelling = false;
   } else if (request.kind == Pending::collective) {
     count_collective(state, request.function, request.communicator->size, request.bytes, duration);
+    if (request.flows != nullptr)
+      for (const Flow &flow : *request.flows) count_flow(state, *request.communicator, flow);
   }
 }
 
@@ -372,11 +391,21 @@ template <class Call> int start(Function function, int count, const MPI_Request 
   return result;
 }
 
+template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {
+  const int result = poll(function, call);
+  if (result != MPI_SUCCESS) return result;
+  if (Request *slot = request_slot(*request)) slot->cancelling = true;
+  return result;
+}
+
 // A receive that is freed before it is complete can never be observed.
 template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
   const Entry state;
   const MPI_Request handle = *request;
-  if (Request *slot = request_slot(handle); slot != nullptr && !slot->shared) *slot = {};
+  if (Request *slot = request_slot(handle); slot != nullptr && !slot->shared) {
+    delete slot->flows;
+    *slot = {};
+  }
   const int result = call();
   if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
   return result;

@@ -139,7 +139,8 @@ class Wrapper:
                 f"int value_{name} = 0; int *{name} = &value_{name};",
                 f"value_{name} = {converted};",
             )
-        large = self.form.large and kind.startswith("POLY")
+        always_large = kind == "XFER_NUM_ELEM_NNI"
+        large = always_large or (self.form.large and kind.startswith("POLY"))
         number = "MPI_Count" if large else "int"
         if shape.array:
             return f"const auto *{name} = static_cast<const {number} *>({given});", ""

@@ -149,8 +149,8 @@ int post(Function function, Count count, MPI_Datatype datatype, bool sends_bytes
   return result;
 }
 
-inline void keep_send(Function function, const CommunicatorUse &use, int dest, std::uint64_t bytes,
-                      MPI_Request handle, bool persistent) noexcept {
+inline void keep_send(Function function, Node *node, const CommunicatorUse &use, int dest,
+                      std::uint64_t bytes, MPI_Request handle, bool persistent) noexcept {
   Request *slot = request_slot(handle);
   if (slot == nullptr) return;
   const bool shared = !persistent && slot->kind == Pending::send && !slot->persistent;
@@ -161,7 +161,8 @@ inline void keep_send(Function function, const CommunicatorUse &use, int dest, s
            .function = function,
            .partner = dest,
            .communicator = use.communicator,
-           .bytes = bytes};
+           .bytes = bytes,
+           .node = node};
 }
 
 inline void keep_receive(Function function, const CommunicatorUse *use, int source, std::uint64_t room,
@@ -190,7 +191,7 @@ int post_send(Function function, Count count, MPI_Datatype datatype, int dest, M
                   return;
                 }
                 sent(state, *use, dest, bytes, duration);
-                keep_send(function, *use, dest, bytes, *request, false);
+                keep_send(function, state.node, *use, dest, bytes, *request, false);
               });
 }
 
@@ -228,7 +229,7 @@ int init_send(Function function, Count count, MPI_Datatype datatype, int dest, M
                   clear_request(*request);
                   return;
                 }
-                keep_send(function, *use, dest, bytes, *request, true);
+                keep_send(function, nullptr, *use, dest, bytes, *request, true);
               });
 }
 
@@ -239,6 +240,17 @@ int init_receive(Function function, Count count, MPI_Datatype datatype, int sour
               [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
                 keep_receive(function, message_use(state, comm, source), source, room, *request, true);
               });
+}
+
+// The sender and the size are those of the arguments: MPI lets no wildcard here.
+template <class Count, class Call>
+int init_partitioned_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
+                             MPI_Request *request, Call &&call) {
+  const int result = init_receive(function, count, datatype, source, comm, request, call);
+  if (result != MPI_SUCCESS) return result;
+  if (Request *slot = request_slot(*request); slot != nullptr && slot->kind == Pending::receive)
+    slot->kind = Pending::partitioned;
+  return result;
 }
 
 template <class Call> int probe(Function function, Call &&call) {

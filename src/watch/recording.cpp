@@ -94,6 +94,22 @@ void first_receive_of_instance(Node &node, Partner &partner) noexcept {
   }
 }
 
+void uncount_send(Recorder &to, Partner &partner, std::uint64_t bytes) noexcept {
+  Node &node = *to.node;
+  partner.sends--;
+  partner.bytes_sent -= bytes;
+  size_record(to, Kind::p2p, bytes).messages--;
+  node.now[sends]--;
+  node.now[bytes_sent] -= bytes;
+  // Counted by a finished instance, it is not the current one's to give back.
+  for (const unsigned q : {sends, bytes_sent}) node.before[q] = std::min(node.before[q], node.now[q]);
+  node.largest_message = 0;
+  node.sizes.each([&](const SizeRecord &size) {
+    if ((size.key & 3U) == static_cast<std::uint64_t>(Kind::p2p) && size.messages > 0)
+      node.largest_message = std::max(node.largest_message, (size.key & ~(std::uint64_t{1} << 63U)) >> 2U);
+  });
+}
+
 void count_collective(Recorder &to, Function function, std::uint32_t communicator_size, std::uint64_t bytes,
                       std::uint64_t duration) noexcept {
   Node &node = *to.node;

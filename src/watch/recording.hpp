@@ -122,6 +122,9 @@ inline void count_receive(Recorder &to, Partner &partner, std::uint64_t bytes,
   size_record(to, Kind::p2p, bytes).ticks += duration;
 }
 
+// Takes a send back from the current region.
+[[gnu::cold]] void uncount_send(Recorder &to, Partner &partner, std::uint64_t bytes) noexcept;
+
 // Time that completing a send took.
 inline void add_send_time(Recorder &to, Partner &partner, std::uint64_t bytes,
                           std::uint64_t duration) noexcept {

@@ -43,11 +43,17 @@ inline std::uint64_t size_key(Kind kind, std::uint64_t bytes) noexcept {
 // Beyond this many distinct sizes in a region, new ones are put together by powers of two.
 inline constexpr std::uint32_t exact_sizes = 4096;
 
-// What one rank exchanged with another in one region. `*_seen` is the instance that counted it as
+// Messages between two ranks.
+struct Traffic {
+  std::uint64_t sends, bytes_sent, recvs, bytes_recv;
+};
+// What one rank exchanged with another in one region; `neighbor`: by neighbourhood collectives, which
+// is p2p neither in numbers nor in distinct ranks. `*_seen` is the instance that counted it as
 // distinct; `parent` is the same partner in the enclosing region.
 struct Partner {
   std::int32_t rank;
   std::uint64_t sends, bytes_sent, recvs, bytes_recv, ticks;
+  Traffic neighbor;
   std::uint64_t dest_seen, dest_seen_nested, src_seen, src_seen_nested;
   Partner *parent, *next;
 };
@@ -150,7 +156,9 @@ struct Communicator {
   std::uint32_t id; // 0: its ranks are world ranks
   std::uint32_t size, remote_size;
   std::int32_t rank;
-  std::uint32_t out_degree, in_degree; // of its topology
+  // Of its topology, ranks of its own, MPI_PROC_NULL where there is none.
+  std::uint32_t out_degree, in_degree;
+  const std::int32_t *destinations, *sources;
   bool inter;
   std::uint64_t members; // hash of the world ranks in order
   const char *name;

@@ -14,22 +14,35 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace haloscope::watch {
 
 struct Communicator;
+struct Node;
 
-enum class Pending : std::uint8_t { none, send, receive, collective, one_sided, io };
+// partitioned: a receive whose sender and size are known beforehand, and whose status tells neither.
+enum class Pending : std::uint8_t { none, send, receive, partitioned, collective, one_sided, io };
+
+// What a persistent neighbourhood collective sends to or receives from one rank each time.
+struct Flow {
+  int rank;
+  bool outgoing;
+  std::uint64_t bytes;
+};
 
 struct Request {
   Pending kind = Pending::none;
   bool persistent = false;
   bool active = true;       // a persistent one between Start and completion
   bool shared = false;      // several sends have this handle
+  bool cancelling = false;  // MPI_Cancel was called
   Function function{};      // that made it
   std::int32_t partner = 0; // as the communicator calls it; -1 for a receive from any source
   const Communicator *communicator = nullptr;
   std::uint64_t bytes = 0; // a send's payload, a receive's room
+  Node *node = nullptr;    // where a send counted
+  std::vector<Flow> *flows = nullptr;
 };
 
 class RequestTable {

@@ -122,6 +122,7 @@ const std::array<Schema, table_count> schemas{{
     {"calls", calls},
     {"sizes", sizes},
     {"partners", partners},
+    {"neighbors", partners},
     {"collectives", collectives},
     {"communicators", communicators},
     {"unaccounted", unaccounted},

@@ -36,6 +36,7 @@ enum class TableId : unsigned {
   calls,
   sizes,
   partners,
+  neighbors,
   collectives,
   communicators,
   unaccounted,

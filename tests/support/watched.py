@@ -18,7 +18,7 @@ from support.programs import Compiler
 __all__ = ["PROGRAMS", "STRICT", "Traffic", "Watched", "program", "watch"]
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "watch" / "programs"
-STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow")
+STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", "-Wno-stringop-overread")
 _HALOSCOPE = Path(sys.executable).with_name("haloscope")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.mpi import Mpi
@@ -118,3 +120,28 @@ def test_instances_of_persistent_exchanges_are_equal(persistent: Watched) -> Non
     assert row["instances"] == 4
     assert (row["sends_instance_min"], row["sends_instance_max"]) == (2, 2)
     assert (row["bytes_sent_instance_min"], row["bytes_sent_instance_max"]) == (60, 60)
+
+
+def test_partitioned_messages_count_at_each_start(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    if mpi.name == "openmpi-system":
+        pytest.skip("Open MPI 4 has no partitioned communication")
+    run = watch(mpi, 2, [program(compiler, mpi, "partitioned.c")], tmp_path)
+    assert run.traffic("partitioned") == Traffic(3, 3 * 400, 3, 3 * 400, 1, 1)
+    assert run.region("partitioned")["largest_message"] == 400
+    assert run.calls("MPI_Pready_range", "partitioned") == 3
+    assert "MPI_P" not in run.info["unaccounted"]
+
+
+def test_cancelled_sends_count_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    run = watch(mpi, 2, [program(compiler, mpi, "cancelled.c")], tmp_path)
+    was = run.done.stdout == "cancelled 1\n"
+    large = 0 if was else 4 << 20
+    row = run.region("sends")
+    assert (row["sends_total"], row["bytes_sent_total"]) == (1 if was else 2, 12 + large)
+    assert row["largest_message"] == max(12, large)
+    sizes = {row["bytes"]: row["messages"] for row in run.select("sizes", region="sends")}
+    assert {size: messages for size, messages in sizes.items() if messages} == (
+        {12: 1} if was else {12: 1, large: 1}
+    )

@@ -54,6 +54,7 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
     "calls": _columns("path calls bytes", "time_total time_max", "call"),
     "sizes": _columns("path bytes bytes_upper messages", "time_total", "kind"),
     "partners": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
+    "neighbors": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
     "collectives": _columns(
         "path comm_size bytes calls", "time_total time_max", strings="operation"
     ),
@@ -64,4 +65,4 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
 }
 
 # Written only where asked for, or where there is something to say.
-OPTIONAL = frozenset({"unaccounted", "series", "values"})
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "values"})

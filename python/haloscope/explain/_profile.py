@@ -109,6 +109,10 @@ class Profile:
                 series[name] = series[name].set(~series[name].is_finite(), None)
         return pl.DataFrame(list(series.values()))
 
+    def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return what ranks exchange, by p2p messages and by neighbourhood collectives."""
+        return pl.concat([self.frame("partners", columns), self.frame("neighbors", columns)])
+
     @cached_property
     def regions(self) -> RegionTree:
         """The tree of regions."""

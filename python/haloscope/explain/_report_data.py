@@ -123,9 +123,8 @@ def _split(profile: Profile, most_rows: int) -> dict[str, Any]:
 def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     """Return rank × partner of each region, exclusive: bytes and messages sent, seconds."""
     names = ["path", "rank", "partner", "sends", "bytes_sent", "time"]
-    pairs = profile.frame("partners", names).filter(
-        (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
-    )
+    known = (pl.col("rank") >= 0) & (pl.col("partner") >= 0)
+    pairs = profile.exchanges(names).filter(known)
     ranks = _world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
     bin_size, binned = _binned(pairs, ["rank", "partner"], ranks, most_rows)
     columns = {

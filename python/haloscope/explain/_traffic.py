@@ -42,7 +42,7 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 def partners(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
     sums = ("sends", "bytes_sent", "recvs", "bytes_recv", "time")
-    rows = scope.reduced(profile.frame("partners"), ["rank", "partner"], dict.fromkeys(sums, "sum"))
+    rows = scope.reduced(profile.exchanges(), ["rank", "partner"], dict.fromkeys(sums, "sum"))
     same = profile.hosts.same(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
     return scope.named(rows.with_columns(same, inside), ["rank", "partner"]).select(
