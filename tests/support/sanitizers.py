@@ -1,0 +1,155 @@
+"""The recorder built with GCC's sanitizers, and running programs in front of it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from haloscope.watch._build import Recorder
+from haloscope.watch._headers import find_headers
+from haloscope.watch._objects import Library
+from support.mpi import CHECKOUT, Mpi
+
+__all__ = ["Sanitized", "build", "reports"]
+
+_BIN = Path(sys.executable).parent
+# Optimised as for users the wrappers alone take minutes to compile with sanitizers.
+_LAUNCHER = '#!/bin/sh\nexec "$@" -O1 -g1\n'
+_RUNTIME = {"address,undefined": "libasan.so", "thread": "libtsan.so"}
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """One build: the recorder, and the library that must be loaded before it."""
+
+    mpi: Mpi
+    recorder: Recorder
+    runtime: Path
+
+    def run(
+        self,
+        ranks: int,
+        command: Sequence[str | Path],
+        directory: Path,
+        *,
+        options: Sequence[str] = (),
+        below: Sequence[Path] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program; `directory` gets its profile `run.halo`, live records and reports.
+
+        `options` are the sanitizers', `below` libraries between the recorder and MPI.
+        """
+        live = directory / "live"
+        live.mkdir()
+        preload = ":".join(map(str, (self.runtime, self.recorder.library, *below)))
+        variables = {
+            **_report_options(directory, options),
+            "LD_PRELOAD": preload,
+            "HALOSCOPE_OUTPUT": str(directory / "run.halo"),
+            "HALOSCOPE_LIVE": str(live),
+            "HALOSCOPE_RUN": "run",
+        }
+        words = [f"{name}={value}" for name, value in variables.items()]
+        return self.mpi.run(ranks, [*_wrapper(self.runtime), "env", *words, *command], env=env)
+
+    def join(
+        self, directory: Path, options: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Joins the live records that `run` left in `directory` to its `run.halo`."""
+        records = directory / "live" / "haloscope-run"
+        options = ["detect_leaks=1", *options]
+        return subprocess.run(
+            [str(self.recorder.join), str(records), str(directory / "run.halo")],
+            env={**os.environ, **_report_options(directory, options)},
+            timeout=20,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def _report_options(directory: Path, options: Sequence[str]) -> dict[str, str]:
+    """Reports go to files, as a launcher may lose what a dying rank writes."""
+    common = f"log_path={directory / 'report'}"
+    return {
+        # Leaks: those of the MPI library would hide ours.
+        "ASAN_OPTIONS": ":".join([common, "detect_leaks=0", *options]),
+        "UBSAN_OPTIONS": f"{common}:halt_on_error=1:print_stacktrace=1",
+        "TSAN_OPTIONS": ":".join([common, *options]),
+    }
+
+
+def reports(directory: Path) -> list[str]:
+    """What sanitizers had to say, a text a process."""
+    return [path.read_text() for path in sorted(directory.glob("report.*"))]
+
+
+@cache
+def build(mpi: Mpi, sanitizers: str) -> Sanitized:
+    """The recorder for an MPI, below build/, where only what has changed is built again."""
+    runtime = _gcc("-print-file-name=" + _RUNTIME[sanitizers])
+    if not Path(runtime).is_absolute():
+        raise LookupError(f"GCC has no {runtime}: apt-get install g++")
+    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
+    headers = find_headers(library, (mpi.mpicc,))
+    name = f"{mpi.name}-{sanitizers.replace(',', '-')}"
+    directory = CHECKOUT / "build" / "sanitizers" / name
+    directory.mkdir(parents=True, exist_ok=True)
+    with _alone(directory):
+        launcher = directory / "launcher.sh"
+        if not launcher.exists():
+            launcher.write_text(_LAUNCHER)
+            launcher.chmod(0o755)
+        options = {
+            "CMAKE_MAKE_PROGRAM": _BIN / "ninja",
+            "CMAKE_CXX_COMPILER": "g++",
+            "CMAKE_CXX_COMPILER_LAUNCHER": launcher,
+            "Python3_EXECUTABLE": sys.executable,
+            "HALOSCOPE_ABI": headers.abi,
+            "HALOSCOPE_MPI_INCLUDE": ";".join(map(str, headers.directories)),
+            "HALOSCOPE_SANITIZE": sanitizers,
+        }
+        words = [f"-D{key}={value}" for key, value in options.items()]
+        source = CHECKOUT / "src" / "watch"
+        _call([_BIN / "cmake", "-G", "Ninja", "-S", source, "-B", directory, *words])
+        _call([_BIN / "cmake", "--build", directory])
+    return Sanitized(mpi, Recorder(directory), Path(runtime))
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keeps another test session out of the build meanwhile."""
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@cache
+def _wrapper(runtime: Path) -> list[str]:
+    """ThreadSanitizer knows few ranges of addresses, and some kernels spread programs wider."""
+    command = ["setarch", platform.machine(), "-R"]
+    if runtime.stem != "libtsan" or shutil.which("setarch") is None:
+        return []
+    allowed = subprocess.run([*command, "true"], capture_output=True, check=False)
+    return command if allowed.returncode == 0 else []
+
+
+def _gcc(option: str) -> str:
+    done = subprocess.run(["g++", option], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _call(command: Sequence[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
