@@ -72,6 +72,18 @@ class Watched:
         rows = self.rows(table, exclusive)
         return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
+    def facts(self, table: str) -> list[dict[str, Any]]:
+        """A table without what depends on time, such as the number of polls; rows are sorted."""
+        polls = ("MPI_Test", "MPI_Iprobe", "MPI_Improbe")
+        timed = {"start", "duration", "wait"}
+        rows = [
+            {name: row[name] for name in row if "time" not in name and name not in timed}
+            for row in self.rows(table, True)
+            # a size at which nothing was sent has a time only
+            if not str(row.get("call")).startswith(polls) and row.get("messages") != 0
+        ]
+        return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
     def calls(self, call: str, region: str) -> int:
         """How often all ranks called a function in a region itself."""
         return sum(row["calls"] for row in self.select("calls", region=region, call=call))
