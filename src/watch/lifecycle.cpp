@@ -23,6 +23,7 @@ namespace {
 struct Run {
   MPI_Comm comm = MPI_COMM_NULL; // ours alone
   std::string live_path, live_directory;
+  double patience = 0; // seconds to wait for a rank in MPI_Finalize
 };
 Run &run() {
   static Run *instance = new Run;
@@ -95,6 +96,7 @@ void start() {
   real.Comm_size(run().comm, &size);
   real.Query_thread(&level);
   const Settings settings = read_settings(rank == 0);
+  run().patience = settings.finalize_time;
   set_series(settings.series.c_str());
   if (!make_arena(settings, rank)) return;
   global.process = global.arena.make<ProcessRecord>();
@@ -140,21 +142,35 @@ bool reduce_and_write(Contents &mine) {
   };
   if (process.rank == 0) attempt([&] { writer.emplace(process.output.data()); });
   Totals totals;
-  const Names names = reduce(run().comm, mine, [&](TableId id, const Table &rows) {
+  const auto store = [&](TableId id, const Table &rows) {
     if (id == TableId::processes) add_totals(totals, rows);
     attempt([&] { writer.value().add(id, rows); });
-  });
-  if (process.rank == 0)
+  };
+  const auto finish = [&](const Names &names) {
     attempt([&] {
       writer.value().finish(names, make_info(process, totals.duration, totals.dropped, totals.spilled, {},
                                              true, interface_name));
     });
-  int written = problem.empty() ? 1 : 0;
-  real.Bcast(&written, 1, MPI_INT, 0, run().comm);
-  if (!problem.empty())
-    complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
-             "; the records are kept in " + run().live_directory);
-  return written != 0;
+    if (!problem.empty())
+      complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
+               "; the records are kept in " + run().live_directory);
+    return problem.empty();
+  };
+  return reduce(run().comm, run().patience, mine, store, finish);
+}
+
+// Of all that wait, those that wait for a rank above them speak.
+bool reduce_in_time(Contents &mine) {
+  try {
+    return reduce_and_write(mine);
+  } catch (const LateRank &late) {
+    if (late.rank > global.process->rank)
+      complain("rank " + std::to_string(late.rank) + " did not come to MPI_Finalize within " +
+               std::to_string(static_cast<int>(run().patience)) +
+               " s (--finalize-time); the records of all ranks are kept in " + run().live_directory +
+               " on their nodes");
+    return false;
+  }
 }
 
 void finish() {
@@ -162,7 +178,8 @@ void finish() {
   global.process->finalized = true;
   const double tick = seconds_per_tick(global.process->first, global.process->last);
   Contents mine = collect(global.arena, *global.process, tick);
-  if (reduce_and_write(mine) && global.arena.recoverable()) {
+  if (!reduce_in_time(mine)) return;
+  if (global.arena.recoverable()) {
     unlink(run().live_path.c_str());
     rmdir(run().live_directory.c_str()); // the last rank of the node succeeds
   }

@@ -16,8 +16,16 @@ namespace haloscope::watch {
 
 inline constexpr std::size_t block_bytes = std::size_t{4} << 20U;
 
-// Collective over `comm`. `store` is called on rank 0 only, for each block of rows, and may throw
-// there; the others are then still served. Returns the names, on all ranks.
-Names reduce(MPI_Comm comm, Contents &mine, const std::function<void(TableId, const Table &)> &store);
+// A rank that another one waited for in vain.
+struct LateRank {
+  int rank;
+};
+
+// Collective over `comm`. On rank 0 only, `store` is called for each block of rows, then `finish`, which
+// says whether the file is whole. Returns that on all ranks. Throws LateRank after `patience` seconds in
+// which a rank did not answer.
+bool reduce(MPI_Comm comm, double patience, Contents &mine,
+            const std::function<void(TableId, const Table &)> &store,
+            const std::function<bool(const Names &)> &finish);
 
 } // namespace haloscope::watch

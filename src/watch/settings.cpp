@@ -27,6 +27,19 @@ bool is_name(const std::string &text) {
                              [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
+// From 1 to `most`.
+unsigned long number(const char *name, unsigned long otherwise, unsigned long most, const char *unit,
+                     bool speak) {
+  const std::string text = environment(name);
+  if (text.empty()) return otherwise;
+  char *end = nullptr;
+  const unsigned long value = std::strtoul(text.c_str(), &end, 10);
+  if (*end == '\0' && value >= 1 && value <= most) return value;
+  const std::string expected = std::string{"a number of "} + unit + " from 1 to " + std::to_string(most);
+  reject(speak, name, text, expected.c_str());
+  return otherwise;
+}
+
 } // namespace
 
 Settings read_settings(bool speak) {
@@ -43,13 +56,9 @@ Settings read_settings(bool speak) {
   const std::string exact = environment("HALOSCOPE_EXACT_TIMES", "0");
   settings.exact_times = exact == "1";
   if (exact != "0" && exact != "1") reject(speak, "HALOSCOPE_EXACT_TIMES", exact, "0 or 1");
-  const std::string memory = environment("HALOSCOPE_MEMORY", "16");
-  char *end = nullptr;
-  const unsigned long megabytes = std::strtoul(memory.c_str(), &end, 10);
-  if (*end == '\0' && megabytes >= 1 && megabytes <= 65536)
-    settings.memory = megabytes << 20U;
-  else
-    reject(speak, "HALOSCOPE_MEMORY", memory, "a number of MiB from 1 to 65536");
+  settings.memory = number("HALOSCOPE_MEMORY", 16, 65536, "MiB", speak) << 20U;
+  settings.finalize_time =
+      static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120, 86400, "seconds", speak));
   return settings;
 }
 

@@ -10,6 +10,7 @@ namespace haloscope::watch {
 struct Settings {
   std::string output, command, live, run, series;
   bool exact_times = false;
+  double finalize_time = 120; // seconds
   std::size_t memory = std::size_t{16} << 20U;
 };
 

@@ -93,6 +93,10 @@ SETTINGS: tuple[Setting, ...] = (
         "MiB that the recorder may use in each rank.", metavar="MIB", least=1,
     ),
     Setting(
+        "finalize_time", "HALOSCOPE_FINALIZE_TIME", int, "120",
+        "Seconds that MPI_Finalize waits for a rank that does not come.", metavar="S", least=1,
+    ),
+    Setting(
         "live", "HALOSCOPE_LIVE", Path, "/dev/shm, else /tmp",
         "Node-local directory for what is being recorded.", metavar="DIR",
     ),

@@ -1,0 +1,54 @@
+"""MPI_Finalize: ranks that come late, or not in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.watched import Traffic, Watched, watch
+
+PROGRAM = """
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int rank, size, got;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, MPI_ANY_SOURCE, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == size - 1) sleep(3);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture
+def program(any_mpi: Mpi, compiler: Compiler) -> Path:
+    return compiler.text(any_mpi, "late.c", PROGRAM)
+
+
+def is_whole(run: Watched) -> bool:
+    return (
+        run.traffic("<program>") == Traffic(4, 16, 4, 16, 1, 1) and run.info["partial"] == "false"
+    )
+
+
+def test_a_late_rank_is_waited_for(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
+    run = watch(any_mpi, 4, [program], tmp_path)
+    assert run.done.stderr == ""
+    assert is_whole(run)
+
+
+def test_waiting_has_an_end(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
+    """Who waits says for whom; then `run` puts the records together."""
+    run = watch(any_mpi, 4, [program], tmp_path, options=["--finalize-time", "1"])
+    lines = [
+        line for line in run.done.stderr.splitlines() if "did not come to MPI_Finalize" in line
+    ]
+    assert any("rank 3 did not come" in line and "--finalize-time" in line for line in lines)
+    assert is_whole(run)
