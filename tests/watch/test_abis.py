@@ -1,0 +1,97 @@
+"""One source, every binary interface: a program leaves the same profile whichever MPI runs it.
+
+`HALOSCOPE_TEST_MPI=DIR` adds one more MPI, whose `mpicc` and `mpiexec` are in DIR.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.missing import missing
+from support.mpi import NAMES, REMEDY, Mpi, find
+from support.programs import Compiler
+from support.watched import Watched, program, watch
+
+TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives")
+SOURCES = ("p2p.c", "collectives.c", "twin.c")
+EXTRA = os.environ.get("HALOSCOPE_TEST_MPI")
+MPIS = (*NAMES, "standard-wheel", *(["extra"] if EXTRA else []))
+Run = Callable[[str, str], Watched]
+
+
+@cache
+def installed(name: str) -> Mpi | None:
+    if name in NAMES:
+        return find(name)
+    wheel = find("mpich-wheel")
+    if wheel is None:
+        return None
+    if name == "extra":
+        compiler, launcher = (Path(EXTRA or "") / tool for tool in ("mpicc", "mpiexec"))
+        return replace(wheel, name=name, mpicc=compiler, mpiexec=launcher)
+    # MPI 5's interface, which MPICH's wheel has beside its own.
+    return replace(wheel, name=name, mpicc=wheel.mpicc.with_name("mpicc_abi"))
+
+
+@pytest.fixture(scope="module")
+def run(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The profile of a source on an MPI; on two ranks, as MPICH does not yield."""
+    directory = tmp_path_factory.mktemp("abis")
+
+    @cache
+    def run(name: str, source: str) -> Watched:
+        mpi = installed(name)
+        assert mpi
+        return watch(mpi, 2, [program(compiler, mpi, source)], directory)
+
+    return run
+
+
+@pytest.fixture(params=SOURCES)
+def source(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=MPIS)
+def mpi_name(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if installed(name) is None:
+        missing(f"{name} is not installed: {REMEDY.get(name, 'make setup-development')}")
+    return name
+
+
+def facts(run: Watched, table: str, regions: set[str]) -> list[dict[str, Any]]:
+    return [row for row in run.facts(table) if row["region"] in regions]
+
+
+def test_tables_are_those_of_the_mpi_before(run: Run, mpi_name: str, source: str) -> None:
+    """One after the other, so that all are equal."""
+    before = [name for name in MPIS[: MPIS.index(mpi_name)] if installed(name)]
+    if not before:
+        pytest.skip("the first one has none to be compared with")
+    pair = run(before[-1], source), run(mpi_name, source)
+    first, second = ({row["region"] for row in each.rows("regions")} for each in pair)
+    # MPI 3 has no persistent collectives.
+    assert all(region.endswith("_init") for region in first ^ second)
+    assert first == second or before[-1].startswith("openmpi")
+    for table in TABLES:
+        old, new = (facts(each, table, first & second) for each in pair)
+        assert old
+        assert new == old, table
+
+
+def test_interface_is_the_one_meant(run: Run, mpi_name: str) -> None:
+    if mpi_name == "extra":
+        pytest.skip("nobody knows which it has")
+    found = run(mpi_name, "p2p.c")
+    assert found.info["mpi_abi"] == mpi_name.partition("-")[0]
+    product = "Open MPI" if mpi_name.startswith("openmpi") else "MPICH"
+    assert found.info["mpi_library"].startswith(product)
