@@ -45,6 +45,22 @@ std::string agree_on_run(const std::string &given) {
   return name.data();
 }
 
+// Spawned processes are a world of their own, and inherit the settings of the one that spawned them.
+std::string world_name() {
+  MPI_Comm parent = MPI_COMM_NULL;
+  real.Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) return {};
+  int first = getpid();
+  real.Bcast(&first, 1, MPI_INT, 0, run().comm);
+  return "spawned-" + std::to_string(first);
+}
+
+std::string output_of(const std::string &world, const std::string &output) {
+  if (world.empty()) return output;
+  const bool named = output.ends_with(".halo");
+  return output.substr(0, output.size() - (named ? 5 : 0)) + "-" + world + (named ? ".halo" : "");
+}
+
 std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -54,9 +70,13 @@ std::string library_version() {
   return version.substr(0, version.find('\n'));
 }
 
-bool make_arena(const Settings &settings, int rank) {
+bool make_arena(const Settings &settings, int rank, const std::string &world) {
   run().live_directory = settings.live + "/haloscope-" + agree_on_run(settings.run);
   mkdir(run().live_directory.c_str(), 0700);
+  if (!world.empty()) {
+    run().live_directory += "/" + world;
+    mkdir(run().live_directory.c_str(), 0700);
+  }
   run().live_path =
       run().live_directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   if (!global.arena.create(run().live_path.c_str(), settings.memory)) {
@@ -95,10 +115,12 @@ void start() {
   real.Comm_rank(run().comm, &rank);
   real.Comm_size(run().comm, &size);
   real.Query_thread(&level);
-  const Settings settings = read_settings(rank == 0);
+  Settings settings = read_settings(rank == 0);
+  const std::string world = world_name();
+  settings.output = output_of(world, settings.output);
   run().patience = settings.finalize_time;
   set_series(settings.series.c_str());
-  if (!make_arena(settings, rank)) return;
+  if (!make_arena(settings, rank, world)) return;
   global.process = global.arena.make<ProcessRecord>();
   if (global.process == nullptr) return;
   describe(*global.process, settings, rank, size);

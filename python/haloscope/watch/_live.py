@@ -16,9 +16,10 @@ __all__ = ["clear", "directories", "join_records"]
 
 
 def directories(run: str, base: str | None) -> list[Path]:
-    """The directories on this node that hold records of a run."""
+    """The directories on this node that hold records of a run, one for each world."""
     bases = (base,) if base else ("/dev/shm", "/tmp")
-    return [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
+    mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
+    return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
 
 
 def clear(found: list[Path]) -> None:

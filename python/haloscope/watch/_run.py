@@ -101,12 +101,13 @@ def _output(settings: dict[str, str]) -> Output:
 
 
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
-    """Find the profile; if no rank got so far as to write it, make it of the live records."""
+    """Find the profile; of what no rank got so far as to write, make it of the live records."""
     outcome.profiles = output.written()
-    for directory in records if not outcome.profiles else ():
+    for directory in records:
         if any(directory.glob("*.live")):
+            pattern = _pattern(output.pattern, directory.name, bool(outcome.profiles))
             try:
-                path, said = _live.join_records(recorder, directory, output.pattern)
+                path, said = _live.join_records(recorder, directory, pattern)
             except (HaloscopeError, OSError) as error:
                 outcome.remarks.append(str(error))
                 return
@@ -114,6 +115,13 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
             outcome.remarks += said
             outcome.partial = True
     _live.clear(records)
+
+
+def _pattern(pattern: Path, directory: str, written: bool) -> Path:
+    """Never that of a profile that is there: a script may have finished one program before."""
+    spawned = directory.startswith("spawned-")
+    suffix = f"-{directory}" if spawned else "-unfinished" if written else ""
+    return pattern.with_name(f"{pattern.name.removesuffix('.halo')}{suffix}.halo")
 
 
 def _no_mpi(launch: Launch) -> str:
