@@ -20,8 +20,6 @@ INTERFACES = {"mpif.h": "-DMPIF_H", "use mpi": "-DUSE_MPI", "use mpi_f08": "-DF0
 # An argument may be of any type, for which the older interfaces have no word.
 FLAGS = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
 
-UNTOUCHED = {"sizes", "collectives", "communicators", "series"}
-
 # The wheels have no Fortran.
 pytestmark = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 
@@ -62,16 +60,6 @@ def in_fortran(
     return watch(mpi, ranks(mpi), command, directory, options=SERIES)
 
 
-@pytest.fixture
-def positions_from_0(request: pytest.FixtureRequest, mpi: Mpi, in_fortran: Watched) -> None:
-    """To be removed with the bug: MPI_Waitsome and MPI_Testsome miss receives there."""
-    interface, table = (request.node.callspec.params.get(x) for x in ("in_fortran", "table"))
-    if mpi.abi == "mpich" and interface == "use mpi_f08" and table not in UNTOUCHED:
-        reason = "update_indices: positions count from 0 in the mpi_f08 of MPICH 4.0"
-        request.applymarker(pytest.mark.xfail(reason=reason))
-
-
-@pytest.mark.usefixtures("positions_from_0")
 @pytest.mark.parametrize("table", TABLES)
 def test_tables_are_those_of_c(table: str, in_c: Watched, in_fortran: Watched) -> None:
     expected = in_c.facts(table)
@@ -91,7 +79,6 @@ def test_twin_in_c_talks(mpi: Mpi, in_c: Watched) -> None:
     assert [row["number"] for row in in_c.select("series", rank=0)] == [0, 0.5, 1]
 
 
-@pytest.mark.usefixtures("positions_from_0")
 def test_profile_is_whole(mpi: Mpi, in_fortran: Watched) -> None:
     info = in_fortran.info
     assert (info["ranks"], info["partial"], info["unaccounted"]) == (str(ranks(mpi)), "false", "{}")
