@@ -56,6 +56,8 @@ def in_fortran(
     directory: Path,
 ) -> Watched:  # fmt: skip
     flags = [*FLAGS, INTERFACES[request.param], *markers]
+    if mpi.abi == "mpich" and request.param == "use mpi_f08":
+        flags.append("-DLARGE_COUNTS")  # MPI 4
     command = [compiler(mpi, PROGRAMS / "twin.f90", flags)]
     return watch(mpi, ranks(mpi), command, directory, options=SERIES)
 

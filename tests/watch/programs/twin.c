@@ -259,6 +259,24 @@ static void collectives(void) {
   }
 }
 
+// In mpi_f08 with counts of MPI_COUNT_KIND, where it has them.
+static void large(void) {
+  int counts[16], places[16];
+  for (int i = 0; i < size; i++) counts[i] = i + 3, places[i] = 64 * i;
+  REGION("large counts") {
+    if (rank == 0) MPI_Send(buffer, 25, MPI_INT, 1, 0, WORLD);
+    if (rank == 1) MPI_Recv(other, 25, MPI_INT, 0, 0, WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(other, 25, MPI_INT, down, 0, WORLD, &requests[0]);
+    MPI_Isend(buffer, 25, MPI_INT, up, 0, WORLD, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+    CHECK(count_of(&statuses[0]) == 25);
+    MPI_Allreduce(MPI_IN_PLACE, other, 25, MPI_INT, MPI_SUM, WORLD);
+    MPI_Allgatherv(buffer, rank + 3, MPI_INT, other, counts, places, MPI_INT, WORLD);
+    MPI_Iallreduce(buffer, other, 25, MPI_INT, MPI_SUM, WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  }
+}
+
 // Around the ring of a communicator, whose ranks are others than the world's; then a collective of it.
 static void around(MPI_Comm comm, int count) {
   int me, ranks;
@@ -325,6 +343,7 @@ int main(int argc, char **argv) {
   persistent();
   datatypes();
   collectives();
+  large();
   communicators();
   windows();
   MPI_Finalize();

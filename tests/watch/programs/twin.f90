@@ -1,6 +1,7 @@
 ! The Fortran half of a pair: twin.c makes the same calls in the same regions, so that their profiles must
-! be equal. One text for the three interfaces: -DF08, -DUSE_MPI, or neither for mpif.h. Positions in arrays
-! of requests are not checked: in the mpi_f08 of MPICH 4.0 they count from 0.
+! be equal. One text for the three interfaces: -DF08 (with -DLARGE_COUNTS where it has them), -DUSE_MPI, or
+! neither for mpif.h. Positions in arrays of requests are not checked: in the mpi_f08 of MPICH 4.0 they
+! count from 0.
 #ifdef F08
 #define COMMUNICATOR type(MPI_Comm)
 #define REQUEST type(MPI_Request)
@@ -30,6 +31,13 @@
 #define ONE(s, i) s(1, i)
 #define VALUE_OF(handle) handle
 #define END , error)
+#endif
+#ifdef LARGE_COUNTS
+#define COUNT_KIND MPI_COUNT_KIND
+#define PLACE_KIND MPI_ADDRESS_KIND
+#else
+#define COUNT_KIND kind(0)
+#define PLACE_KIND kind(0)
 #endif
 #define BEGIN(name) call haloscope_region_begin(name)
 #define DONE(name) call haloscope_region_end(name)
@@ -387,6 +395,27 @@ contains
     DONE('Iallreduce')
   end subroutine
 
+  subroutine large()
+    integer(COUNT_KIND) :: n, counts(16)
+    integer(PLACE_KIND) :: places(16)
+    integer :: i
+    n = 25
+    counts = [(i + 3, i = 0, 15)]
+    places = [(64 * i, i = 0, 15)]
+    BEGIN('large counts')
+    if (rank == 0) call MPI_Send(buffer, n, INT, 1, 0, WORLD END
+    if (rank == 1) call MPI_Recv(other, n, INT, 0, 0, WORLD, IGNORE END
+    call MPI_Irecv(other, n, INT, down, 0, WORLD, requests(1) END
+    call MPI_Isend(buffer, n, INT, up, 0, WORLD, requests(2) END
+    call MPI_Waitall(2, requests, states END
+    CHECK(count_of(ONE(states, 1)) == 25)
+    call MPI_Allreduce(MPI_IN_PLACE, other, n, INT, MPI_SUM, WORLD END
+    call MPI_Allgatherv(buffer, counts(rank + 1), INT, other, counts, places, INT, WORLD END
+    call MPI_Iallreduce(buffer, other, n, INT, MPI_SUM, WORLD, requests(1) END
+    call MPI_Wait(requests(1), IGNORE END
+    DONE('large counts')
+  end subroutine
+
   subroutine around(comm, count)
     COMMUNICATOR, intent(in) :: comm
     integer, intent(in) :: count
@@ -468,6 +497,7 @@ program main
   call persistent()
   call datatypes()
   call collectives()
+  call large()
   call communicators()
   call windows()
   call MPI_Finalize(error)
