@@ -58,7 +58,11 @@ public:
 
 private:
   template <class T> const T *valid(const T *pointer) const {
-    return pointer != nullptr && arena_.contains(pointer, sizeof(T)) ? pointer : nullptr;
+    if (pointer == nullptr || reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) != 0 ||
+        !arena_.contains(pointer, sizeof(T)) || links_ == 0)
+      return nullptr;
+    links_--;
+    return pointer;
   }
   std::string_view text(const char *pointer) const {
     if (pointer == nullptr || !arena_.contains(pointer, 1)) return "?";
@@ -68,7 +72,8 @@ private:
   }
   template <class Record, class Visit> void each(const Index<Record> &index, Visit &&visit) const {
     const std::size_t count = std::size_t{index.mask} + 1;
-    if (index.slots != nullptr && arena_.contains(index.slots, count * sizeof(Record))) index.each(visit);
+    if (valid(index.slots) != nullptr && arena_.contains(index.slots, count * sizeof(Record)))
+      index.each(visit);
   }
   double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
   std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
@@ -79,7 +84,8 @@ private:
     table(id).add(std::span{row.begin(), row.size()});
   }
 
-  void visit(const Node &node, Region *parent, const ThreadRecord &thread) {
+  void visit(const Node &node, Region *parent, const ThreadRecord &thread, unsigned depth = 0) {
+    if (depth == deepest) return;
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
     const std::uint64_t path =
         contents_.names.path(above, parent == nullptr ? "<program>" : text(node.name), node.communication);
@@ -93,7 +99,7 @@ private:
     add_collectives(path, node);
     add_series(path, node);
     for (const Node *child = valid(node.first_child); child != nullptr; child = valid(child->next_sibling))
-      visit(*child, &region, thread);
+      visit(*child, &region, thread, depth + 1);
   }
 
   void add_totals(Region &region, const Node &node, const ThreadRecord &thread) {
@@ -261,9 +267,15 @@ private:
          process_.finalized ? 1U : 0U, spilled_});
   }
 
+  // A program that went wild may have written into its records: links must not lead round for ever,
+  // nor regions deeper than this stack is.
+  static constexpr unsigned deepest = 1U << 14U;
+
   const Arena &arena_;
   const ProcessRecord &process_;
   double tick_;
+  // No two links lead to one record, and none is smaller than this.
+  mutable std::size_t links_ = arena_.used() / 16;
   Contents contents_;
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;

@@ -30,6 +30,26 @@ void FortranTarget::missing(const char *name) noexcept {
   std::abort();
 }
 
+// Asked of the library: a receive from nobody is complete at once.
+int first_position() noexcept {
+#if defined(HALOSCOPE_ABI_MPICH)
+  static const int first = [] {
+    const FortranTarget wait_any{"mpi_waitany_f08_"};
+    MPI_Request nobody = MPI_REQUEST_NULL;
+    MPI_Status status;
+    MPI_Fint count = 1;
+    MPI_Fint position = 1;
+    MPI_Fint error = MPI_SUCCESS;
+    real.Irecv(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &nobody);
+    wait_any(&count, &nobody, &position, &status, &error);
+    return position;
+  }();
+  return first;
+#else
+  return 1;
+#endif
+}
+
 bool is_fortran_in_place(const void *buffer) noexcept {
   static const std::array known{
       object("mpi_fortran_in_place"), object("mpi_fortran_in_place_"), object("mpi_fortran_in_place__"),

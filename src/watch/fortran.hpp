@@ -103,24 +103,14 @@ inline MPI_Request *fortran_requests(const void *first, int count) {
   return requests;
 }
 
-// Positions count from 1 in Fortran, but from 0 in the mpi_f08 of MPICH 4.0: where the request at the
-// place that is told has not changed and the next one has, that one is meant.
-inline int c_index(MPI_Fint index, const void *requests, const MPI_Request *before, int count) noexcept {
-  if (index == MPI_UNDEFINED) return index;
-#if defined(HALOSCOPE_ABI_MPICH)
-  const FortranHandles<MPI_Request> after{requests};
-  const auto changed = [&](int i) {
-    return i >= 0 && i < count && after[static_cast<std::size_t>(i)] != before[i];
-  };
-  if (!changed(index - 1) && (index == 0 || changed(index))) return index;
-#else
-  (void)requests, (void)before, (void)count;
-#endif
-  return index - 1;
+// Where positions start: at 1 in Fortran, but at 0 in the mpi_f08 of MPICH 4.0.
+int first_position() noexcept;
+inline int c_index(MPI_Fint position) noexcept {
+  return position == MPI_UNDEFINED ? position : position - first_position();
 }
 inline void update_indices(int *indices, const void *given, int count) noexcept {
   if (count == MPI_UNDEFINED) return;
-  for (int i = 0; i < count; i++) indices[i] = static_cast<const MPI_Fint *>(given)[i] - 1;
+  for (int i = 0; i < count; i++) indices[i] = c_index(static_cast<const MPI_Fint *>(given)[i]);
 }
 
 inline std::string fortran_text(const void *text, std::size_t length) {

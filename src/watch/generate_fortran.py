@@ -165,9 +165,7 @@ class Wrapper:
 
     def _index(self, name: str) -> tuple[str, str]:
         if not self.shape[name].array:
-            array = "array_of_requests"
-            index = f"c_index(fortran_value<MPI_Fint>(f_{name}), f_{array}, {array}, count)"
-            update = f"value_{name} = {index};"
+            update = f"value_{name} = c_index(fortran_value<MPI_Fint>(f_{name}));"
             return f"int value_{name} = 0; int *{name} = &value_{name};", update
         room = "static_cast<std::size_t>(std::max(incount, 0))"
         return (

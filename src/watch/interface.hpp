@@ -63,6 +63,15 @@ inline std::uint64_t received_bytes(const MPI_Status &status) noexcept {
 #endif
 }
 
+// Open MPI's one handle of all operations that were complete at once: nothing can be known of it, and
+// threads that remember something would write the same place.
+#if defined(HALOSCOPE_ABI_OPENMPI)
+extern const void *finished_request;
+inline bool is_finished(MPI_Request handle) noexcept { return handle == finished_request; }
+#else
+inline bool is_finished(MPI_Request /*handle*/) noexcept { return false; }
+#endif
+
 inline bool was_cancelled(const MPI_Status &status) noexcept {
 #if defined(HALOSCOPE_ABI_OPENMPI)
   return status._cancelled != 0;

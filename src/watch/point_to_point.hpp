@@ -9,7 +9,8 @@ namespace haloscope::watch {
 inline constexpr std::uint64_t stamped_size = 4096;
 
 [[gnu::always_inline]] inline Request *request_slot(MPI_Request handle) noexcept {
-  return handle == MPI_REQUEST_NULL ? nullptr : global.requests.slot(value_of(handle));
+  if (handle == MPI_REQUEST_NULL || is_finished(handle)) return nullptr;
+  return global.requests.slot(value_of(handle));
 }
 inline void put_request(MPI_Request handle, const Request &request) noexcept {
   if (Request *slot = request_slot(handle)) *slot = request;

@@ -16,6 +16,7 @@ __thread ThreadState *this_thread __attribute__((tls_model("initial-exec"))) = n
 
 #if defined(HALOSCOPE_ABI_OPENMPI)
 Predefined predefined;
+const void *finished_request = nullptr;
 #endif
 
 namespace {
@@ -54,6 +55,7 @@ void resolve() noexcept {
     void *from = dlsym(RTLD_DEFAULT, "PMPI_Init") != nullptr ? RTLD_DEFAULT : library_with("PMPI_Init");
 #if defined(HALOSCOPE_ABI_OPENMPI)
     look_up(from, predefined, predefined_names);
+    finished_request = dlsym(from, "ompi_request_empty");
 #endif
     // Last what `ensure_resolved` looks at: other threads may be waiting for it.
     RealFunctions found{};

@@ -87,14 +87,7 @@ def test_joining_what_a_killed_run_left(
     assert verify(tmp_path / "run.halo") == 3
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param("ring", marks=pytest.mark.xfail(reason="followed for ever")),
-        pytest.param("crooked", marks=pytest.mark.xfail(reason="read where it leads")),
-        "far",
-    ],
-)
+@pytest.mark.parametrize("damage", ["ring", "crooked", "far"])
 def test_joining_what_a_wild_program_wrote_into_its_records(
     mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, damage: str
 ) -> None:
@@ -118,20 +111,7 @@ def test_joining_what_a_wild_program_wrote_into_its_records(
             assert done.returncode in (0, 1)
 
 
-@pytest.mark.parametrize(
-    "transport",
-    [
-        "tcp,self",
-        pytest.param(
-            "vader,self",
-            marks=pytest.mark.xfail(
-                reason="Open MPI gives sends that are complete at once one handle, so threads write"
-                " one slot of the request table at the same time",
-                strict=False,
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("transport", ["tcp,self", "vader,self"])
 def test_threads_do_not_race(mpi: Mpi, compiler: Compiler, tmp_path: Path, transport: str) -> None:
     if mpi.abi != "openmpi":
         pytest.skip("one interface is enough for what all share")
