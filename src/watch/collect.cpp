@@ -98,7 +98,8 @@ private:
     add_partners(region, node);
     add_collectives(path, node);
     add_series(path, node);
-    for (const Node *child = valid(node.first_child); child != nullptr; child = valid(child->next_sibling))
+    for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
+         child = valid(child->next_sibling))
       visit(*child, &region, thread, depth + 1);
   }
 
