@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -126,6 +127,11 @@ void start() {
   describe(*global.process, settings, rank, size);
   start_communicators();
   global.several_threads = level == MPI_THREAD_MULTIPLE;
+  // A forked child has our records mapped; it is no rank of this program.
+  pthread_atfork(nullptr, nullptr, [] {
+    global.phase.store(Phase::after, std::memory_order_relaxed);
+    this_thread = nullptr;
+  });
   global.phase.store(Phase::running, std::memory_order_release);
   attach_thread();
 }

@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 
 namespace haloscope::watch {
@@ -17,7 +18,8 @@ namespace haloscope::watch {
 inline constexpr std::size_t block_bytes = std::size_t{4} << 20U;
 
 // A rank that another one waited for in vain.
-struct LateRank {
+struct LateRank : std::exception {
+  explicit LateRank(int late) noexcept : rank(late) {}
   int rank;
 };
 

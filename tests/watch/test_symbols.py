@@ -14,7 +14,7 @@ from haloscope.watch._objects import Library
 from support.mpi import Mpi
 
 ALLOWED = re.compile(
-    r"lib(c|m|dl|pthread)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+|linux-vdso\.so\.\d+|librt\.so\.\d+"
+    r"lib(c|m|dl|pthread|gcc_s)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+|linux-vdso\.so\.\d+|librt\.so\.\d+"
 )
 
 
