@@ -33,9 +33,9 @@ def cache() -> Path:
 def fingerprint(files: Iterable[Path], *texts: str) -> str:
     """A name for what is built from these files and circumstances."""
     digest = hashlib.sha256()
-    for file in sorted(files):
-        content = file.read_bytes()
-        digest.update(f"{file.name}\0{len(content)}\0".encode())
+    # By name and content: one directory may have two paths.
+    for name, content in sorted((file.name, file.read_bytes()) for file in files):
+        digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     for text in texts:
         digest.update(f"{text}\0".encode())
