@@ -1,0 +1,18 @@
+// `deep N`: a function that calls itself N times, in a region of its own each time.
+#include "common.h"
+
+static void descend(int levels) {
+  REGION("level") {
+    if (levels > 1) descend(levels - 1);
+  }
+}
+
+int main(int argc, char **argv) {
+  start(&argc, &argv);
+  descend(atoi(argv[1]));
+  REGION("after")
+  MPI_Sendrecv(buffer, 1, MPI_INT, rank, 0, other, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Finalize();
+  puts("end");
+  return 0;
+}

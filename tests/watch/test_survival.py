@@ -1,0 +1,306 @@
+"""Programs that end badly or do unusual things: as without us, and no record is lost."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import haloscope
+from support.applications import Counts
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.watched import Traffic, Watched, program, watch
+
+RANKS = 3
+# How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH
+# tells of the rank that ended or of those that it killed afterwards, whichever it hears of first.
+ENDS = {
+    "kill": ("wait", 137, {9}),
+    "segfault": ("wait", 139, {9, 11}),
+    "abort": ("wait", 134, {6, 9, 15}),
+    "MPI_Abort": ("wait", 7, {7}),
+    "exit": ("wait", 5, {5, 9}),
+    "exit0": ("leave", 1, {0, 9}),
+    "_exit": ("leave", 6, {6, 9}),
+}
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    """A place for live records, which is to be empty afterwards."""
+    directory = tmp_path / "live"
+    directory.mkdir()
+    return directory
+
+
+def both(
+    mpi: Mpi, ranks: int, command: Sequence[str | Path], live: Path
+) -> tuple[subprocess.CompletedProcess[str], Watched]:
+    """Runs a program bare and watched, at the same time: launchers mostly wait."""
+    options = ["--live", str(live)]
+    with ThreadPoolExecutor() as pool:
+        bare = pool.submit(mpi.run, ranks, command)
+        watched = watch(mpi, ranks, command, live.parent, options=options, status=None)
+        return bare.result(), watched
+
+
+def ring_of(watched: Watched) -> Traffic:
+    return watched.traffic("ring")
+
+
+WHOLE_RING = Traffic(10 * RANKS, 120 * RANKS, 10 * RANKS, 120 * RANKS, 1, 1)
+
+
+def check_end(mpi: Mpi, compiler: Compiler, live: Path, how: str) -> Watched:
+    others, openmpi, mpich = ENDS[how]
+    expected = {openmpi} if mpi.abi == "openmpi" else mpich
+    bare, watched = both(mpi, RANKS, [program(compiler, mpi, "ends.c"), how, others], live)
+    assert {bare.returncode, watched.done.returncode} <= expected
+    for done in (bare, watched.done):
+        # MPICH's launcher goes on to print a number of a process; MPI_Abort may outrun all output.
+        first = done.stdout.splitlines()[:1]
+        assert first == ["working"] or (how == "MPI_Abort" and first == [])
+    assert "haloscope:" not in watched.done.stderr
+    assert ring_of(watched) == WHOLE_RING
+    dead = watched.select("ranks", region="ring", rank=1)
+    assert [(row["sends"], row["recvs"], row["instances"]) for row in dead] == [(10, 10, 10)]
+    assert list(live.iterdir()) == []
+    return watched
+
+
+@TWO
+@pytest.mark.parametrize("how", [how for how in ENDS if how != "kill"])
+def test_records_survive_a_bad_end(mpi: Mpi, compiler: Compiler, live: Path, how: str) -> None:
+    watched = check_end(mpi, compiler, live, how)
+    assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")
+
+
+def test_records_survive_kill_9(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    watched = check_end(mpi, compiler, live, "kill")
+    assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")
+    with haloscope.open(watched.path) as profile:
+        processes = profile.frame("processes").sort("rank")
+        assert processes["rank"].to_list() == [0, 1, 2]
+        assert processes["finalized"].to_list()[1] == 0
+
+
+@ONE
+@pytest.mark.xfail(reason="info does not name them")
+def test_info_names_the_ranks_that_did_not_finish(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    watched = check_end(mpi, compiler, live, "_exit")
+    (unfinished,) = [value for key, value in watched.info.items() if "finish" in key]
+    assert "1" in unfinished
+
+
+@TWO
+def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    bare, watched = both(mpi, RANKS, [program(compiler, mpi, "ends.c"), "late", "leave"], live)
+    assert bare.returncode == watched.done.returncode == 8
+    assert (watched.info["partial"], ring_of(watched)) == ("false", WHOLE_RING)
+    assert list(live.iterdir()) == []
+
+
+@TWO
+def test_a_job_that_reaches_its_time_limit(
+    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
+) -> None:
+    """The batch system sends SIGTERM to what it has started."""
+    command = [*mpi.launch(RANKS), str(program(compiler, mpi, "ends.c")), "hang", "wait"]
+    path = live.parent / "run.halo"
+    front = [str(haloscope), "run", "--quiet", "-o", str(path), "--live", str(live), "--"]
+    statuses = []
+    for words in (command, [*front, *command]):
+        with subprocess.Popen(
+            words, env=mpi.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True,
+        ) as running:  # fmt: skip
+            assert running.stdout is not None
+            assert running.stdout.readline() == "working\n"
+            running.send_signal(signal.SIGTERM)
+            statuses.append(running.wait(timeout=60))
+    assert statuses[0] == statuses[1] != 0
+    watched = Watched(subprocess.CompletedProcess(command, statuses[1]), path)
+    assert (watched.info["partial"], ring_of(watched)) == ("true", WHOLE_RING)
+    assert list(live.iterdir()) == []
+
+
+def preloaded(mpi: Mpi, executable: Path, haloscope: Path) -> Path:
+    """The recorder for a program, to be used without `haloscope run`."""
+    done = subprocess.run(
+        [haloscope, "env", "--", *mpi.launch(1), executable],
+        env=mpi.environment(), timeout=280, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for word in shlex.split(done.stdout):
+        if word.startswith("LD_PRELOAD="):
+            return Path(word.partition("=")[2].split(":")[0])
+    raise AssertionError(done.stdout)
+
+
+@ONE
+def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path) -> None:
+    executable = program(compiler, mpi, "killed.c")
+    library = preloaded(mpi, executable, haloscope)
+    words = [f"LD_PRELOAD={library}", f"HALOSCOPE_LIVE={live}", "HALOSCOPE_RUN=run"]
+    mpi.run(RANKS, ["env", *words, executable])
+    (lost,) = live.glob("haloscope-run/1-*.live")
+    lost.unlink()
+    path = live / "joined.halo"
+    done = subprocess.run(
+        [library.with_name("haloscope-join"), live / "haloscope-run", path],
+        timeout=60, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    watched = Watched(done, path)
+    assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[1]")
+    assert [row["rank"] for row in watched.select("ranks", region="step")] == [0, 2]
+
+
+@TWO
+@pytest.mark.xfail(reason="throwing through a wrapper aborts: libgcc is linked into the recorder")
+def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    bare, watched = both(mpi, 2, [program(compiler, mpi, "throws.cpp", ["-std=c++17"])], live)
+    assert (bare.returncode, bare.stdout) == (0, "end\n")
+    assert (watched.done.returncode, watched.done.stdout) == (0, "end\n")
+    # Three rounds of two messages to a neighbour, and one to itself that is received too short.
+    per_rank = 3 * (4 + 8 + 8)
+    assert watched.traffic("whole", exclusive=True) == Traffic(18, 2 * per_rank, 12, 2 * 36, 2, 1)
+    assert watched.traffic("whole/failing") == Traffic()
+    assert watched.region("whole/failing")["instances"] == 15
+    assert watched.traffic("whole/after") == Traffic(2, 24, 2, 24, 1, 1)
+    assert (watched.info["unmatched_begins"], watched.info["unmatched_ends"]) == ("2", "0")
+
+
+@TWO
+@pytest.mark.parametrize(
+    "children",
+    [
+        "plain",
+        pytest.param(
+            "marking", marks=pytest.mark.xfail(reason="a forked child writes its parent's records")
+        ),
+    ],
+)
+def test_children_leave_the_profile_alone(
+    mpi: Mpi, compiler: Compiler, live: Path, children: str
+) -> None:
+    bare, watched = both(mpi, 2, [program(compiler, mpi, "forks.c"), children], live)
+    assert (bare.returncode, bare.stdout) == (0, "end\n")
+    assert (watched.done.returncode, watched.done.stdout) == (0, "end\n")
+    rings = ["first", "second", "third", "fourth", *(f"later {i}" for i in range(100))]
+    beside = ["marking", "marking/beside a child"] if children == "marking" else []
+    paths = {row["path"] for row in watched.rows("regions")}
+    assert paths == {"<program>", "replaced", "leaving", *rings, *beside}
+    for count, name in enumerate(rings[:4], 1):
+        assert watched.traffic(name) == Traffic(2, 8 * count, 2, 8 * count, 1, 1)
+    assert watched.traffic("later 99") == Traffic(2, 40, 2, 40, 1, 1)
+    assert (watched.info["partial"], watched.info["dropped"]) == ("false", "0")
+    assert watched.info["unmatched_ends"] == "0"
+
+
+@TWO
+def test_few_open_files(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    bare, watched = both(mpi, 2, [program(compiler, mpi, "files.c"), "before", "40"], live)
+    assert (bare.returncode, watched.done.returncode) == (0, 0)
+    assert "haloscope:" not in watched.done.stderr
+    assert watched.info["partial"] == "false"
+    assert watched.region("work")["colls_total"] == 2
+
+
+@TWO
+def test_no_file_left_to_open(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    """The profile can't be opened in MPI_Finalize; it is made of the live records then."""
+    bare, watched = both(mpi, 2, [program(compiler, mpi, "files.c"), "after"], live)
+    assert (bare.returncode, watched.done.returncode) == (0, 0)
+    assert "end\n" in bare.stdout
+    assert "end\n" in watched.done.stdout
+    (line,) = [line for line in watched.done.stderr.splitlines() if "haloscope:" in line]
+    assert "Too many open files" in line
+    assert str(live) in line
+    assert watched.info["partial"] == "false"
+    assert watched.region("work")["colls_total"] == 2
+    assert list(live.iterdir()) == []
+
+
+@TWO
+def test_mpi_opened_by_the_program(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    executable = program(compiler, mpi, "opened.c", ["-Wl,--as-needed"])
+    bare, watched = both(mpi, 2, [executable, mpi.library], live)
+    assert (bare.returncode, bare.stdout) == (0, "end\n")
+    assert (watched.done.returncode, watched.done.stdout) == (0, "end\n")
+    assert watched.traffic("<program>") == Traffic(6, 216, 6, 216, 1, 1)
+
+
+def counted(
+    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path, order: Sequence[str]
+) -> tuple[list[Counts], Path]:
+    """Runs p2p.c under the recorder and another tool, preloaded in this order."""
+    executable = program(compiler, mpi, "p2p.c")
+    source = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
+    recorder = preloaded(mpi, executable, haloscope)
+    tools = {"recorder": recorder, "counter": compiler(mpi, source, ["-shared", "-fPIC"])}
+    counts = live.parent / "counts.json"
+    words = [
+        "LD_PRELOAD=" + ":".join(str(tools[name]) for name in order),
+        f"COUNTER_FILE={counts}",
+        f"HALOSCOPE_OUTPUT={live.parent / 'run.halo'}",
+        f"HALOSCOPE_LIVE={live}",
+        "HALOSCOPE_RUN=run",
+    ]
+    done = mpi.run(2, ["env", *words, executable])
+    assert done.returncode == 0, done.stderr
+    lines = counts.read_text().splitlines() if counts.exists() else []
+    return sorted(map(Counts.parse, lines), key=lambda row: row.rank), recorder
+
+
+@ONE
+@pytest.mark.xfail(reason="wrappers call PMPI, past other tools")
+def test_another_tool_behind_ours(
+    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
+) -> None:
+    counts, _ = counted(mpi, compiler, live, haloscope, ["recorder", "counter"])
+    watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
+    rows = watched.select("ranks", exclusive=False, region="<program>")
+    ranks = sorted(rows, key=lambda row: int(row["rank"]))
+    assert [(row.sends, row.bytes) for row in counts] == [
+        (row["sends"], row["bytes_sent"]) for row in ranks
+    ]
+
+
+@ONE
+def test_another_tool_before_ours(
+    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
+) -> None:
+    """It calls PMPI, past us: it counts as ever, and our records say that they have no end."""
+    counts, recorder = counted(mpi, compiler, live, haloscope, ["counter", "recorder"])
+    assert [row.sends for row in counts] == [17, 3]
+    path = live.parent / "run.halo"
+    assert not path.exists()
+    subprocess.run(
+        [recorder.with_name("haloscope-join"), live / "haloscope-run", path], check=True, timeout=60
+    )
+    assert Watched(subprocess.CompletedProcess([], 0), path).info["partial"] == "true"
+
+
+@ONE
+@pytest.mark.parametrize(
+    ("levels", "memory"),
+    [
+        (1000, 16),
+        # More than a stack of 8 MiB holds of calls, unless they are tiny.
+        pytest.param(40_000, 64, marks=pytest.mark.xfail(reason="called damaged when it is read")),
+    ],
+)
+def test_deep_recursion(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, levels: int, memory: int
+) -> None:
+    command = [str(program(compiler, mpi, "deep.c")), str(levels)]
+    watched = watch(mpi, 1, command, tmp_path, options=["--memory", str(memory)])
+    assert watched.done.stdout == "end\n"
+    assert watched.traffic("after") == Traffic(1, 4, 1, 4, 1, 1)
