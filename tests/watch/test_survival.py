@@ -163,7 +163,6 @@ def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path, halos
 
 
 @TWO
-@pytest.mark.xfail(reason="throwing through a wrapper aborts: libgcc is linked into the recorder")
 def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "throws.cpp", ["-std=c++17"])], live)
     assert (bare.returncode, bare.stdout) == (0, "end\n")
@@ -178,15 +177,7 @@ def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path)
 
 
 @TWO
-@pytest.mark.parametrize(
-    "children",
-    [
-        "plain",
-        pytest.param(
-            "marking", marks=pytest.mark.xfail(reason="a forked child writes its parent's records")
-        ),
-    ],
-)
+@pytest.mark.parametrize("children", ["plain", "marking"])
 def test_children_leave_the_profile_alone(
     mpi: Mpi, compiler: Compiler, live: Path, children: str
 ) -> None:
