@@ -28,7 +28,10 @@ HELLO = """
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "no")) return 0;
   MPI_Init(&argc, &argv);
-  if (argc > 1 && !strcmp(argv[1], "die")) _Exit(9);
+  if (argc > 1 && !strcmp(argv[1], "die")) {
+    MPI_Barrier(MPI_COMM_WORLD); /* launchers kill the others at once, which may not have begun */
+    _Exit(9);
+  }
   if (argc > 1 && !strcmp(argv[1], "fail")) { MPI_Finalize(); return 5; }
   MPI_Finalize();
   return 0;
