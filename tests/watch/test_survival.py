@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -15,8 +14,10 @@ import haloscope
 from support.applications import Counts
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
+from support.recorder import join, library
 from support.watched import Traffic, Watched, program, watch
 
+pytestmark = pytest.mark.slow
 RANKS = 3
 # How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH
 # tells of the rank that ended or of those that it killed afterwards, whichever it hears of first.
@@ -132,32 +133,16 @@ def test_a_job_that_reaches_its_time_limit(
     assert list(live.iterdir()) == []
 
 
-def preloaded(mpi: Mpi, executable: Path, haloscope: Path) -> Path:
-    """The recorder for a program, to be used without `haloscope run`."""
-    done = subprocess.run(
-        [haloscope, "env", "--", *mpi.launch(1), executable],
-        env=mpi.environment(), timeout=280, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    for word in shlex.split(done.stdout):
-        if word.startswith("LD_PRELOAD="):
-            return Path(word.partition("=")[2].split(":")[0])
-    raise AssertionError(done.stdout)
-
-
 @ONE
-def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path) -> None:
+def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     executable = program(compiler, mpi, "killed.c")
-    library = preloaded(mpi, executable, haloscope)
-    words = [f"LD_PRELOAD={library}", f"HALOSCOPE_LIVE={live}", "HALOSCOPE_RUN=run"]
+    recorder = library(mpi, executable)
+    words = [f"LD_PRELOAD={recorder}", f"HALOSCOPE_LIVE={live}", "HALOSCOPE_RUN=run"]
     mpi.run(RANKS, ["env", *words, executable])
     (lost,) = live.glob("haloscope-run/1-*.live")
     lost.unlink()
     path = live / "joined.halo"
-    done = subprocess.run(
-        [library.with_name("haloscope-join"), live / "haloscope-run", path],
-        timeout=60, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    watched = Watched(done, path)
+    watched = Watched(join(recorder, live / "haloscope-run", path), path)
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[1]")
     assert [row["rank"] for row in watched.select("ranks", region="step")] == [0, 2]
 
@@ -229,12 +214,12 @@ def test_mpi_opened_by_the_program(mpi: Mpi, compiler: Compiler, live: Path) -> 
 
 
 def counted(
-    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path, order: Sequence[str]
+    mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]
 ) -> tuple[list[Counts], Path]:
     """Runs p2p.c under the recorder and another tool, preloaded in this order."""
     executable = program(compiler, mpi, "p2p.c")
     source = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
-    recorder = preloaded(mpi, executable, haloscope)
+    recorder = library(mpi, executable)
     tools = {"recorder": recorder, "counter": compiler(mpi, source, ["-shared", "-fPIC"])}
     counts = live.parent / "counts.json"
     words = [
@@ -252,10 +237,8 @@ def counted(
 
 @ONE
 @pytest.mark.xfail(reason="wrappers call PMPI, past other tools")
-def test_another_tool_behind_ours(
-    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
-) -> None:
-    counts, _ = counted(mpi, compiler, live, haloscope, ["recorder", "counter"])
+def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    counts, _ = counted(mpi, compiler, live, ["recorder", "counter"])
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
     rows = watched.select("ranks", exclusive=False, region="<program>")
     ranks = sorted(rows, key=lambda row: int(row["rank"]))
@@ -265,18 +248,14 @@ def test_another_tool_behind_ours(
 
 
 @ONE
-def test_another_tool_before_ours(
-    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
-) -> None:
+def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """It calls PMPI, past us: it counts as ever, and our records say that they have no end."""
-    counts, recorder = counted(mpi, compiler, live, haloscope, ["counter", "recorder"])
+    counts, recorder = counted(mpi, compiler, live, ["counter", "recorder"])
     assert [row.sends for row in counts] == [17, 3]
     path = live.parent / "run.halo"
     assert not path.exists()
-    subprocess.run(
-        [recorder.with_name("haloscope-join"), live / "haloscope-run", path], check=True, timeout=60
-    )
-    assert Watched(subprocess.CompletedProcess([], 0), path).info["partial"] == "true"
+    watched = Watched(join(recorder, live / "haloscope-run", path), path)
+    assert watched.info["partial"] == "true"
 
 
 @ONE
