@@ -1,0 +1,313 @@
+"""Damages profiles at random and reads them: `python -m support.fuzz COUNT SEED DIRECTORY`.
+
+Whatever the damage, reading ends soon, in little memory, with a profile or a `ProfileError`. What
+else happens is printed, the damaged file stays in the directory, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from haloscope import explain
+from haloscope._errors import ProfileError
+from support.profiles import Draft, draft, path_rows, process_rows, seal
+
+__all__ = ["DAMAGES", "MEMORY", "SECONDS", "fuzz"]
+
+MEMORY = 256 << 20  # bytes beyond what reading the sound profile takes
+SECONDS = 10  # a file
+_HEADER, _TRAILER = 16, 32
+_NUMBERS = [0, 1, 2, 7, 8, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63]
+_NUMBERS += [2**64 - 1, 2**64, 10**400, -1, -8, -(2**63)]
+_VALUES: list[Any] = [
+    None, True, False, "", "x", "integer", "real", "string", "\ud800", "\x00", 0.5, 1e300, [], {},
+    [[]], [0, 0, 0, 0], {"rows": 1}, *_NUMBERS,
+]  # fmt: skip
+
+Random = random.Random
+Column = tuple[str, str]  # of a table
+Damage = tuple[bytes, Column | None]  # the file, and which column is damaged if one is
+
+
+def sound() -> Draft:
+    """A profile with rows in every table, and no more than that."""
+    ranks = [
+        {"path": path, "rank": rank, "instances": 2, "time": 1.0, "sends": 3, "bytes_sent": 300}
+        for path in range(3)
+        for rank in range(2)
+    ]
+    return draft(
+        paths=path_rows("solve", "solve/halo"),
+        processes=process_rows("alpha", "beta"),
+        ranks=ranks,
+        calls=[{"path": path, "call": "MPI_Send", "calls": 3} for path in range(3)],
+        sizes=[{"path": 1, "kind": "p2p", "bytes": 100, "bytes_upper": 100, "messages": 3}],
+        partners=[{"path": 1, "rank": 0, "partner": partner, "sends": 3} for partner in (1, -1)],
+        collectives=[{"path": 1, "operation": "Allreduce", "comm_size": 2, "bytes": 8, "calls": 3}],
+        communicators=[{"name": "MPI_COMM_WORLD", "size": 2, "ranks": 2, "calls": 3}],
+        unaccounted=[{"call": "MPI_Unknown", "calls": 1}],
+        series=[{"path": 1, "rank": 0, "instance": i, "duration": 1.0} for i in range(3)],
+        values=[{"path": 1, "rank": 0, "instance": 0, "name": "x", "value": 2.0}],
+    )
+
+
+class Sound:
+    """A sound profile, taken apart."""
+
+    def __init__(self, encoding: int) -> None:
+        written = sound()
+        written.encoding, written.chunk_rows = encoding, 4
+        self.content = written.bytes()
+        start, length = struct.unpack("<QQ", self.content[-_TRAILER:-16])
+        self.body, self.directory = self.content[:start], self.content[start : start + length]
+
+    def parsed(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.directory)
+        return parsed
+
+
+def _flip(file: Sound, rng: Random) -> Damage:
+    content = bytearray(file.content)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    return bytes(content), None
+
+
+def _flip_column(file: Sound, rng: Random) -> Damage:
+    """A bit of a column, whose table is read then."""
+    column, _, part = _pick_column(file.parsed(), rng)
+    content = bytearray(file.content)
+    content[part[0] + rng.randrange(part[1])] ^= 1 << rng.randrange(8)
+    return bytes(content), column
+
+
+def _truncate(file: Sound, rng: Random) -> Damage:
+    return file.content[: rng.randrange(len(file.content))], None
+
+
+def _extend(file: Sound, rng: Random) -> Damage:
+    more = rng.randbytes(rng.randrange(1, 64)) if rng.random() < 0.5 else file.content[-_TRAILER:]
+    return file.content + more, None
+
+
+def _splice(file: Sound, rng: Random) -> Damage:
+    """A piece from elsewhere, over what is there or between it."""
+    content = file.content
+    first, place = rng.randrange(len(content)), rng.randrange(len(content))
+    piece = content[first : first + rng.choice((1, 8, 32, 500))]
+    kept = place + (len(piece) if rng.random() < 0.5 else 0)
+    return content[:place] + piece + content[kept:], None
+
+
+def _trailer(file: Sound, rng: Random) -> Damage:
+    """Places and lengths that are wrong, under a right checksum."""
+    fields = list(struct.unpack("<QQI", file.content[-_TRAILER:-12]))
+    which = rng.randrange(3)
+    fields[which] = rng.choice(_NUMBERS) % 2 ** (32 if which == 2 else 64)
+    if rng.random() < 0.5:
+        fields[1] = (len(file.content) - _TRAILER - fields[0]) % 2**64
+    raw = struct.pack("<QQI", *fields)
+    crc = zlib.crc32(file.content[:_HEADER] + raw)
+    return file.content[:-_TRAILER] + raw + struct.pack("<I", crc) + file.content[-8:], None
+
+
+def _text(file: Sound, rng: Random) -> Damage:
+    """Bytes of the directory."""
+    directory = bytearray(file.directory)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        place = rng.randrange(len(directory))
+        if rng.random() < 0.5:
+            directory[place] = rng.choice(b'0123456789-,:[]{}"e.\\\xff\x00n')
+        else:
+            first = rng.randrange(len(directory))
+            directory[place:place] = directory[first : first + rng.choice((1, 4, 40))]
+    return seal(file.body, bytes(directory)), None
+
+
+def _shape(file: Sound, rng: Random) -> Damage:
+    """Values of the directory, at any depth."""
+    directory = file.parsed()
+    for _ in range(rng.choice((1, 1, 3))):
+        holder: Any = directory
+        while True:
+            keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+            if not keys:
+                break
+            key = rng.choice(keys)
+            inner = holder[key]
+            if isinstance(inner, dict | list) and inner and rng.random() < 0.85:
+                holder = inner
+                continue
+            action = rng.random()
+            if action < 0.1:
+                del holder[key]
+            elif action < 0.2 and isinstance(holder, list):
+                holder.insert(key, inner)
+            else:
+                holder[key] = deepcopy(rng.choice(_VALUES))
+            break
+    return seal(file.body, json.dumps(directory).encode()), None
+
+
+def _lengths(file: Sound, rng: Random) -> Damage:
+    """One number of a chunk, or its number of rows."""
+    directory = file.parsed()
+    column, chunk, part = _pick_column(directory, rng)
+    if rng.random() < 0.4:
+        chunk["rows"] = rng.choice(_NUMBERS)
+        if rng.random() < 0.5:  # as much as that many rows may be packed into
+            part[1] = rng.choice(_NUMBERS)
+    else:
+        part[rng.randrange(4)] = rng.choice(_NUMBERS)
+    return seal(file.body, json.dumps(directory).encode()), column
+
+
+def _column(file: Sound, rng: Random) -> Damage:
+    """The bytes of a column under a right checksum: values, or the packed stream."""
+    directory = file.parsed()
+    column, chunk, part = _pick_column(directory, rng)
+    offset, size, _, encoding = part
+    raw = file.body[offset : offset + size]
+    if rng.random() < 0.6:
+        values = [rng.choice(_NUMBERS) % 2**64 for _ in range(chunk["rows"])]
+        packed = struct.pack(f"<{len(values)}Q", *values)
+        if encoding == 1:
+            packed = zlib.compress(b"".join(packed[byte::8] for byte in range(8)), 1)
+    elif rng.random() < 0.5:
+        packed = zlib.compress(bytes(rng.choice((0, 8, 1 << 20))), 9)
+    else:
+        damaged = bytearray(raw)
+        damaged[rng.randrange(size)] ^= 1 << rng.randrange(8)
+        packed = bytes(damaged) + rng.choice((b"", b"", b"x"))
+    return _replaced(file, directory, part, packed), column
+
+
+def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: bytes) -> bytes:
+    """Puts other bytes into a chunk and moves what stands behind it."""
+    offset, size = part[:2]
+    part[1:3] = [len(packed), zlib.crc32(packed)]
+    for table in directory["tables"]:
+        for chunk in table["chunks"]:
+            for other in chunk["columns"]:
+                if other[0] > offset:
+                    other[0] += len(packed) - size
+    body = file.body[:offset] + packed + file.body[offset + size :]
+    return seal(body, json.dumps(directory).encode())
+
+
+def _pick_column(
+    directory: dict[str, Any], rng: Random
+) -> tuple[Column, dict[str, Any], list[int]]:
+    """A column, a chunk of its table, and what that says of the column."""
+    table = rng.choice(directory["tables"])
+    chunk = rng.choice(table["chunks"])
+    place = rng.randrange(len(chunk["columns"]))
+    return (table["name"], table["columns"][place][0]), chunk, chunk["columns"][place]
+
+
+# How often each: what a checksum catches soonest is the least of interest.
+DAMAGES: dict[Callable[[Sound, Random], Damage], int] = {
+    _flip: 4, _flip_column: 2, _truncate: 3, _extend: 1, _splice: 2, _trailer: 2, _text: 4,
+    _shape: 6, _lengths: 3, _column: 6,
+}  # fmt: skip
+
+
+def read(path: Path, damaged: Column | None, rng: Random) -> None:
+    """Opens a profile and reads the damaged column; now and then also what is made of all."""
+    with explain.open(path) as profile:
+        if damaged:
+            profile._file.column(*damaged)
+        depth = rng.random()
+        if depth < 0.03:
+            profile.table(rng.choice(list(explain.TABLES)), exclusive=rng.random() < 0.5)
+        elif depth < 0.032:
+            profile.verify()
+            explain.summary(profile)
+        elif depth < 0.0325:
+            explain.write_report([path], path.with_suffix(".html"))
+
+
+class Late(BaseException):
+    """The time for a file is over."""
+
+
+def _late(number: int, frame: FrameType | None) -> None:
+    raise Late
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    bound = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (bound, resource.RLIM_INFINITY))
+
+
+def _warm_up(files: list[Sound], path: Path) -> None:
+    """What imports, threads and the largest table take is not the damage's fault."""
+    for file in files:
+        path.write_bytes(file.content)
+        with explain.open(path) as profile:
+            profile.verify()
+            for table in explain.TABLES:
+                profile.table(table)
+            explain.summary(profile)
+        explain.write_report([path], path.with_suffix(".html"))
+
+
+def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
+    """Reads `count` damaged files; how many were read and refused. Any other end is raised."""
+    files, path = [Sound(0), Sound(1)], directory / "damaged.halo"
+    _warm_up(files, path)
+    _limit_memory()
+    signal.signal(signal.SIGALRM, _late)
+    outcomes: Counter[str] = Counter()
+    damages, weights = list(DAMAGES), list(DAMAGES.values())
+    for index in range(count):
+        rng = Random(seed << 40 | index)
+        damage = rng.choices(damages, weights)[0]
+        content, damaged = damage(rng.choice(files), rng)
+        path.write_bytes(content)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            read(path, damaged, rng)
+            outcomes["read"] += 1
+        except ProfileError:
+            outcomes["refused"] += 1
+        except BaseException:
+            print(f"file {index} of seed {seed}, damaged by {damage.__name__}: {path}")
+            raise
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    return outcomes
+
+
+def main() -> int:
+    warnings.simplefilter("error")
+    count, seed, directory = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    start = time.perf_counter()
+    try:
+        outcomes = fuzz(count, seed, directory)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    seconds = time.perf_counter() - start
+    print(json.dumps({"files": count, "seconds": round(seconds, 1), **outcomes}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
