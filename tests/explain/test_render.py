@@ -12,7 +12,14 @@ import pytest
 from haloscope import explain
 from haloscope._errors import UsageError
 from haloscope.explain import _render
-from haloscope.explain._units import bytes_text, count_text, moment_text, percent_text, time_text
+from haloscope.explain._units import (
+    bytes_text,
+    count_text,
+    moment_text,
+    percent_text,
+    ranks_text,
+    time_text,
+)
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -147,6 +154,9 @@ def test_another_format_is_a_usage_error(read: Read, nested: Draft) -> None:
         (bytes_text(1342177280), "1.34 GB"),
         (bytes_text(3194.1), "3.19 kB"),
         (bytes_text(None), "–"),
+        (ranks_text([3]), "rank 3"),
+        (ranks_text([0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7-8"),
+        (ranks_text(range(0, 40, 2)), "ranks 0, 2, 4, 6, 8, 10, 12, 14 … (20 in all)"),
         (count_text(184320), "184320"),
         (count_text(255_000_000), "255 M"),
         (time_text(0.0), "0 s"),
@@ -196,13 +206,13 @@ def test_the_summary_warns_in_at_most_ten_lines(read: Read, nested: Draft) -> No
     nested.info |= {"partial": True, "missing_ranks": [1], "program": "a\nb"}
     nested.tables["processes"] = {
         **nested.tables["processes"], "dropped": [1, 2], "unmatched_begins": [1, 0],
-        "unmatched_ends": [0, 5],
+        "unmatched_ends": [0, 5], "finalized": [0, 1],
     }  # fmt: skip
     nested.tables |= {"unaccounted": {"call": ["MPI_New"], "calls": [2]}}
     lines = explain.summary(read(nested))
     told = "\n".join(lines)
     assert len(lines) == told.count("\n") + 1 <= 10
-    for words in ("1 rank left no record", "3 records were dropped", "1 region begins",
+    for words in ("rank 1 left no record; rank 0 did not come", "3 records were dropped", "1 region begins",
                   "5 region ends", "MPI_New"):  # fmt: skip
         assert words in told
 

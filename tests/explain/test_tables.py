@@ -282,7 +282,7 @@ def test_recorded_values_are_columns_of_the_series(read: Read, nested: Draft) ->
 def test_info_adds_up_what_the_processes_saw(read: Read) -> None:
     processes = process_rows("beta", "alpha", "beta")
     for row in processes:
-        row |= {"unmatched_begins": 2, "dropped": row["rank"]}
+        row |= {"unmatched_begins": 2, "dropped": row["rank"], "finalized": row["rank"] % 2}
     rows = [{"call": "MPI_Sendrecv_more", "calls": 3}, {"call": "MPI_Sendrecv_more", "calls": 4}]
     written = draft({"partial": True, "missing_ranks": [1]}, paths=path_rows(),
                     processes=processes, unaccounted=rows)  # fmt: skip
@@ -293,6 +293,7 @@ def test_info_adds_up_what_the_processes_saw(read: Read) -> None:
     assert told["dropped"]["value"] == "3"
     assert told["unaccounted"]["value"] == '{"MPI_Sendrecv_more": 7}'
     assert told["missing_ranks"]["value"] == "[1]"
+    assert told["unfinished_ranks"]["value"] == "[0, 2]"
     assert told["partial"]["value"] == "true"
     assert told["program"]["value"] == INFO["program"]
 

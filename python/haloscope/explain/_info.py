@@ -61,6 +61,7 @@ _ORDER = [
     "duration",
     "partial",
     "missing_ranks",
+    "unfinished_ranks",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",
@@ -72,7 +73,8 @@ _ORDER = [
 def run_information(profile: Profile) -> dict[str, Any]:
     """Return the run's information by key, typed; what the file does not say is None.
 
-    `hosts` lists names, the host of rank 0 first. `unaccounted` maps an MPI function to its calls.
+    `hosts` lists names, the host of rank 0 first. `unfinished_ranks` left records but did not come
+    to MPI_Finalize. `unaccounted` maps an MPI function to its calls.
     Raises `DamageError` if a documented key has a value of another type.
     """
     told = dict(profile.info)
@@ -80,11 +82,14 @@ def run_information(profile: Profile) -> dict[str, Any]:
         if told.get(key) is not None and not fits(told[key]):
             raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
-    processes = profile.frame("processes", sums).sum().row(0, named=True)
+    processes = profile.frame("processes", ["rank", "finalized", *sums])
+    unfinished = processes.filter(pl.col("finalized") == 0)["rank"].unique().sort()
+    totals = processes.select(sums).sum().row(0, named=True)
     unaccounted = profile.frame("unaccounted").group_by("call", maintain_order=True).sum()
     known = {
         **told,
-        **{key: processes[key] or 0 for key in sums},
+        **{key: totals[key] or 0 for key in sums},
+        "unfinished_ranks": unfinished.to_list(),
         "hosts": profile.hosts.names,
         "unaccounted": dict(unaccounted.select("call", "calls").iter_rows()),
     }

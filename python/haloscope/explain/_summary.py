@@ -9,7 +9,7 @@ import polars as pl
 
 from haloscope._errors import printable
 from haloscope.explain._info import run_information
-from haloscope.explain._units import bytes_text, count_text, percent_text, time_text
+from haloscope.explain._units import bytes_text, count_text, percent_text, ranks_text, time_text
 
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
@@ -89,12 +89,15 @@ def warnings(told: dict[str, Any]) -> list[str]:
     """At most three lines, so that ten are never exceeded."""
     lines = []
     if told["partial"]:
-        missing = len(told["missing_ranks"] or [])
-        lines.append(
-            f"partial: {missing} rank{'' if missing == 1 else 's'} left no record"
-            if missing
-            else "partial: not every rank came to MPI_Finalize"
-        )
+        lost = [
+            f"{ranks_text(told[key])} {text}"
+            for key, text in (
+                ("missing_ranks", "left no record"),
+                ("unfinished_ranks", "did not come to MPI_Finalize"),
+            )
+            if told[key]
+        ]
+        lines.append("partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize"))
     if told["dropped"]:
         lines.append(
             f"{told['dropped']} records were dropped for want of memory; raise HALOSCOPE_MEMORY"

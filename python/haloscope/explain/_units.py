@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import datetime
+from typing import TYPE_CHECKING
 
-__all__ = ["UNKNOWN", "bytes_text", "count_text", "moment_text", "percent_text", "time_text"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "UNKNOWN",
+    "bytes_text",
+    "count_text",
+    "moment_text",
+    "percent_text",
+    "ranks_text",
+    "time_text",
+]
 
 UNKNOWN = "–"
 _SIZES = (
@@ -18,6 +30,7 @@ _SIZES = (
 )
 _COUNTS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_MOST_RANGES = 8
 # A size or count below this is shown to the last digit.
 _EXACT_BELOW = {"bytes": 10_000, "count": 10_000_000}
 
@@ -54,6 +67,16 @@ def percent_text(part: float | None, whole: float | None) -> str:
     if part is None or not whole:
         return UNKNOWN
     return f"{100 * part / whole:.1f} %"
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """[0, 1, 2, 5] → `ranks 0-2, 5`; of many ranges the first ones, and how many ranks in all."""
+    breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
+    ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
+    ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]
+    shown = ", ".join(ranges[:_MOST_RANGES])
+    more = f" … ({len(ranks)} in all)" if len(ranges) > _MOST_RANGES else ""
+    return f"rank{'' if len(ranks) == 1 else 's'} {shown}{more}"
 
 
 def moment_text(seconds: float | None) -> str:
