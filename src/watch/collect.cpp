@@ -261,11 +261,14 @@ private:
 
   void add_process_row(std::uint64_t threads, std::uint64_t begins, std::uint64_t ends) {
     const auto whole = regions_.find(0);
-    const std::uint64_t duration = whole == regions_.end() ? 0 : whole->second.ticks;
+    // A rank that does not record knows of itself only when it began and ended.
+    const std::uint64_t duration = whole != regions_.end() ? whole->second.ticks
+                                   : process_.finalized    ? process_.last.tick - process_.first.tick
+                                                           : 0;
     add(TableId::processes,
         {rank(), string(text(process_.host.data())), static_cast<std::uint64_t>(process_.pid),
          word(process_.start), time(duration), threads, begins, ends, process_.dropped.load(),
-         process_.finalized ? 1U : 0U, spilled_});
+         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U});
   }
 
   // A program that went wild may have written into its records: links must not lead round for ever,

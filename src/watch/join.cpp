@@ -5,7 +5,6 @@
 #include "summary.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -28,8 +27,6 @@ struct Joined {
   Contents contents;
   std::set<std::int64_t> ranks;
   bool finalized = true;
-  std::uint64_t dropped = 0;
-  double duration = 0;
   ProcessRecord any{};
   bool empty = true;
 };
@@ -64,7 +61,6 @@ void join_file(Joined &joined, const std::string &path, double tick) {
     joined.contents.absorb(contents);
     joined.ranks.insert(process.rank);
     joined.finalized = joined.finalized && process.finalized;
-    joined.dropped += process.dropped.load();
     if (joined.empty) remember(joined.any, process);
     joined.empty = false;
   }
@@ -78,19 +74,14 @@ std::vector<std::int64_t> missing_ranks(const Joined &joined) {
   return missing;
 }
 
-double longest(const Table &processes) {
-  double result = 0;
-  for (const auto value : processes.column(4)) result = std::max(result, std::bit_cast<double>(value));
-  return result;
-}
-
 void write(Joined &joined, const char *output) {
   joined.contents.compact();
+  Totals totals;
+  totals.add(joined.contents[TableId::processes]);
   ProfileWriter writer{output};
   for (unsigned i = 0; i < table_count; i++) writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
   writer.finish(joined.contents.names,
-                make_info(joined.any, longest(joined.contents[TableId::processes]), joined.dropped, 0,
-                          missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
+                make_info(joined.any, totals, missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
 int join(const char *directory, const char *output) {

@@ -9,8 +9,8 @@
 #include "summary.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -71,6 +71,10 @@ std::string library_version() {
   return version.substr(0, version.find('\n'));
 }
 
+// Room for a process that only says that it was there.
+constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
+
+// Returns whether this rank is to record.
 bool make_arena(const Settings &settings, int rank, const std::string &world) {
   run().live_directory = settings.live + "/haloscope-" + agree_on_run(settings.run);
   mkdir(run().live_directory.c_str(), 0700);
@@ -80,15 +84,17 @@ bool make_arena(const Settings &settings, int rank, const std::string &world) {
   }
   run().live_path =
       run().live_directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
-  if (!global.arena.create(run().live_path.c_str(), settings.memory)) {
+  const char *path = run().live_path.c_str();
+  const bool wanted = settings.records(rank);
+  const bool watched = wanted && global.arena.create(path, settings.memory);
+  if (wanted && !watched)
     complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
-    return false;
-  }
-  if (!global.arena.recoverable())
+  if (!watched && !global.arena.create(path, memory_unwatched)) throw std::bad_alloc{};
+  if (watched && !global.arena.recoverable())
     complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
              "): what this rank records is lost if it does not reach MPI_Finalize; "
              "set HALOSCOPE_LIVE to another node-local directory");
-  return true;
+  return watched;
 }
 
 void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
@@ -116,15 +122,20 @@ void start() {
   real.Comm_rank(run().comm, &rank);
   real.Comm_size(run().comm, &size);
   real.Query_thread(&level);
-  Settings settings = read_settings(rank == 0);
+  Settings settings = read_settings(rank == 0, size);
   const std::string world = world_name();
   settings.output = output_of(world, settings.output);
   run().patience = settings.finalize_time;
   set_series(settings.series.c_str());
-  if (!make_arena(settings, rank, world)) return;
+  const bool watched = make_arena(settings, rank, world);
   global.process = global.arena.make<ProcessRecord>();
-  if (global.process == nullptr) return;
+  if (global.process == nullptr) throw std::bad_alloc{};
+  global.process->watched = watched;
   describe(*global.process, settings, rank, size);
+  if (!watched) {
+    global.phase.store(Phase::aside, std::memory_order_release);
+    return;
+  }
   start_communicators();
   global.several_threads = level == MPI_THREAD_MULTIPLE;
   // A forked child has our records mapped; it is no rank of this program.
@@ -134,25 +145,6 @@ void start() {
   });
   global.phase.store(Phase::running, std::memory_order_release);
   attach_thread();
-}
-
-struct Totals {
-  double duration = 0;
-  std::uint64_t dropped = 0, spilled = 0;
-};
-
-// What concerns the whole run, from a block of `processes` on its way to the file.
-void add_totals(Totals &totals, const Table &processes) {
-  const auto named = [&](std::string_view name) -> const Words & {
-    const auto columns = processes.schema().columns;
-    const auto found =
-        std::ranges::find(columns, name, [](const Column &c) { return std::string_view{c.name}; });
-    return processes.column(static_cast<std::size_t>(found - columns.begin()));
-  };
-  for (const auto value : named("duration"))
-    totals.duration = std::max(totals.duration, std::bit_cast<double>(value));
-  for (const auto value : named("dropped")) totals.dropped += value;
-  for (const auto value : named("sizes_spilled")) totals.spilled += value;
 }
 
 // On rank 0 the blocks go into the file; when that fails once, the rest is taken and dropped.
@@ -171,14 +163,11 @@ bool reduce_and_write(Contents &mine) {
   if (process.rank == 0) attempt([&] { writer.emplace(process.output.data()); });
   Totals totals;
   const auto store = [&](TableId id, const Table &rows) {
-    if (id == TableId::processes) add_totals(totals, rows);
+    if (id == TableId::processes) totals.add(rows);
     attempt([&] { writer.value().add(id, rows); });
   };
   const auto finish = [&](const Names &names) {
-    attempt([&] {
-      writer.value().finish(names, make_info(process, totals.duration, totals.dropped, totals.spilled, {},
-                                             true, interface_name));
-    });
+    attempt([&] { writer.value().finish(names, make_info(process, totals, {}, true, interface_name)); });
     if (!problem.empty())
       complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
                "; the records are kept in " + run().live_directory);
@@ -223,8 +212,8 @@ void start_recording() noexcept try {
 }
 
 void finish_recording() noexcept try {
-  Phase running = Phase::running;
-  if (!global.phase.compare_exchange_strong(running, Phase::after)) return;
+  const Phase phase = global.phase.load();
+  if (phase == Phase::before || global.phase.exchange(Phase::after) == Phase::after) return;
   ThreadState *state = this_thread;
   if (state != nullptr) {
     pause(*state, false);

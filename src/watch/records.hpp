@@ -184,7 +184,7 @@ struct ProcessRecord {
   static constexpr std::uint64_t expected_magic = 0x3145'5649'4C4F'4C48U; // HLOLIVE1
   std::uint64_t magic, layout;
   std::int32_t rank, size, pid;
-  bool exact_times, finalized;
+  bool exact_times, finalized, watched;
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
   double start; // seconds since 1970

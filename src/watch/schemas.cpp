@@ -30,6 +30,7 @@ constexpr std::array processes{
     count("dropped"),
     count("finalized"),
     count("sizes_spilled"),
+    count("watched"),
 };
 
 constexpr std::array ranks{

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 #include <unistd.h>
 
 namespace haloscope::watch {
@@ -40,9 +42,51 @@ unsigned long number(const char *name, unsigned long otherwise, unsigned long mo
   return otherwise;
 }
 
+using Ranges = std::vector<std::pair<int, int>>;
+
+// "0,8-15"; empty if it is not such a list.
+Ranges parse_ranges(std::string_view text) {
+  Ranges ranges;
+  const char *at = text.data();
+  const char *const end = at + text.size();
+  for (;; at++) {
+    std::pair<int, int> range;
+    auto [next, error] = std::from_chars(at, end, range.first);
+    range.second = range.first;
+    if (error == std::errc{} && next != end && *next == '-') {
+      const auto last = std::from_chars(next + 1, end, range.second);
+      next = last.ptr;
+      error = last.ec;
+    }
+    if (error != std::errc{} || range.first < 0 || range.second < range.first) return {};
+    ranges.push_back(range);
+    at = next;
+    if (at == end) return ranges;
+    if (*at != ',') return {};
+  }
+}
+
+Ranges read_ranks(bool speak, int size) {
+  const std::string text = environment("HALOSCOPE_RANKS");
+  if (text.empty()) return {};
+  Ranges ranges = parse_ranges(text);
+  if (ranges.empty()) reject(speak, "HALOSCOPE_RANKS", text, "a list of ranks such as 0,8-15");
+  if (ranges.empty() || std::ranges::any_of(ranges, [&](const auto &range) { return range.first < size; }))
+    return ranges;
+  const std::string expected = "a list with one of the " + std::to_string(size) + " ranks";
+  reject(speak, "HALOSCOPE_RANKS", text, expected.c_str());
+  return {};
+}
+
 } // namespace
 
-Settings read_settings(bool speak) {
+bool Settings::records(int rank) const {
+  return ranks.empty() || std::ranges::any_of(ranks, [&](const auto &range) {
+           return range.first <= rank && rank <= range.second;
+         });
+}
+
+Settings read_settings(bool speak, int size) {
   Settings settings;
   settings.output = environment("HALOSCOPE_OUTPUT", "%p-%n-%d.halo");
   settings.command = environment("HALOSCOPE_COMMAND");
@@ -59,6 +103,7 @@ Settings read_settings(bool speak) {
   settings.memory = number("HALOSCOPE_MEMORY", 16, 65536, "MiB", speak) << 20U;
   settings.finalize_time =
       static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120, 86400, "seconds", speak));
+  settings.ranks = read_ranks(speak, size);
   return settings;
 }
 

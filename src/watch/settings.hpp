@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace haloscope::watch {
 
@@ -12,9 +14,13 @@ struct Settings {
   bool exact_times = false;
   double finalize_time = 120; // seconds
   std::size_t memory = std::size_t{16} << 20U;
+  std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
+
+  [[nodiscard]] bool records(int rank) const;
 };
 
-Settings read_settings(bool speak);
+// Of a world of `size` ranks.
+Settings read_settings(bool speak, int size);
 
 // %n: number of ranks, %p: the program's name, %d: date and time.
 std::string expand(const std::string &pattern, int ranks, const std::string &program);

@@ -31,7 +31,8 @@ struct ThreadState : Recorder {
   std::vector<MPI_Status> statuses;
 };
 
-enum class Phase : std::uint8_t { before, running, after };
+// `aside`: nothing is recorded, but the other ranks count on this one in MPI_Finalize.
+enum class Phase : std::uint8_t { before, running, aside, after };
 
 // Process-wide state. `epoch` grows whenever a handle that a thread may have cached is freed.
 struct Global {

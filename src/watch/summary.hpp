@@ -6,8 +6,17 @@
 
 namespace haloscope::watch {
 
+// What the rows of `processes` add up to.
+struct Totals {
+  double duration = 0; // the longest
+  std::uint64_t dropped = 0, spilled = 0;
+  std::vector<std::int64_t> unwatched; // ranks that were told not to record, or could not
+
+  void add(const Table &processes);
+};
+
 // `missing`: ranks without records; `finalized`: the others all came to MPI_Finalize.
-Info make_info(const ProcessRecord &any, double duration, std::uint64_t dropped, std::uint64_t spilled,
-               const std::vector<std::int64_t> &missing, bool finalized, const char *interface_name);
+Info make_info(const ProcessRecord &any, const Totals &totals, const std::vector<std::int64_t> &missing,
+               bool finalized, const char *interface_name);
 
 } // namespace haloscope::watch

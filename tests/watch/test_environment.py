@@ -195,7 +195,6 @@ def test_no_place_for_anything(any_mpi: Mpi, during: Path, haloscope: Path, moun
     assert "MPI_Init" not in done.stderr
 
 
-@pytest.mark.xfail(reason="the others wait for it in MPI_Finalize")
 def test_one_rank_without_memory(
     any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path
 ) -> None:
@@ -210,12 +209,16 @@ def test_one_rank_without_memory(
     assert (done.returncode, done.stdout) == (0, "end\n")
     (line,) = [line for line in said(done) if "no memory" in line]
     assert "rank 1" in line
+    watched = Watched(done, tmp_path / "run.halo")
+    assert (watched.info["partial"], watched.info["unwatched_ranks"]) == ("false", "[1]")
+    assert [row["rank"] for row in watched.select("ranks", region="before")] == [0]
 
 
 NONSENSE = {
     "HALOSCOPE_MEMORY": ["lots", "0", "-1", "1e3", "16 MiB", "65537", "9" * 30],
     "HALOSCOPE_EXACT_TIMES": ["yes", "2", "-1", "1 "],
     "HALOSCOPE_RUN": ["../../escape", "a b", "é"],
+    "HALOSCOPE_RANKS": ["all", "0,", ",", "-1", "1-0", "0-", "0;1", "0 1", "2,5-9", "9" * 30],
 }
 
 

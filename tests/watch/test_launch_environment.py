@@ -168,7 +168,9 @@ def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
-@pytest.mark.parametrize("values", [{"memory": 0}, {"series": ("a\nb",)}, {"series": ("",)}])
+@pytest.mark.parametrize(
+    "values", [{"memory": 0}, {"series": ("a\nb",)}, {"series": ("",)}, {"ranks": "3-1"}]
+)
 def test_settings_are_checked(values: dict[str, Value]) -> None:
     with pytest.raises(UsageError):
         to_environment(values, {})

@@ -48,6 +48,7 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
     "duration": _is_number,
     "partial": _is_flag,
     "missing_ranks": _is_ranks,
+    "unwatched_ranks": _is_ranks,
 }
 
 _ORDER = [
@@ -62,6 +63,7 @@ _ORDER = [
     "partial",
     "missing_ranks",
     "unfinished_ranks",
+    "unwatched_ranks",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",

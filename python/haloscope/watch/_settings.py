@@ -73,6 +73,21 @@ def _absolute(setting: Setting, value: Value) -> str:
     return path + "/" if str(value).endswith("/") else path
 
 
+def _ranks(setting: Setting, value: Value) -> str:
+    text = str(value)
+    ranges = [part.partition("-") for part in text.split(",")]
+    if not all(
+        _is_rank(first) and (not dash or (_is_rank(last) and int(first) <= int(last)))
+        for first, dash, last in ranges
+    ):
+        raise UsageError(f"{setting.option} {text!r}: not a list of ranks such as 0,8-15")
+    return text
+
+
+def _is_rank(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) < 2**31
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output", "HALOSCOPE_OUTPUT", Path, "%p-%n-%d.halo",
@@ -87,6 +102,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "exact_times", "HALOSCOPE_EXACT_TIMES", bool, "off",
         "Time every call, not a sample of the cheap ones; counts are exact either way.",
+    ),
+    Setting(
+        "ranks", "HALOSCOPE_RANKS", str, "all",
+        "Only these ranks record, for example 0,8-15.", metavar="LIST",
     ),
     Setting(
         "memory", "HALOSCOPE_MEMORY", int, "16",
@@ -106,4 +125,5 @@ _ENCODERS: Mapping[str, Callable[[Setting, Value], str]] = {
     "output": _absolute,
     "live": _absolute,
     "series": _lines,
+    "ranks": _ranks,
 }
