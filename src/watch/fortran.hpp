@@ -12,13 +12,12 @@
 
 namespace haloscope::watch {
 
-// The function that a wrapper stands before: its PMPI twin, else the next one of the same name.
+// The function that a wrapper stands before: the next one of its name, else its PMPI twin.
 class FortranTarget {
 public:
   explicit FortranTarget(const char *name) noexcept {
-    const std::string twin = std::string{"p"} + name;
-    address_ = dlsym(RTLD_DEFAULT, twin.c_str());
-    if (address_ == nullptr) address_ = dlsym(RTLD_NEXT, name);
+    address_ = dlsym(RTLD_NEXT, name);
+    if (address_ == nullptr) address_ = dlsym(RTLD_DEFAULT, (std::string{"p"} + name).c_str());
     if (address_ == nullptr) missing(name);
   }
   template <class... Arguments> void operator()(Arguments... arguments) const {

@@ -11,8 +11,10 @@
 
 namespace haloscope::watch {
 
-// The MPI library's functions; see state.hpp.
+// The MPI library's own functions, for what the recorder asks and sends; see state.hpp.
 extern RealFunctions real;
+// Where the program's calls go: the next definitions of MPI_*, those of another tool if there is one.
+extern RealFunctions next;
 
 inline std::uintptr_t value_of(const void *handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle);

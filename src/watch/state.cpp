@@ -11,6 +11,7 @@
 namespace haloscope::watch {
 
 RealFunctions real;
+RealFunctions next;
 Global global;
 __thread ThreadState *this_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -25,7 +26,8 @@ template <class Members, std::size_t count>
 void look_up(void *library, Members &members, const char *const (&names)[count]) noexcept {
   static_assert(sizeof members == count * sizeof(void *));
   auto *places = reinterpret_cast<void **>(&members);
-  for (std::size_t i = 0; i < count; i++) places[i] = dlsym(library, names[i]);
+  for (std::size_t i = 0; i < count; i++)
+    if (void *found = dlsym(library, names[i])) places[i] = found;
 }
 
 // A library that was opened for its user alone (RTLD_LOCAL) is found among the loaded objects only.
@@ -57,15 +59,17 @@ void resolve() noexcept {
     look_up(from, predefined, predefined_names);
     finished_request = dlsym(from, "ompi_request_empty");
 #endif
-    // Last what `ensure_resolved` looks at: other threads may be waiting for it.
-    RealFunctions found{};
-    look_up(from, found, real_names);
-    real = found;
+    look_up(from, real, real_names);
     if (real.Init == nullptr) {
       complain("no MPI library is loaded although an MPI function was called; "
                "start the program with its own MPI library linked");
       std::abort();
     }
+    // A library that was opened for its user alone has nothing before it but us.
+    RealFunctions found = real;
+    if (from == RTLD_DEFAULT) look_up(RTLD_NEXT, found, next_names);
+    // Last what `ensure_resolved` looks at: other threads may be waiting for it.
+    next = found;
   });
 }
 

@@ -52,7 +52,7 @@ extern __thread ThreadState *this_thread __attribute__((tls_model("initial-exec"
 
 [[gnu::noinline, gnu::cold]] void resolve() noexcept;
 inline void ensure_resolved() noexcept {
-  if (__builtin_expect(real.Init == nullptr, 0)) resolve();
+  if (__builtin_expect(next.Init == nullptr, 0)) resolve();
 }
 
 // Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the

@@ -18,7 +18,7 @@ from support.applications import Counts
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.recorder import join, library
-from support.watched import Traffic, Watched, program, watch
+from support.watched import PROGRAMS, Traffic, Watched, program, watch
 
 pytestmark = pytest.mark.slow
 RANKS = 3
@@ -240,8 +240,7 @@ def counted(
     return sorted(map(Counts.parse, lines), key=lambda row: row.rank), recorder
 
 
-@ONE
-@pytest.mark.xfail(reason="wrappers call PMPI, past other tools")
+@TWO
 def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     counts, _ = counted(mpi, compiler, live, ["recorder", "counter"])
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
@@ -252,7 +251,7 @@ def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> N
     ]
 
 
-@ONE
+@TWO
 def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """It calls PMPI, past us: it counts as ever, and our records say that they have no end."""
     counts, recorder = counted(mpi, compiler, live, ["counter", "recorder"])
@@ -261,6 +260,35 @@ def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> N
     assert not path.exists()
     watched = Watched(join(recorder, live / "haloscope-run", path), path)
     assert watched.info["partial"] == "true"
+
+
+def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[list[str], Watched]:
+    """Runs a program under `haloscope run` and a tool that the user preloads: it comes behind ours."""
+    source = CHECKOUT / "tests" / "watch" / "oracle" / "nosy.c"
+    tool = compiler(mpi, source, ["-shared", "-fPIC"])
+    said = live / "said"
+    command = ["env", f"NOSY_FILE={said}", executable]
+    watched = watch(
+        mpi, 2, command, live.parent, options=["--live", str(live)], env={"LD_PRELOAD": str(tool)}
+    )
+    return said.read_text().splitlines(), watched
+
+
+@TWO
+def test_another_tool_that_calls_mpi_itself(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    """What it makes of a call is its own affair: it sees it, and we count the program's call."""
+    lines, watched = nosy(mpi, compiler, live, program(compiler, mpi, "during.c"))
+    assert lines == ["20 20 0"] * 2
+    assert watched.traffic("before") == watched.traffic("after") == Traffic(20, 240, 20, 240, 1, 1)
+    assert watched.calls("MPI_Sendrecv", "before") == 20
+    assert watched.calls("MPI_Send", "before") == 0
+
+
+@ONE
+def test_another_tool_with_fortran_functions(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    lines, watched = nosy(mpi, compiler, live, compiler(mpi, PROGRAMS / "sends.f90"))
+    assert lines == ["0 0 3"] * 2
+    assert watched.traffic("<program>") == Traffic(6, 24, 6, 24, 1, 1)
 
 
 @ONE
