@@ -30,12 +30,20 @@ std::byte *map_at_address(std::size_t bytes, int protection, int flags, int file
   return static_cast<std::byte *>(got);
 }
 
+// A program that was started with its output closed must not write into our file.
+int above_standard(int file) noexcept {
+  if (file < 0 || file > STDERR_FILENO) return file;
+  const int other = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  ::close(file);
+  return other;
+}
+
 } // namespace
 
 bool Arena::create(const char *path, std::size_t bytes) noexcept {
   capacity_ = bytes;
   if (path != nullptr && *path != '\0') {
-    file_ = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    file_ = above_standard(::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) == 0 && reserve_file(file_step))
       base_ = map_at_address(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_);
     if (base_ == nullptr && file_ >= 0) {

@@ -70,7 +70,8 @@ private:
                                                reinterpret_cast<const std::byte *>(pointer));
     return {pointer, strnlen(pointer, room)};
   }
-  template <class Record, class Visit> void each(const Index<Record> &index, Visit &&visit) const {
+  // A copy: the program may still be running, and make another one.
+  template <class Record, class Visit> void each(const Index<Record> index, Visit &&visit) const {
     const std::size_t count = std::size_t{index.mask} + 1;
     if (valid(index.slots) != nullptr && arena_.contains(index.slots, count * sizeof(Record)))
       index.each(visit);

@@ -1,11 +1,16 @@
-// haloscope-join DIR OUTPUT: a profile from the live records of processes that did not come to write
-// one. Each DIR/*.live is mapped where its process had it and read by the same code.
+// A profile from the live records of processes that did not come to write one. Each DIR/*.live is
+// mapped where its process had it and read by the same code.
+//
+//   haloscope-join [--world ID] DIR... OUTPUT   joins the records of one world, the first one's or ID
+//   haloscope-join --list DIR...                says whose records there are, for python's _live.py
 #include "collect.hpp"
 #include "profile.hpp"
 #include "summary.hpp"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -32,8 +37,30 @@ struct Joined {
 };
 
 bool is_intact(const ProcessRecord &process) {
+  const auto ends = [](const auto &text) { return text.back() == '\0'; };
   return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
-         process.size > 0 && process.rank >= 0 && process.rank < process.size;
+         process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
+         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output);
+}
+
+std::vector<std::string> files_in(std::span<char *const> directories) {
+  std::vector<std::string> files;
+  for (const char *directory : directories)
+    for (const auto &entry : std::filesystem::directory_iterator(directory))
+      if (entry.path().extension() == ".live") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
+// Calls `visit` while the records of a file are mapped; returns what is wrong with them, if anything.
+template <class Visit> const char *with_records(const std::string &path, Visit &&visit) {
+  Arena arena;
+  if (!arena.open(path.c_str())) return "cannot be read";
+  const auto &process = *reinterpret_cast<const ProcessRecord *>(arena.base());
+  const bool intact = arena.capacity() >= sizeof process && is_intact(process);
+  if (intact) visit(arena, process);
+  arena.close();
+  return intact ? nullptr : "has no records of this version";
 }
 
 // The text and numbers of the first process seen stand for all.
@@ -46,25 +73,25 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.start = process.start;
 }
 
-void join_file(Joined &joined, const std::string &path, double tick) {
-  Arena arena;
-  if (!arena.open(path.c_str())) {
-    std::fprintf(stderr, "haloscope: %s cannot be read; this rank is left out\n", path.c_str());
-    return;
-  }
-  const auto &process = *reinterpret_cast<const ProcessRecord *>(arena.base());
-  if (arena.capacity() < sizeof process || !is_intact(process)) {
-    std::fprintf(stderr, "haloscope: %s has no records of this version; this rank is left out\n",
-                 path.c_str());
-  } else {
-    const Contents contents = collect(arena, process, tick);
-    joined.contents.absorb(contents);
-    joined.ranks.insert(process.rank);
-    joined.finalized = joined.finalized && process.finalized;
-    if (joined.empty) remember(joined.any, process);
-    joined.empty = false;
-  }
-  arena.close();
+void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick) {
+  joined.contents.absorb(collect(arena, process, tick));
+  joined.finalized = joined.finalized && process.finalized;
+  if (joined.empty) remember(joined.any, process);
+  joined.empty = false;
+}
+
+// Without a world given it is that of the first file. With one, what is unreadable is no news.
+void join_file(Joined &joined, std::uint64_t &world, bool given, const std::string &path, double tick) {
+  bool twice = false;
+  const char *problem = with_records(path, [&](const Arena &arena, const ProcessRecord &process) {
+    if (world == 0) world = process.world;
+    if (process.world != world) return;
+    twice = !joined.ranks.insert(process.rank).second;
+    if (!twice) add(joined, arena, process, tick);
+  });
+  if (given) problem = nullptr;
+  if (twice) problem = "has records of a rank that was met before";
+  if (problem != nullptr) std::fprintf(stderr, "haloscope: %s %s; it is left out\n", path.c_str(), problem);
 }
 
 std::vector<std::int64_t> missing_ranks(const Joined &joined) {
@@ -84,20 +111,49 @@ void write(Joined &joined, const char *output) {
                 make_info(joined.any, totals, missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
-int join(const char *directory, const char *output) {
+int join(std::uint64_t world, std::span<char *const> directories, const char *output) {
   Joined joined;
   const double tick = measure_tick();
-  std::vector<std::string> files;
-  for (const auto &entry : std::filesystem::directory_iterator(directory))
-    if (entry.path().extension() == ".live") files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  for (const auto &file : files) join_file(joined, file, tick);
+  const bool given = world != 0;
+  for (const auto &file : files_in(directories)) join_file(joined, world, given, file, tick);
   if (joined.empty) {
-    std::fprintf(stderr, "haloscope: %s holds no live records to join\n", directory);
+    std::fprintf(stderr, "haloscope: %s holds no live records to join\n", directories.front());
     return 1;
   }
   write(joined, output);
   return 0;
+}
+
+// Each field ends with a zero byte, as names may hold any other.
+void put(const std::string &field) { std::fwrite(field.c_str(), 1, field.size() + 1, stdout); }
+
+// What is no record of this build is passed over: another build may know it.
+int list(std::span<char *const> directories) {
+  for (const auto &file : files_in(directories))
+    with_records(file, [&](const Arena & /*arena*/, const ProcessRecord &process) {
+      put(file);
+      for (const auto number :
+           {process.world, static_cast<std::uint64_t>(process.rank), static_cast<std::uint64_t>(process.size),
+            static_cast<std::uint64_t>(process.pid)})
+        put(std::to_string(number));
+      put(process.program.data());
+      put(process.output.data());
+    });
+  return 0;
+}
+
+int run(std::span<char *const> words) {
+  const auto is = [&](const char *option) { return !words.empty() && std::strcmp(words[0], option) == 0; };
+  if (is("--list") && words.size() > 1) return list(words.subspan(1));
+  std::uint64_t world = 0;
+  if (is("--world") && words.size() > 1) {
+    world = std::strtoull(words[1], nullptr, 10);
+    words = words.subspan(2);
+  }
+  if (words.size() > 1) return join(world, words.first(words.size() - 1), words.back());
+  std::fputs("usage: haloscope-join [--world ID] DIR... OUTPUT\n       haloscope-join --list DIR...\n",
+             stderr);
+  return 2;
 }
 
 } // namespace
@@ -105,12 +161,8 @@ int join(const char *directory, const char *output) {
 } // namespace haloscope::watch
 
 int main(int argc, char **argv) try {
-  if (argc != 3) {
-    std::fputs("usage: haloscope-join DIR OUTPUT\n", stderr);
-    return 2;
-  }
-  return haloscope::watch::join(argv[1], argv[2]);
+  return haloscope::watch::run({argv + 1, argv + argc});
 } catch (const std::exception &error) {
-  std::fprintf(stderr, "haloscope: joining %s into %s failed: %s\n", argv[1], argv[2], error.what());
+  std::fprintf(stderr, "haloscope: joining into %s failed: %s\n", argv[argc - 1], error.what());
   return 1;
 }

@@ -23,7 +23,8 @@ namespace {
 
 struct Run {
   MPI_Comm comm = MPI_COMM_NULL; // ours alone
-  std::string live_path, live_directory;
+  std::string name, live_path, live_directory;
+  std::uint64_t world = 0;
   double patience = 0; // seconds to wait for a rank in MPI_Finalize
 };
 Run &run() {
@@ -37,13 +38,19 @@ template <std::size_t size> void copy_into(std::array<char, size> &to, std::stri
   to[length] = '\0';
 }
 
-// Ranks of one run agree on a name for it when nobody gave one.
-std::string agree_on_run(const std::string &given) {
-  std::array<char, 64> name{};
-  copy_into(name, given.empty() ? std::to_string(getpid()) + "-" + std::to_string(nanoseconds(CLOCK_REALTIME))
-                                : given);
-  real.Bcast(name.data(), name.size(), MPI_CHAR, 0, run().comm);
-  return name.data();
+// Ranks of one run agree on a name for it, when nobody gave one, and on the identity of their world: a
+// run may have several programs.
+void agree_on_run(const std::string &given) {
+  struct {
+    std::array<char, 64> name{};
+    std::uint64_t world = 0;
+  } agreed;
+  agreed.world = nanoseconds(CLOCK_REALTIME) ^ static_cast<std::uint64_t>(getpid()) << 40U;
+  copy_into(agreed.name,
+            given.empty() ? std::to_string(getpid()) + "-" + std::to_string(agreed.world) : given);
+  real.Bcast(&agreed, sizeof agreed, MPI_CHAR, 0, run().comm);
+  run().name = agreed.name.data();
+  run().world = agreed.world;
 }
 
 // Spawned processes are a world of their own, and inherit the settings of the one that spawned them.
@@ -76,7 +83,7 @@ constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
 
 // Returns whether this rank is to record.
 bool make_arena(const Settings &settings, int rank, const std::string &world) {
-  run().live_directory = settings.live + "/haloscope-" + agree_on_run(settings.run);
+  run().live_directory = settings.live + "/haloscope-" + run().name;
   mkdir(run().live_directory.c_str(), 0700);
   if (!world.empty()) {
     run().live_directory += "/" + world;
@@ -98,6 +105,7 @@ bool make_arena(const Settings &settings, int rank, const std::string &world) {
 }
 
 void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
+  process.world = run().world;
   process.rank = rank;
   process.size = size;
   process.pid = getpid();
@@ -126,6 +134,7 @@ void start() {
   const std::string world = world_name();
   settings.output = output_of(world, settings.output);
   run().patience = settings.finalize_time;
+  agree_on_run(settings.run);
   set_series(settings.series.c_str());
   const bool watched = make_arena(settings, rank, world);
   global.process = global.arena.make<ProcessRecord>();
@@ -170,7 +179,9 @@ bool reduce_and_write(Contents &mine) {
     attempt([&] { writer.value().finish(names, make_info(process, totals, {}, true, interface_name)); });
     if (!problem.empty())
       complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
-               "; the records are kept in " + run().live_directory);
+               (global.arena.recoverable()
+                    ? "; the records are kept in " + run().live_directory + ", for haloscope recover"
+                    : std::string{"; there was no room for live records: what was recorded is lost"}));
     return problem.empty();
   };
   return reduce(run().comm, run().patience, mine, store, finish);

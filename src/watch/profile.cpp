@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -99,6 +100,11 @@ std::string json_of(const Value &value) {
 
 ProfileWriter::ProfileWriter(std::string path)
     : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())), chunks_(table_count) {
+  struct stat there{};
+  if (stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    errno = EEXIST; // a device, and nothing that a file may replace
+    fail("open");
+  }
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail("open");
   try {

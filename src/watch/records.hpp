@@ -183,6 +183,7 @@ struct ThreadRecord {
 struct ProcessRecord {
   static constexpr std::uint64_t expected_magic = 0x3145'5649'4C4F'4C48U; // HLOLIVE1
   std::uint64_t magic, layout;
+  std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid;
   bool exact_times, finalized, watched;
   std::array<char, 256> host, program, library;
@@ -192,8 +193,12 @@ struct ProcessRecord {
   std::atomic<ThreadRecord *> threads;
   std::atomic<std::uint64_t> dropped;
 };
-// The reader refuses records of another build's shape.
-inline constexpr std::uint64_t record_layout =
-    sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U + function_count;
+// The reader refuses records of another build's shape, or with other functions.
+inline constexpr std::uint64_t record_layout = [] {
+  std::uint64_t hash = sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U;
+  for (const char *name : function_names)
+    for (; *name != '\0'; name++) hash = hash * 31U + static_cast<unsigned char>(*name);
+  return hash;
+}();
 
 } // namespace haloscope::watch

@@ -72,6 +72,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         (("run", "--memory", "0", "--", "true"), ("--memory 0",)),
         (("run", "--mpi", "lam", "--", "true"), ("lam", "openmpi")),
         (("run", "--series", "", "--", "true"), ("--series",)),
+        (("recover",), ("DIR", "--help")),
         (("show",), ("F.halo", "--help")),
         (("show", "x.halo", "--table", "frobs"), ("frobs", "regions")),
         (("show", "x.halo", "--format", "xml"), ("xml", "json")),
@@ -93,6 +94,7 @@ def test_wrong_usage(command: Command, arguments: tuple[str, ...], words: tuple[
         (("run", "-o", "no/dir/a.halo", "--", "touch", "started"), ("no/dir", "a.halo")),
         (("run", "-o", "/proc/a.halo", "--", "touch", "started"), ("/proc", "a.halo", "-o")),
         (("run", "--mpi", "mpich", "--mpi-include", "/", "--", "mpiexec", "true"), ("mpi.h", "/")),
+        (("recover", "no dir"), ("no dir",)),
         (("show", "no file.halo"), ("no file.halo",)),
         (("report", "no file.halo", "-o", "x.html"), ("no file.halo",)),
     ],
@@ -172,7 +174,9 @@ def test_quiet_says_nothing(command: Command) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
 
 
-@pytest.mark.parametrize("verb", ["run", "env", "show", "report", "demo", "doctor", "where"])
+@pytest.mark.parametrize(
+    "verb", ["run", "env", "recover", "show", "report", "demo", "doctor", "where"]
+)
 def test_help_has_examples(command: Command, verb: str) -> None:
     listed = command("--help").stdout
     assert f"\n  {verb} " in listed

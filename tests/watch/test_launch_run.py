@@ -107,7 +107,8 @@ def test_records_that_cannot_be_joined_are_kept(
 ) -> None:  # fmt: skip
     def broken(headers: Headers, quiet: bool) -> Recorder:
         recorder = stub_recorder(headers)
-        recorder.join.write_text("#!/bin/sh\necho disk full >&2; exit 1\n")
+        text = recorder.join.read_text().replace("cat ", "echo disk full >&2; exit 1; ")
+        recorder.join.write_text(text)
         return recorder
 
     monkeypatch.setattr("haloscope.watch._run.build_recorder", broken)

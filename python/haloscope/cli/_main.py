@@ -19,6 +19,7 @@ __all__ = ["haloscope", "main"]
 _VERBS = {
     "run": "_watch",
     "env": "_watch",
+    "recover": "_recover",
     "show": "_show",
     "report": "_show",
     "demo": "_demo",
@@ -70,7 +71,8 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         result = haloscope.main(arguments, prog_name="haloscope", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may have been closed: >&-
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,7 +118,8 @@ def env(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], **val
     """Print shell exports that do what run does, for job scripts.
 
     A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
-    mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given.
+    mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
+    that is interrupted, haloscope recover makes the profile.
     """
     from haloscope.watch._run import Choice, exports
 
@@ -137,8 +138,5 @@ def _summarise(profile: Path) -> None:
 
 
 def _say(text: str) -> None:
-    try:
+    with contextlib.suppress(OSError):
         click.echo(text, err=True)
-        sys.stderr.flush()
-    except OSError:
-        pass

@@ -21,7 +21,7 @@ from haloscope.watch._cache import (
 )
 from haloscope.watch._headers import Headers
 
-__all__ = ["Recorder", "build_recorder", "compiler", "is_built"]
+__all__ = ["Recorder", "build_recorder", "built_recorders", "compiler", "is_built"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,13 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
         with progress(f"building the recorder for {headers.product} (once) …", quiet):
             return Recorder(build_once(name, lambda directory: _build(headers, directory)))
     return Recorder(cache() / name)
+
+
+def built_recorders() -> list[Recorder]:
+    """All recorders in the cache, the newest first."""
+    found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
+    made = [recorder for recorder in found if recorder.join.is_file()]
+    return sorted(made, key=lambda made: made.join.stat().st_mtime_ns, reverse=True)
 
 
 def is_built(headers: Headers) -> bool:

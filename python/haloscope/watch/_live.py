@@ -1,18 +1,67 @@
-"""The live records of a run: what ranks that died left behind, and clearing it away."""
+"""Live records: what processes that did not come to write a profile left behind, and joining it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from haloscope._errors import RecorderError
 from haloscope.watch._build import Recorder
-from haloscope.watch._outputs import expand
 
-__all__ = ["clear", "directories", "join_records"]
+__all__ = [
+    "Record",
+    "World",
+    "clear",
+    "clear_empty",
+    "directories",
+    "free_name",
+    "holders",
+    "join",
+    "read",
+]
+
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one process left."""
+
+    path: Path
+    rank: int
+    pid: int
+
+
+@dataclass
+class World:
+    """The records of the processes that shared an MPI_COMM_WORLD, and the build that reads them."""
+
+    identity: str
+    size: int
+    program: str
+    output: Path
+    recorder: Recorder
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def directories(self) -> list[Path]:
+        """Where the records are: one directory a node."""
+        return sorted({record.path.parent for record in self.records})
+
+    @property
+    def missing(self) -> int:
+        """How many ranks have no record here."""
+        return self.size - len({record.rank for record in self.records})
+
+    def running(self) -> list[int]:
+        """The processes on this node that are still recording."""
+        return [record.pid for record in self.records if _maps(record)]
 
 
 def directories(run: str, base: str | None) -> list[Path]:
@@ -22,32 +71,106 @@ def directories(run: str, base: str | None) -> list[Path]:
     return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
 
 
-def clear(found: list[Path]) -> None:
-    for directory in found:
-        shutil.rmtree(directory, ignore_errors=True)
+def holders(root: Path) -> list[Path]:
+    """All directories with records in and below one."""
+    found = []
+    for directory, below, files in os.walk(root):
+        if len(Path(directory).relative_to(root).parts) == _DEEPEST:
+            below.clear()
+        if any(name.endswith(".live") for name in files):
+            found.append(Path(directory))
+    return sorted(found)
 
 
-def join_records(recorder: Recorder, records: Path, pattern: Path) -> tuple[Path, list[str]]:
-    """Make a profile of what is there; returns its path and what the joiner said."""
-    with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=pattern.parent) as scratch:
-        whole = Path(scratch) / "joined.halo"
+def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
+    """The worlds whose records are in these directories, and the files that no build reads."""
+    unread = {path for place in places for path in place.glob("*.live")}
+    worlds: dict[str, World] = {}
+    for recorder in recorders:
+        if not unread:
+            break
+        for record, world in _listed(recorder, sorted({path.parent for path in unread})):
+            if record.path in unread:
+                unread.remove(record.path)
+                worlds.setdefault(world.identity, world).records.append(record)
+    for world in worlds.values():
+        world.records.sort(key=lambda record: (record.rank, record.path))
+    return list(worlds.values()), sorted(unread)
+
+
+def join(world: World, target: Path) -> list[str]:
+    """Make a profile of what is there; returns what the joiner had to say."""
+    places = [str(directory) for directory in world.directories]
+    try:
+        with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=target.parent) as scratch:
+            whole = Path(scratch) / "joined.halo"
+            done = subprocess.run(
+                [str(world.recorder.join), "--world", world.identity, *places, str(whole)],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                check=False,
+            )  # fmt: skip
+            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            if done.returncode or not whole.is_file():
+                raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
+            whole.replace(target)
+    except OSError as error:
+        raise _kept(world, f"{target}: {error.strerror}") from None
+    return [line.removeprefix("haloscope: ") for line in said]
+
+
+def free_name(wanted: Path, taken: Callable[[Path], bool]) -> Path:
+    """The path, or the first of `NAME-2.halo`, `NAME-3.halo` … that is not taken."""
+    name = wanted.name.removesuffix(".halo")
+    names = (f"{name}-{number}.halo" if number > 1 else wanted.name for number in count(1))
+    return next(path for path in map(wanted.with_name, names) if not taken(path))
+
+
+def clear(world: World) -> None:
+    """Remove the records of a world that has been joined."""
+    for record in world.records:
+        record.path.unlink(missing_ok=True)
+    clear_empty(world.directories)
+
+
+def clear_empty(places: Iterable[Path]) -> None:
+    """Remove directories for records that hold none any more."""
+    for directory in [path for place in places for path in (place, place.parent)]:
+        if directory.name.startswith(("haloscope-", "spawned-")):
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+
+
+def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, World]]:
+    """What a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    command = [str(recorder.join), "--list", *map(str, places)]
+    try:
         done = subprocess.run(
-            [str(recorder.join), str(records), str(whole)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
-        remarks = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        if done.returncode or not whole.is_file():
-            why = remarks[-1] if remarks else f"exit status {done.returncode}"
-            raise RecorderError(f"{records}: could not be joined ({why}); the records stay there")
-        target = _name(whole, pattern)
-        os.replace(whole, target)
-    return target, remarks
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    words = (
+        [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
+    )
+    for path, world, rank, size, pid, program, output in zip(*[iter(words)] * 7, strict=True):
+        yield (
+            Record(Path(path), int(rank), int(pid)),
+            World(world, int(size), program, Path(output), recorder),
+        )
 
 
-def _name(profile: Path, pattern: Path) -> Path:
-    if "%" not in pattern.name:
-        return pattern
-    from haloscope.explain import open as open_profile
+def _maps(record: Record) -> bool:
+    """Whether the process that made a record is alive and has it mapped."""
+    try:
+        status = record.path.stat()
+        maps = Path(f"/proc/{record.pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
+    return any(line.split()[4:5] == [str(status.st_ino)] for line in maps.splitlines())
 
-    info = open_profile(profile).info
-    return expand(pattern, int(info.get("ranks", 0)), str(info.get("program", "program")))
+
+def _kept(world: World, why: str) -> RecorderError:
+    places = ", ".join(map(str, world.directories))
+    return RecorderError(
+        f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"
+    )

@@ -30,6 +30,8 @@ class Output:
         path = (given or Path(DEFAULT_NAME)).absolute()
         if path.is_dir():
             path /= DEFAULT_NAME
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{path}: is no regular file; name another one with -o")
         _check_writable(path.parent, path)
         output = cls(path)
         output.before = {found: _stamp(found) for found in output._matching()}
@@ -41,15 +43,18 @@ class Output:
         return sorted(new, key=lambda path: path.stat().st_mtime_ns)
 
     def _matching(self) -> list[Path]:
-        wild = re.sub(r"%[npd]", "*", glob.escape(self.pattern.name))
+        wild = re.sub(
+            "%[npd%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name)
+        )
         names = glob.glob(wild, root_dir=self.pattern.parent)
         return [self.pattern.parent / name for name in names]
 
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
     """The path that the recorder would have chosen."""
-    values = {"%n": str(ranks), "%p": program, "%d": time.strftime("%Y%m%d-%H%M%S")}
-    return pattern.with_name(re.sub("%[npd]", lambda m: values[m.group()], pattern.name))
+    date = time.strftime("%Y%m%d-%H%M%S")
+    values = {"%n": str(ranks), "%p": program, "%d": date, "%%": "%"}
+    return pattern.with_name(re.sub("%[npd%]", lambda m: values[m.group()], pattern.name))
 
 
 def _check_writable(directory: Path, output: Path) -> None:

@@ -23,6 +23,7 @@ from haloscope.watch._launch import Launch, parse, resolve
 from haloscope.watch._mpi import detect, statically_linked
 from haloscope.watch._objects import Abi, is_elf
 from haloscope.watch._outputs import Output
+from haloscope.watch._recover import join_and_clear
 from haloscope.watch._settings import Value, to_environment
 
 __all__ = ["Choice", "Outcome", "exports", "watch"]
@@ -101,27 +102,26 @@ def _output(settings: dict[str, str]) -> Output:
 
 
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
-    """Find the profile; of what no rank got so far as to write, make it of the live records."""
+    """Find the profiles; make those that no rank got so far as to write of the live records."""
     outcome.profiles = output.written()
-    for directory in records:
-        if any(directory.glob("*.live")):
-            pattern = _pattern(output.pattern, directory.name, bool(outcome.profiles))
-            try:
-                path, said = _live.join_records(recorder, directory, pattern)
-            except (HaloscopeError, OSError) as error:
-                outcome.remarks.append(str(error))
-                return
-            outcome.profiles.append(path)
-            outcome.remarks += said
-            outcome.partial = True
-    _live.clear(records)
-
-
-def _pattern(pattern: Path, directory: str, written: bool) -> Path:
-    """Never that of a profile that is there: a script may have finished one program before."""
-    spawned = directory.startswith("spawned-")
-    suffix = f"-{directory}" if spawned else "-unfinished" if written else ""
-    return pattern.with_name(f"{pattern.name.removesuffix('.halo')}{suffix}.halo")
+    worlds, unread = _live.read([recorder], records)
+    for world in worlds:
+        target = _live.free_name(world.output, outcome.profiles.__contains__)
+        try:
+            outcome.remarks += join_and_clear(world, target)
+        except HaloscopeError as error:
+            outcome.remarks.append(str(error))
+            continue
+        outcome.profiles.append(target)
+        outcome.partial = True
+    if unread:
+        outcome.remarks.append(
+            f"{unread[0].parent}: has records that this recorder can't read; they stay there, for "
+            "haloscope recover"
+        )
+    _live.clear_empty(records)
+    if records and not outcome.profiles and not outcome.remarks:
+        outcome.remarks.append("no profile: it could not be written, see above")
 
 
 def _no_mpi(launch: Launch) -> str:

@@ -91,7 +91,8 @@ def _is_rank(text: str) -> bool:
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output", "HALOSCOPE_OUTPUT", Path, "%p-%n-%d.halo",
-        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date.",
+        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date, and "
+        "%% a percent sign.",
         metavar="F.halo", flag="-o",
     ),
     Setting(

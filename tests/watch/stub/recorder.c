@@ -30,7 +30,7 @@ static void started(void) {
   snprintf(live + length, sizeof live - length, "/%d.live", rank);
   FILE *file = fopen(live, "w");
   if (file) {
-    fprintf(file, "rank %d of %d\n", rank, size);
+    fprintf(file, "rank %d of %d\n%s\n", rank, size, setting("HALOSCOPE_OUTPUT"));
     fclose(file);
   }
 }

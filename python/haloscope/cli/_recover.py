@@ -1,0 +1,47 @@
+"""`haloscope recover`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from haloscope._errors import printable
+
+__all__ = ["recover"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope recover /dev/shm
+  haloscope recover /dev/shm/haloscope-4711-1767225600 -o lost.halo
+  haloscope recover collected/
+  haloscope recover --force /dev/shm -o so-far.halo
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), metavar="F.halo",
+    help="Where the profile goes, as in run. [default: where the run would have written it]",
+)  # fmt: skip
+@click.option("--keep", is_flag=True, help="Leave the records where they are.")
+@click.option("--force", is_flag=True, help="Also of what is still running; its records stay.")
+def recover(directory: Path, output: Path | None, keep: bool, force: bool) -> int:
+    """Join what an interrupted run left behind, for a run that haloscope env had watched.
+
+    DIR is a directory of live records, one that holds several of them, or one into which those of
+    several nodes were copied. Each MPI_COMM_WORLD gets a profile. One that is there already is
+    never replaced: the new one is called NAME-2.halo. Records are removed when all of their world
+    are in the profile.
+    """
+    from haloscope import explain
+    from haloscope.watch._recover import recover
+
+    done = recover(directory, output, keep, force)
+    for profile in done.profiles:
+        with explain.open(profile) as opened:
+            click.echo("\n".join(explain.summary(opened)))
+    for line in [*done.remarks, *done.failures]:
+        click.echo(f"haloscope: {printable(line)}", err=True)
+    return 1 if done.failures else 0

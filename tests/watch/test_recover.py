@@ -1,0 +1,187 @@
+"""`haloscope recover`: what a run under `haloscope env` left when it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import Traffic, Watched, program
+
+pytestmark = pytest.mark.slow
+RANKS = 3
+WHOLE_RING = Traffic(10 * RANKS, 120 * RANKS, 10 * RANKS, 120 * RANKS, 1, 1)
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+Recover = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    directory = tmp_path / "live"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def recover(haloscope: Path, tmp_path: Path) -> Recover:
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, "recover", *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    return run
+
+
+@contextmanager
+def job(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, how: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A job script that has `haloscope env` watch what it starts; all ranks have worked."""
+    executable = program(compiler, mpi, "ends.c")
+    library(mpi, executable)
+    launch = shlex.join([*mpi.launch(RANKS), str(executable), how, "wait"])
+    script = f'eval "$({haloscope} env -o run-%n.halo --live {live} -- {launch})" && exec {launch}'
+    with subprocess.Popen(
+        ["bash", "-c", script], cwd=live.parent, env=mpi.environment(), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as running:  # fmt: skip
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        assert line == "working\n" or (how == "MPI_Abort" and line == "")
+        yield running
+        running.wait(timeout=60)
+
+
+def processes(live: Path) -> list[int]:
+    """The ranks, by the names of their records."""
+    return [int(path.stem.partition("-")[2]) for path in live.glob("haloscope-*/*.live")]
+
+
+def kill(live: Path) -> None:
+    for process in processes(live):
+        os.kill(process, signal.SIGKILL)
+
+
+def check(done: subprocess.CompletedProcess[str], path: Path) -> Watched:
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "partial: ranks 0-2 did not come to MPI_Finalize" in done.stdout
+    assert f"profile: {shlex.quote(str(path))}\n" in done.stdout
+    watched = Watched(done, path)
+    assert watched.traffic("ring") == WHOLE_RING
+    assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")
+    assert watched.info["unfinished_ranks"] == "[0, 1, 2]"
+    return watched
+
+
+@TWO
+@pytest.mark.parametrize("end", ["kill -9", "time limit", "MPI_Abort", "segfault"])
+def test_a_profile_of_an_interrupted_run(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover, end: str
+) -> None:
+    how = end if end in ("MPI_Abort", "segfault") else "hang"
+    with job(mpi, compiler, haloscope, live, how) as running:
+        if end == "kill -9":
+            kill(live)
+        elif end == "time limit":
+            running.send_signal(signal.SIGTERM)  # as a batch system does
+    assert running.returncode != 0
+    assert not list(live.parent.glob("*.halo"))
+    watched = check(recover(live), live.parent / "run-3.halo")
+    assert watched.region("last")["ranks"] == RANKS
+    assert list(live.iterdir()) == []
+
+
+@ONE
+def test_what_still_runs_is_left_alone(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+) -> None:
+    with job(mpi, compiler, haloscope, live, "hang"):
+        done = recover(live)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert "still running" in line
+        assert "--force" in line
+        check(recover(live, "--force", "-o", "so-far.halo"), live.parent / "so-far.halo")
+        assert len(processes(live)) == RANKS
+        kill(live)
+    check(recover(live), live.parent / "run-3.halo")
+    assert list(live.iterdir()) == []
+
+
+@ONE
+def test_profiles_are_not_overwritten(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+) -> None:
+    """Two runs that were told the same name, recovered at once; then one of them again."""
+    for _ in range(2):
+        with job(mpi, compiler, haloscope, live, "segfault"):
+            pass
+    (live.parent / "run-3.halo").write_text("what a full disk left of a profile")
+    done = recover("--keep", live)
+    for name in ("run-3.halo", "run-3-2.halo"):
+        check(done, live.parent / name)
+    assert len(processes(live)) == 2 * RANKS
+    one, other = live.iterdir()
+    check(recover(one), live.parent / "run-3-3.halo")
+    assert list(live.iterdir()) == [other]
+    check(recover(live, "-o", "%n %p %%n.halo"), live.parent / "3 ends %n.halo")
+
+
+@ONE
+def test_records_of_several_nodes(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+) -> None:
+    """On one node a part of them is found: it stays, for the day on which all are together."""
+    with job(mpi, compiler, haloscope, live, "segfault"):
+        pass
+    (here,) = live.iterdir()
+    there = live.parent / "collected" / "node1"
+    there.mkdir(parents=True)
+    for record in sorted(here.iterdir())[1:]:
+        shutil.move(record, there)
+    done = recover(live, "-o", "part.halo")
+    assert done.returncode == 0
+    assert "partial: ranks 1-2 left no record; rank 0 did not come" in done.stdout
+    assert "1 of 3 ranks" in done.stderr
+    assert len(processes(live)) == 1
+    shutil.move(here, there.parent / "node0")
+    done = recover("collected")
+    check(done, live.parent / "run-3.halo")
+    assert not list(there.parent.rglob("*.live"))
+
+
+@ONE
+def test_records_that_are_damaged_stay(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+) -> None:
+    with job(mpi, compiler, haloscope, live, "segfault"):
+        pass
+    damaged = sorted(live.glob("*/*.live"))[1]
+    damaged.write_bytes(bytes(1000))
+    done = recover(live)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 3
+    assert f"{damaged}: no recorder in this cache reads it" in done.stderr
+    assert "2 of 3 ranks" in done.stderr
+    assert Watched(done, live.parent / "run-3.halo").info["missing_ranks"] == "[1]"
+    assert len(processes(live)) == RANKS
+
+
+def test_nothing_to_recover(recover: Recover, live: Path) -> None:
+    for place, word in ((live, "no live records"), (live / "x", "no such directory")):
+        done = recover(place)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert f"{place}: {word}" in line
