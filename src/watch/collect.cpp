@@ -86,7 +86,7 @@ private:
   }
 
   void visit(const Node &node, Region *parent, const ThreadRecord &thread, unsigned depth = 0) {
-    if (depth == deepest) return;
+    if (depth > deepest_region) return;
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
     const std::uint64_t path =
         contents_.names.path(above, parent == nullptr ? "<program>" : text(node.name), node.communication);
@@ -272,9 +272,7 @@ private:
          process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U});
   }
 
-  // A program that went wild may have written into its records: links must not lead round for ever,
-  // nor regions deeper than this stack is.
-  static constexpr unsigned deepest = 1U << 14U;
+  // A program that went wild may have written into its records: links must not lead round for ever.
 
   const Arena &arena_;
   const ProcessRecord &process_;

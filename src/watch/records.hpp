@@ -117,11 +117,16 @@ struct NodeName {
   Node *node;        // the first of the nodes with this hash, linked by same_hash
 };
 
+// Regions nested deeper than this count for the one around them: programs that recurse would have a
+// path for each level, and the collection would need as deep a stack.
+inline constexpr std::uint16_t deepest_region = 1024;
+
 // One path of regions on one thread.
 struct Node {
   Node *parent, *recent; // recent: the child entered last
   const char *name;
   bool communication, series;
+  std::uint16_t depth; // 0: the root
 
   // The current instance.
   std::uint64_t instance; // number of begins; 0: never entered

@@ -47,6 +47,10 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
 
 [[gnu::noinline]] Node *make_child(const Recorder &to, Node &parent, const char *name,
                                    bool communication) noexcept {
+  if (parent.depth == deepest_region) {
+    to.dropped();
+    return nullptr;
+  }
   NodeName *entry = parent.child_names.find_or_make(hash_of_name(name), *to.arena);
   auto *node = to.arena->make<Node>();
   const char *copy = copy_name(*to.arena, name);
@@ -57,6 +61,7 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   node->parent = &parent;
   node->name = copy;
   node->communication = communication;
+  node->depth = parent.depth + 1;
   node->series = wants_series(*node);
   node->same_hash = entry->node;
   entry->node = node;
@@ -171,6 +176,11 @@ Node *make_root(Arena &arena, const char *name) noexcept {
 }
 
 void begin_region(Recorder &to, const char *name, bool communication) noexcept {
+  if (__builtin_expect(to.lost_regions > 0, 0)) { // nothing inside is kept either: ends go by number
+    to.lost_regions++;
+    to.dropped();
+    return;
+  }
   Node &parent = *to.position;
   Node *node = parent.recent;
   if (node == nullptr || std::strcmp(node->name, name) != 0) {

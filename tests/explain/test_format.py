@@ -267,17 +267,32 @@ def test_regions_that_are_no_tree_are_refused(
         explain.open(path).table("regions")
 
 
-def test_a_chain_of_long_names_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    written = draft()
-    count = 30_000
+def chain(count: int) -> Draft:
+    """Regions that are nested in each other, all of one name."""
+    written = draft(ranks=[{"path": path, "rank": 0, "instances": 1} for path in (0, count - 1)])
     written.tables["paths"] = {
         "path": np.arange(count),
         "parent": np.arange(count) - 1,
         "communication": np.zeros(count, dtype=np.int64),
-        "name": ["a region"] * count,
+        "name": ["<program>", *["a region"] * (count - 1)],
     }
-    with pytest.raises(ProfileError, match="too deep"):
-        explain.open(written.write(tmp_path / "run.halo")).table("regions")
+    return written
+
+
+def test_long_paths_lose_their_middle_and_nothing_else(tmp_path: Path) -> None:
+    regions = explain.open(chain(30_000).write(tmp_path / "run.halo")).regions
+    names = regions.full_names
+    assert names[3] == "a region/a region/a region"
+    assert max(map(len, names)) <= 1000
+    assert len(set(names)) == len(names)
+    assert names[-1].startswith("a region/a region/")
+    assert " ... #" in names[-1]
+    assert regions.matching(names[20_000]).nonzero()[0].tolist() == [20_000]
+
+
+def test_a_chain_of_long_names_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="too many to name"):
+        explain.open(chain(300_000).write(tmp_path / "run.halo")).table("regions")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def warnings(told: dict[str, Any]) -> list[str]:
     if told["dropped"]:
         lines.append(
             f"{told['dropped']} records were dropped for want of memory; raise HALOSCOPE_MEMORY"
+            " (regions nested deeper than 1024 are, too)"
         )
     odd = [
         f"{told[key]} {text}"

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionTree"]
 
-# A chain of n regions has full names of n² characters; a file of a few kilobytes can ask for more
-# than any memory holds.
+# A chain of n regions has full names of n² characters: long ones lose their middle, and have the
+# number of the path instead. A small file can still ask for more than any memory holds.
+_LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
 
 
@@ -68,14 +69,17 @@ class RegionTree:
         return below
 
     def _full_names(self) -> list[str]:
-        lengths = [0]
-        for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
-            lengths.append(lengths[parent] + len(name) + 1)
-        if sum(lengths) > _MOST_NAME_CHARACTERS:
-            raise DamageError("its regions nest too deep to name them")
         full = [self.names[0]]
-        for name, parent in zip(self.names[1:], self.parents[1:].tolist(), strict=True):
-            full.append(f"{full[parent]}/{name}" if parent else name)
+        total = 0
+        for path in range(1, len(self)):
+            name, parent = self.names[path], self.parents[path]
+            text = f"{full[parent]}/{name}" if parent else name
+            if len(text) > _LONGEST_NAME:
+                text = f"{text[: _LONGEST_NAME // 2]} ... #{path}/{name[-_LONGEST_NAME // 4 :]}"
+            total += len(text)
+            if total > _MOST_NAME_CHARACTERS:
+                raise DamageError("its regions are too many to name them")
+            full.append(text)
         return full
 
     def _distinct_names(self) -> list[str]:

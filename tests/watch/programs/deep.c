@@ -1,8 +1,14 @@
-// `deep N`: a function that calls itself N times, in a region of its own each time.
+// `deep N`: a function that calls itself N times, in a region of its own each time, with a message to
+// itself in each.
 #include "common.h"
+
+static void talk(void) {
+  MPI_Sendrecv(buffer, 1, MPI_INT, rank, 0, other, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 
 static void descend(int levels) {
   REGION("level") {
+    talk();
     if (levels > 1) descend(levels - 1);
   }
 }
@@ -10,8 +16,7 @@ static void descend(int levels) {
 int main(int argc, char **argv) {
   start(&argc, &argv);
   descend(atoi(argv[1]));
-  REGION("after")
-  MPI_Sendrecv(buffer, 1, MPI_INT, rank, 0, other, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  REGION("after") talk();
   MPI_Finalize();
   puts("end");
   return 0;
