@@ -14,7 +14,7 @@ namespace {
 struct Region {
   Region *parent = nullptr;
   std::uint64_t path = 0;
-  std::uint64_t instances = 0, ticks = 0;
+  std::uint64_t begun = 0, instances = 0, ticks = 0;
   std::uint64_t coll_bytes = 0, rma_ops = 0, rma_bytes = 0, io_ops = 0, io_bytes = 0;
   std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, largest = 0;
   Quantities totals{};
@@ -36,22 +36,21 @@ public:
       : arena_(arena), process_(process), tick_(tick) {}
 
   Contents run() {
-    std::uint64_t threads = 0;
     std::uint64_t begins = 0;
     std::uint64_t ends = 0;
     contents_.names.path(-1, "<program>", false);
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
          thread = valid(thread->next)) {
-      threads++;
       begins += thread->unmatched_begins;
       ends += thread->unmatched_ends;
       if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
       for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr; use = valid(use->next))
         add_communicator(*use);
+      threads_++;
     }
     for (auto &[path, region] : regions_) spread_partners(region);
     for (auto &[path, region] : regions_) add_rank_row(region);
-    add_process_row(threads, begins, ends);
+    add_process_row(begins, ends);
     contents_.compact();
     return std::move(contents_);
   }
@@ -98,7 +97,7 @@ private:
     add_sizes(path, node);
     add_partners(region, node);
     add_collectives(path, node);
-    add_series(path, node);
+    add_series(region, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
       visit(*child, &region, thread, depth + 1);
@@ -196,16 +195,18 @@ private:
         visit(chunk->records[i]);
   }
 
-  void add_series(std::uint64_t path, const Node &node) {
-    std::uint64_t instance = 0;
-    each(node.instance_list, [&](const InstanceRecord &record) {
-      const double start =
-          static_cast<double>(static_cast<std::int64_t>(record.begin - process_.first.tick)) * tick_;
-      add(TableId::series, {path, rank(), instance++, word(start), time(record.ticks), time(record.wait)});
-    });
+  // Instances of another thread are numbered on.
+  void add_series(Region &region, const Node &node) {
+    Table &instances = table(TableId::instances);
+    const std::size_t before = instances.rows();
+    each(node.instance_list, [&](std::uint64_t packed) { instances.add({&packed, 1}); });
+    if (const std::size_t count = instances.rows() - before; count > 0)
+      add(TableId::series, {region.path, rank(), threads_, region.begun, count});
     each(node.value_list, [&](const ValueRecord &record) {
-      add(TableId::values, {path, rank(), record.instance, string(text(record.name)), word(record.value)});
+      add(TableId::values, {region.path, rank(), region.begun + record.instance, string(text(record.name)),
+                            word(record.value)});
     });
+    region.begun += node.instance;
   }
 
   void add_communicator(const CommunicatorUse &use) {
@@ -260,7 +261,7 @@ private:
     table(TableId::ranks).add(row);
   }
 
-  void add_process_row(std::uint64_t threads, std::uint64_t begins, std::uint64_t ends) {
+  void add_process_row(std::uint64_t begins, std::uint64_t ends) {
     const auto whole = regions_.find(0);
     // A rank that does not record knows of itself only when it began and ended.
     const std::uint64_t duration = whole != regions_.end() ? whole->second.ticks
@@ -268,8 +269,8 @@ private:
                                                            : 0;
     add(TableId::processes,
         {rank(), string(text(process_.host.data())), static_cast<std::uint64_t>(process_.pid),
-         word(process_.start), time(duration), threads, begins, ends, process_.dropped.load(),
-         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U});
+         word(process_.start), time(duration), threads_, begins, ends, process_.dropped.load(),
+         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_)});
   }
 
   // A program that went wild may have written into its records: links must not lead round for ever.
@@ -282,7 +283,7 @@ private:
   Contents contents_;
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;
-  std::uint64_t spilled_ = 0;
+  std::uint64_t spilled_ = 0, threads_ = 0;
 };
 
 } // namespace

@@ -7,18 +7,33 @@ namespace haloscope::watch {
 
 namespace {
 
-using Compress = int (*)(unsigned char *, unsigned long *, const unsigned char *, unsigned long, int);
-using Bound = unsigned long (*)(unsigned long);
+// What zlib.h declares: systems that have the library may lack the header.
+struct Stream {
+  const unsigned char *next_in;
+  unsigned available_in;
+  unsigned long total_in;
+  unsigned char *next_out;
+  unsigned available_out;
+  unsigned long total_out;
+  const char *message;
+  void *state, *allocate, *free, *opaque;
+  int data_type;
+  unsigned long adler, reserved;
+};
+constexpr int deflated = 8, window_bits = 15, memory_level = 8, finish = 4, stream_end = 1;
+enum Strategy { by_default = 0, runs_only = 3 };
 
 struct Zlib {
-  Compress compress = nullptr;
-  Bound bound = nullptr;
+  int (*init)(Stream *, int, int, int, int, int, const char *, int) = nullptr;
+  int (*deflate)(Stream *, int) = nullptr;
+  int (*end)(Stream *) = nullptr;
 
   Zlib() {
     void *library = dlopen("libz.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) return;
-    compress = reinterpret_cast<Compress>(dlsym(library, "compress2"));
-    bound = reinterpret_cast<Bound>(dlsym(library, "compressBound"));
+    init = reinterpret_cast<decltype(init)>(dlsym(library, "deflateInit2_"));
+    deflate = reinterpret_cast<decltype(deflate)>(dlsym(library, "deflate"));
+    end = reinterpret_cast<decltype(end)>(dlsym(library, "deflateEnd"));
   }
 };
 
@@ -34,14 +49,23 @@ constexpr std::array<std::uint32_t, 256> crc_table = [] {
 
 } // namespace
 
-std::vector<unsigned char> deflate(std::span<const unsigned char> data) {
+std::vector<unsigned char> deflate(std::span<const unsigned char> data, bool noise) {
   static const Zlib zlib;
-  if (zlib.compress == nullptr || zlib.bound == nullptr) return {};
-  unsigned long size = zlib.bound(data.size());
-  std::vector<unsigned char> result(size);
+  if (zlib.init == nullptr || zlib.deflate == nullptr || zlib.end == nullptr) return {};
+  Stream stream{};
   // Level 1: most of the gain comes from the shuffling, and MPI_Finalize waits for this.
-  if (zlib.compress(result.data(), &size, data.data(), data.size(), 1) != 0 || size >= data.size()) return {};
-  result.resize(size);
+  if (zlib.init(&stream, 1, deflated, window_bits, memory_level, noise ? runs_only : by_default, "1",
+                sizeof stream) != 0)
+    return {};
+  // With as much room as there is data, what does not become smaller does not come to its end.
+  std::vector<unsigned char> result(data.size());
+  stream.next_in = data.data();
+  stream.available_in = static_cast<unsigned>(data.size());
+  stream.next_out = result.data();
+  stream.available_out = static_cast<unsigned>(result.size());
+  const int outcome = zlib.deflate(&stream, finish);
+  result.resize(outcome == stream_end ? stream.total_out : 0);
+  zlib.end(&stream);
   return result;
 }
 

@@ -10,8 +10,9 @@
 
 namespace haloscope::watch {
 
-// Empty if there is no zlib, or it does not make the data smaller.
-std::vector<unsigned char> deflate(std::span<const unsigned char> data);
+// Empty if there is no zlib, or it does not make the data smaller. In `noise` nothing comes twice:
+// looking for it would take twice the time, and the result would be larger.
+std::vector<unsigned char> deflate(std::span<const unsigned char> data, bool noise);
 std::uint32_t crc32(std::span<const unsigned char> data, std::uint32_t start = 0);
 
 } // namespace haloscope::watch

@@ -2,6 +2,7 @@
 
 #include "compress.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::array<unsigned char, 16> header{0x89, 'H', 'A', 'L', 'O', '\r', '\n', 0x1A,
                                                1,    0,   0,   0,   0,   0,    0,    0};
+
+constexpr std::size_t most_chunk_rows = std::size_t{1} << 19U;
 
 template <class T> std::span<const unsigned char> bytes_of(const T *data, std::size_t count) {
   return {reinterpret_cast<const unsigned char *>(data), count * sizeof(T)};
@@ -134,9 +137,9 @@ void ProfileWriter::write(const void *data, std::size_t bytes) {
   }
 }
 
-ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values) {
+ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values, bool noise) {
   const auto raw = bytes_of(values.data(), values.size());
-  const std::vector<unsigned char> packed = deflate(shuffle(values));
+  const std::vector<unsigned char> packed = deflate(shuffle(values), noise);
   const auto stored = packed.empty() ? raw : std::span<const unsigned char>{packed};
   const StoredColumn column{offset_, stored.size(), crc32(stored), packed.empty() ? 0 : 1};
   write(stored.data(), stored.size());
@@ -144,11 +147,13 @@ ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> 
 }
 
 void ProfileWriter::add(TableId id, const Table &rows) {
-  if (rows.rows() == 0) return;
-  Chunk chunk{rows.rows(), {}};
-  for (std::size_t i = 0; i < rows.schema().columns.size(); i++)
-    chunk.columns.push_back(store(rows.column(i)));
-  chunks_[static_cast<unsigned>(id)].push_back(std::move(chunk));
+  const auto columns = rows.schema().columns;
+  for (std::size_t first = 0; first < rows.rows(); first += most_chunk_rows) {
+    Chunk chunk{std::min(most_chunk_rows, rows.rows() - first), {}};
+    for (std::size_t i = 0; i < columns.size(); i++)
+      chunk.columns.push_back(store(std::span{rows.column(i)}.subspan(first, chunk.rows), columns[i].noise));
+    chunks_[static_cast<unsigned>(id)].push_back(std::move(chunk));
+  }
 }
 
 void ProfileWriter::add_paths(const Names &names) {

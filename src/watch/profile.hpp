@@ -22,7 +22,7 @@ public:
   ProfileWriter(const ProfileWriter &) = delete;
   ProfileWriter &operator=(const ProfileWriter &) = delete;
 
-  // Appends the rows as one chunk; empty tables leave no chunk.
+  // Appends the rows, in chunks of at most 4 MiB a column; empty tables leave no chunk.
   void add(TableId id, const Table &rows);
   // Writes the directory and gives the file its name. Throws std::system_error.
   void finish(const Names &names, const Info &info);
@@ -37,7 +37,7 @@ private:
     std::size_t rows;
     std::vector<StoredColumn> columns;
   };
-  StoredColumn store(std::span<const std::uint64_t> values);
+  StoredColumn store(std::span<const std::uint64_t> values, bool noise = false);
   void add_paths(const Names &names);
   void write(const void *data, std::size_t bytes);
   std::string directory(const Names &names, const Info &info) const;

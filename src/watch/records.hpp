@@ -79,10 +79,7 @@ struct CollectiveRecord {
   std::uint64_t calls, ticks, longest;
 };
 
-// Instances of a region that were asked for one by one.
-struct InstanceRecord {
-  std::uint64_t begin, ticks, wait;
-};
+// What the program told about an instance.
 struct ValueRecord {
   const char *name;
   std::uint64_t instance;
@@ -149,7 +146,8 @@ struct Node {
   Index<SizeRecord> sizes;
   Index<CollectiveRecord> collectives;
   std::array<CallPage *, call_pages> calls;
-  ChunkList<InstanceRecord> instance_list;
+  ChunkList<std::uint64_t> instance_list; // series.hpp
+  std::uint64_t series_end;               // decoded end of the last one
   ChunkList<ValueRecord> value_list;
 
   Index<NodeName> child_names;

@@ -2,6 +2,7 @@
 
 #include "state.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <ranges>
 #include <sched.h>
@@ -119,6 +120,8 @@ public:
       : channel_(channel), tree_(tree), tables_(tables), store_(store) {}
 
   void run() {
+    for (unsigned i = 0; i < table_count; i++)
+      if (tables_[i].bytes() > block_bytes) flush(static_cast<TableId>(i));
     for (const int child : tree_.children) receive_from(child);
     for (unsigned i = 0; i < table_count; i++) flush(static_cast<TableId>(i));
     if (tree_.parent >= 0) channel_.send_value(BlockHeader{table_count, 0}, tree_.parent, header_tag);
@@ -142,17 +145,18 @@ private:
   void flush(TableId id) {
     Table &table = tables_[static_cast<unsigned>(id)];
     table.compact();
-    if (table.rows() == 0) return;
-    if (tree_.parent < 0) {
-      store_(id, table);
-    } else {
-      channel_.send_value(BlockHeader{static_cast<std::uint64_t>(id), table.rows()}, tree_.parent,
-                          header_tag);
-      Words words;
-      table.write(words);
-      channel_.send(std::move(words), tree_.parent, rows_tag);
-    }
+    if (tree_.parent < 0 && table.rows() > 0) store_(id, table);
+    if (tree_.parent >= 0) send(id, table);
     table.clear();
+  }
+
+  void send(TableId id, const Table &table) const {
+    const std::size_t block_rows = block_bytes / (8 * table.schema().columns.size());
+    for (std::size_t first = 0; first < table.rows(); first += block_rows) {
+      const std::size_t rows = std::min(block_rows, table.rows() - first);
+      channel_.send_value(BlockHeader{static_cast<std::uint64_t>(id), rows}, tree_.parent, header_tag);
+      channel_.send(table.write(first, rows), tree_.parent, rows_tag);
+    }
   }
 
   const Channel &channel_;

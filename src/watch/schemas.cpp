@@ -31,6 +31,7 @@ constexpr std::array processes{
     count("finalized"),
     count("sizes_spilled"),
     count("watched"),
+    seconds("tick"),
 };
 
 constexpr std::array ranks{
@@ -109,9 +110,9 @@ constexpr std::array communicators{
 
 constexpr std::array unaccounted{text("call"), count("calls")};
 
-constexpr std::array series{
-    path, rank, key("instance"), seconds("start"), seconds("duration"), seconds("wait"),
-};
+// Keys only: their rows stay in the order in which they came, in which one belongs to the other.
+constexpr std::array series{path, rank, key("thread"), key("instance"), key("instances")};
+constexpr std::array instances{Column{"packed", Type::integer, Merge::key, "", false, true}};
 
 constexpr std::array values{
     path, rank, key("instance"), text("name"), Column{"value", Type::real, Merge::sum},
@@ -128,6 +129,7 @@ const std::array<Schema, table_count> schemas{{
     {"communicators", communicators},
     {"unaccounted", unaccounted},
     {"series", series},
+    {"instances", instances},
     {"values", values},
 }};
 

@@ -31,6 +31,7 @@ void Table::compact() {
   std::vector<const Words *> keys;
   for (std::size_t i = 0; i < columns_.size(); i++)
     if (schema_->columns[i].merge == Merge::key) keys.push_back(&columns_[i]);
+  if (keys.size() == columns_.size()) return;
   std::vector<std::size_t> order(rows());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto compare = [&](std::size_t a, std::size_t b) {
@@ -73,8 +74,14 @@ void Table::renumber(std::span<const std::uint64_t> strings, std::span<const std
   }
 }
 
-void Table::write(Words &to) const {
-  for (const auto &column : columns_) to.insert(to.end(), column.begin(), column.end());
+Words Table::write(std::size_t first, std::size_t rows) const {
+  Words words;
+  words.reserve(rows * columns_.size());
+  for (const auto &column : columns_) {
+    const auto part = std::span{column}.subspan(first, rows);
+    words.insert(words.end(), part.begin(), part.end());
+  }
+  return words;
 }
 
 void Table::read(std::span<const std::uint64_t> words, std::size_t rows) {

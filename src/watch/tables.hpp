@@ -22,7 +22,8 @@ struct Column {
   Type type;
   Merge merge;
   const char *unit = "";
-  bool path = false; // an index into the list of paths
+  bool path = false;  // an index into the list of paths
+  bool noise = false; // values are never alike: there is nothing to look for when compressing
 };
 
 struct Schema {
@@ -41,6 +42,7 @@ enum class TableId : unsigned {
   communicators,
   unaccounted,
   series,
+  instances,
   values,
   count
 };
@@ -60,15 +62,15 @@ public:
 
   // One value a column, in the schema's order.
   void add(std::span<const std::uint64_t> row);
-  // Rows with equal keys become one.
+  // Sorts rows; those with equal keys become one. Rows that are keys alone stay as they are.
   void compact();
   void clear() noexcept;
   void append(const Table &other);
   // Columns that refer to strings or paths, in a process's own numbers, to common numbers.
   void renumber(std::span<const std::uint64_t> strings, std::span<const std::uint64_t> paths);
 
-  // As the sending side lays it out: columns one after the other.
-  void write(Words &to) const;
+  // As the sending side lays some of the rows out: columns one after the other.
+  [[nodiscard]] Words write(std::size_t first, std::size_t rows) const;
   void read(std::span<const std::uint64_t> words, std::size_t rows);
 
 private:

@@ -133,7 +133,10 @@ def test_an_empty_table_says_that_nothing_was_recorded(read: Read) -> None:
 def test_recorded_values_are_shown(read: Read) -> None:
     key = {"path": 0, "rank": 0, "instance": 0}
     written = draft(
-        paths=path_rows(), series=[key], values=[{**key, "name": "residual", "value": 0.25}]
+        paths=path_rows(),
+        processes=process_rows("alpha"),
+        series=[key],
+        values=[{**key, "name": "residual", "value": 0.25}],
     )
     told = text(read(written), "table", "series")
     assert "residual" in told

@@ -231,7 +231,7 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
     """Opens a profile and reads the damaged column; now and then also what is made of all."""
     with explain.open(path) as profile:
         if damaged:
-            profile._file.column(*damaged)
+            profile.file.column(*damaged)
         depth = rng.random()
         if depth < 0.03:
             profile.table(rng.choice(list(explain.TABLES)), exclusive=rng.random() < 0.5)

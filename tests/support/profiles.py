@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from support.series import TICK, series_tables
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -57,7 +59,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "paths": (["path", "parent", "communication"], [], ["name"]),
     "processes": (
         ["rank", "pid", "threads", "unmatched_begins", "unmatched_ends", "dropped", "finalized"],
-        ["start", "duration"],
+        ["start", "duration", "tick"],
         ["host"],
     ),
     "ranks": (["path", "rank", *RANK_COUNTS], RANK_TIMES, []),
@@ -75,7 +77,8 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     ),
     "communicators": (["size", "members", "ranks", "calls", "bytes"], [], ["name"]),
     "unaccounted": (["calls"], [], ["call"]),
-    "series": (["path", "rank", "instance"], ["start", "duration", "wait"], []),
+    "series": (["path", "rank", "thread", "instance", "instances"], [], []),
+    "instances": (["packed"], [], []),
     "values": (["path", "rank", "instance"], ["value"], ["name"]),
 }
 
@@ -192,9 +195,14 @@ def columns_of(table: str, rows: Rows) -> dict[str, list[Any]]:
 
 
 def draft(info: Mapping[str, Any] | None = None, **tables: Rows) -> Draft:
-    """A profile with all tables of version 1, those that are not given without rows."""
-    written = {name: columns_of(name, tables.get(name, ())) for name in COLUMNS}
-    return Draft(dict(written), {**INFO, **(info or {})})
+    """A profile with all tables of version 1, those that are not given without rows.
+
+    The rows of `series` are instances, as the reader shows them.
+    """
+    written: dict[str, Arrays] = {
+        name: columns_of(name, tables.get(name, ())) for name in COLUMNS if name != "series"
+    }
+    return Draft(written | series_tables(tables.get("series", ())), {**INFO, **(info or {})})
 
 
 def path_rows(*names: str) -> list[dict[str, Any]]:
@@ -211,6 +219,6 @@ def path_rows(*names: str) -> list[dict[str, Any]]:
 def process_rows(*hosts: str) -> list[dict[str, Any]]:
     """A process on each host, ranks counted from 0."""
     return [
-        {"rank": rank, "host": host, "duration": 10.0, "finalized": 1, "threads": 1}
+        {"rank": rank, "host": host, "duration": 10.0, "finalized": 1, "threads": 1, "tick": TICK}
         for rank, host in enumerate(hosts)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from support.profiles import INFO, INSTANCE, RANK_COUNTS, RANK_TIMES, Draft, columns_of, path_rows
+from support.series import TICK
 
 Grid = tuple[int, int, int]
 _OFFSETS = np.array([o for o in product((-1, 0, 1), repeat=3) if o != (0, 0, 0)])
@@ -72,6 +73,7 @@ def _processes(ranks: int, ranks_a_host: int) -> dict[str, Any]:
         "pid": np.arange(ranks) + 1000,
         "start": np.full(ranks, 1767225600.0),
         "duration": np.full(ranks, 10.0),
+        "tick": np.full(ranks, TICK),
         "threads": zero + 1,
         "unmatched_begins": zero,
         "unmatched_ends": zero,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from haloscope.explain._ensemble import Ensemble, open_all
+    from haloscope.explain._matrix import Instances
     from haloscope.explain._profile import Profile
     from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
@@ -18,6 +19,7 @@ __all__ = [
     "FORMATS",
     "TABLES",
     "Ensemble",
+    "Instances",
     "Profile",
     "open",
     "open_all",
@@ -29,6 +31,7 @@ __all__ = [
 # Looked up on first use: `import haloscope` must not wait for Polars and Plotly.
 _HOMES = {
     "Ensemble": ("_ensemble", "Ensemble"),
+    "Instances": ("_matrix", "Instances"),
     "FORMATS": ("_render", "FORMATS"),
     "Profile": ("_profile", "Profile"),
     "TABLES": ("_tables", "TABLES"),

@@ -6,7 +6,9 @@ import os
 import stat
 import struct
 import zlib
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +27,8 @@ from haloscope.explain._directory import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
@@ -89,6 +92,33 @@ class ProfileFile:
         with ThreadPoolExecutor(_THREADS) as pool:
             arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
         return dict(zip(names, arrays, strict=True))
+
+    def rows(self, table: str) -> int:
+        """Return the number of rows of a table, 0 if the file lacks it."""
+        return max((column.rows for column in self.tables.get(table, {}).values()), default=0)
+
+    def spans(self, table: str, name: str) -> list[tuple[int, int]]:
+        """Return from and up to which row each chunk of a column reaches."""
+        column = self.tables.get(table, {}).get(name)
+        ends = list(accumulate(chunk.rows for chunk in column.chunks)) if column else []
+        return list(zip([0, *ends], ends))  # noqa: B905  one longer
+
+    def stream(
+        self, table: str, name: str, numbers: Sequence[int]
+    ) -> Iterator[NDArray[np.int64] | NDArray[np.float64]]:
+        """Yield the values of a column's chunks by number, the next ones being unpacked meanwhile.
+
+        Raises `ProfileError` if one is damaged.
+        """
+        waiting: deque[Future[NDArray[np.int64]]] = deque()
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for number in numbers:
+                chunk = self.tables[table][name].chunks[number]
+                waiting.append(pool.submit(self._load_chunk, chunk, name))
+                if len(waiting) > _THREADS:
+                    yield self._checked(waiting.popleft().result)
+            while waiting:
+                yield self._checked(waiting.popleft().result)
 
     def verify(self) -> None:
         """Read and check every column of the file. Raises `ProfileError` for any damage."""

@@ -42,7 +42,7 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
     "paths": _columns("path parent communication", strings="name"),
     "processes": _columns(
         "rank pid threads unmatched_begins unmatched_ends dropped finalized",
-        "start duration",
+        "start duration tick",
         "host",
     ),
     "ranks": _columns(
@@ -60,9 +60,10 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
     ),
     "communicators": _columns("size members ranks calls bytes", strings="name"),
     "unaccounted": _columns("calls", strings="call"),
-    "series": _columns("path rank instance", "start duration wait"),
+    "series": _columns("path rank thread instance instances"),
+    "instances": _columns("packed"),
     "values": _columns("path rank instance", "value", "name"),
 }
 
 # Written only where asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "values"})
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values"})

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from haloscope.explain._matrix import Instances
+
 __all__ = ["Profile", "open_profile"]
 
 _T = TypeVar("_T")
@@ -35,7 +37,7 @@ class Profile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the profile at `path`. Raises `ProfileError` if it is not a whole profile."""
-        self._file = ProfileFile(path)
+        self.file = ProfileFile(path)
 
     def __enter__(self) -> Self:
         return self
@@ -54,12 +56,12 @@ class Profile:
     @property
     def path(self) -> Path:
         """Where the profile stands."""
-        return self._file.path
+        return self.file.path
 
     @property
     def info(self) -> Mapping[str, Any]:
         """The run information as the recorder wrote it; the table `info` says more."""
-        return self._file.info
+        return self.file.info
 
     def table(
         self, name: str, *, exclusive: bool = False, region: str | None = None
@@ -74,13 +76,24 @@ class Profile:
 
         return self.guarded(lambda: build(self, name, exclusive, region))
 
+    def instances(self, region: str) -> Instances:
+        """Return start, duration and wait of every instance of a region, as matrices.
+
+        `instances("halo").duration[p, k]` are the seconds that pass k through `halo` took on the
+        p-th rank. Raises `UsageError` unless instances of one path were kept (`run --series`),
+        `ProfileError` for damage.
+        """
+        from haloscope.explain._matrix import Instances
+
+        return self.guarded(lambda: Instances(self, region))
+
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""
-        self._file.verify()
+        self.file.verify()
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        self.file.close()
 
     def guarded(self, action: Callable[[], _T]) -> _T:
         """Return what `action` does; damage found on the way is a `ProfileError` with our name."""
@@ -95,9 +108,9 @@ class Profile:
         `columns` are those to read, default all of format version 1. NaN and infinities are null.
         """
         names = list(LAYOUT[table]) if columns is None else list(columns)
-        if table not in self._file.tables:
+        if table not in self.file.tables:
             return _empty(table, names)
-        arrays = self._file.columns(table, names)
+        arrays = self.file.columns(table, names)
         if table != "paths" and "path" in arrays:
             self._check_paths(arrays["path"], table)
         series = {name: pl.Series(name, array) for name, array in arrays.items()}
@@ -131,7 +144,7 @@ class Profile:
 
     @cached_property
     def _strings(self) -> pl.Series:
-        return pl.Series("strings", self._file.strings, dtype=pl.String)
+        return pl.Series("strings", self.file.strings, dtype=pl.String)
 
     def _check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
+from haloscope.explain._instances import QUANTITIES, Series
+
+if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
     from haloscope.explain._scope import Scope
 
 __all__ = ["series"]
 
 _KEYS = ["path", "rank", "instance"]
-_COLUMNS = ("region", *_KEYS, "start", "duration", "wait")
+_COLUMNS = ("region", *_KEYS, *QUANTITIES)
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -21,11 +23,17 @@ def series(profile: Profile, scope: Scope) -> pl.DataFrame:
 
     A value called like a column of the table gets `_value` after its name.
     """
-    instances = scope.wanted(profile.frame("series"))
+    instances = _instances(Series.of(profile, scope.chosen))
     values = scope.wanted(profile.frame("values"))
     if len(values):
         instances = instances.join(_wide(values), on=_KEYS, how="full", coalesce=True)
     return scope.named(instances, ["rank", "instance"])
+
+
+def _instances(series: Series) -> pl.DataFrame:
+    seconds = {name: series.seconds(name) for name in QUANTITIES}
+    finite = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in QUANTITIES]
+    return pl.DataFrame({**series.keys(), **seconds}).with_columns(finite)
 
 
 def _wide(values: pl.DataFrame) -> pl.DataFrame:
