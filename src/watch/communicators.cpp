@@ -13,19 +13,22 @@ namespace haloscope::watch {
 
 namespace {
 
-struct Known {
-  Communicator *record;
-  MPI_Group group; // that p2p ranks refer to
+// World ranks, in the order of a communicator's ranks (of its remote group, if it has one). A group
+// costs nothing, but those of sessions end with them.
+struct Members {
+  MPI_Group group;
+  std::vector<int> ranks;
 };
 
 struct Book {
   std::mutex mutex;
-  std::map<std::uintptr_t, Known> by_handle; // described when first used
+  std::map<std::uintptr_t, Communicator *> by_handle; // described when first used
   std::map<std::uintptr_t, std::string> names;
-  std::map<std::pair<std::uint64_t, std::string>, Known> by_members;
+  std::map<std::pair<std::uint64_t, std::string>, Communicator *> by_members;
   std::map<std::uint64_t, std::uint32_t> ids; // by members alone
-  std::map<std::uint32_t, MPI_Group> groups;  // by id
+  std::map<std::uint32_t, Members> members;   // by id
   MPI_Group world = MPI_GROUP_NULL;
+  bool has_sessions = false;
 };
 
 Book &book() {
@@ -121,14 +124,21 @@ void read_topology(MPI_Comm comm, Communicator &record) {
 }
 
 // Partners are told apart by world rank; ranks that equal their world ranks need no translation.
+// Takes the group.
 std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int> &ranks, MPI_Group group) {
-  if (is_identity(ranks)) return 0;
-  const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
-  if (fresh) of.groups[place->second] = group;
-  return place->second;
+  std::uint32_t id = 0;
+  bool keep_group = false;
+  if (!is_identity(ranks)) {
+    const auto [place, fresh] = of.ids.try_emplace(members, static_cast<std::uint32_t>(of.ids.size()) + 1);
+    id = place->second;
+    keep_group = fresh && !of.has_sessions;
+    if (fresh) of.members[id] = keep_group ? Members{group, {}} : Members{MPI_GROUP_NULL, ranks};
+  }
+  if (!keep_group) real.Group_free(&group);
+  return id;
 }
 
-Known describe(Book &of, MPI_Comm comm, const std::string &name) {
+Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   int inter = 0;
   real.Comm_test_inter(comm, &inter);
   MPI_Group group = MPI_GROUP_NULL;
@@ -139,8 +149,8 @@ Known describe(Book &of, MPI_Comm comm, const std::string &name) {
   const std::vector<int> ranks = world_ranks(group);
   const std::uint64_t members = hash_members(ranks, inter != 0);
   const auto found = of.by_members.find({members, name});
-  if (found != of.by_members.end() && found->second.record->out_degree == 0) {
-    // Same members, same name: the same row. Its group has been kept.
+  if (found != of.by_members.end() && found->second->out_degree == 0) {
+    // Same members, same name: the same row.
     int kind = MPI_UNDEFINED;
     real.Topo_test(comm, &kind);
     if (kind == MPI_UNDEFINED) {
@@ -149,7 +159,7 @@ Known describe(Book &of, MPI_Comm comm, const std::string &name) {
     }
   }
   auto *record = global.arena.make<Communicator>();
-  if (record == nullptr) return {nullptr, MPI_GROUP_NULL};
+  if (record == nullptr) return nullptr; // and the group is lost, once
   int size = 0;
   int rank = 0;
   real.Comm_size(comm, &size);
@@ -162,9 +172,8 @@ Known describe(Book &of, MPI_Comm comm, const std::string &name) {
   record->members = members;
   record->name = copy_text(name);
   if (inter == 0) read_topology(comm, *record);
-  const Known known{record, group};
-  of.by_members[{members, name}] = known;
-  return known;
+  of.by_members[{members, name}] = record;
+  return record;
 }
 
 // MPI's own, one that was seen being made, or one made by a function of a later standard.
@@ -175,11 +184,11 @@ std::string name_of(const Book &of, MPI_Comm comm) {
   return found == of.names.end() ? "communicator" : found->second;
 }
 
-Known find_or_describe(Book &of, MPI_Comm comm) {
+Communicator *find_or_describe(Book &of, MPI_Comm comm) {
   const auto found = of.by_handle.find(value_of(comm));
   if (found != of.by_handle.end()) return found->second;
-  const Known known = describe(of, comm, name_of(of, comm));
-  if (known.record != nullptr) of.by_handle[value_of(comm)] = known;
+  Communicator *known = describe(of, comm, name_of(of, comm));
+  if (known != nullptr) of.by_handle[value_of(comm)] = known;
   return known;
 }
 
@@ -208,12 +217,12 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
   // A null handle is the program's error: MPI will say so, we must not ask about it.
   if (comm == MPI_COMM_NULL) return nullptr;
   const std::uint32_t epoch = global.communicator_epoch.load(std::memory_order_acquire);
-  Known known{};
+  Communicator *known = nullptr;
   {
     const std::lock_guard lock{book().mutex};
     known = find_or_describe(book(), comm);
   }
-  CommunicatorUse *use = known.record == nullptr ? nullptr : use_of(state, known.record);
+  CommunicatorUse *use = known == nullptr ? nullptr : use_of(state, known);
   if (use == nullptr) {
     state.dropped();
     return nullptr;
@@ -226,8 +235,12 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
 int world_rank(const Communicator &communicator, int rank) noexcept {
   if (communicator.id == 0) return rank;
   const std::lock_guard lock{book().mutex};
+  const Members &members = book().members[communicator.id];
   int result = MPI_UNDEFINED;
-  real.Group_translate_ranks(book().groups[communicator.id], 1, &rank, book().world, &result);
+  if (!members.ranks.empty())
+    result = members.ranks.at(static_cast<std::size_t>(rank));
+  else
+    real.Group_translate_ranks(members.group, 1, &rank, book().world, &result);
   return result == MPI_UNDEFINED ? -1 : result;
 }
 
@@ -249,6 +262,15 @@ void forget_communicator(MPI_Comm comm) noexcept {
   forget(book(), comm);
 }
 
-void start_communicators() noexcept { real.Comm_group(MPI_COMM_WORLD, &book().world); }
+void start_communicators(MPI_Group world) noexcept {
+  const std::lock_guard lock{book().mutex};
+  if (book().world != MPI_GROUP_NULL) real.Group_free(&book().world);
+  book().world = world;
+}
+
+void expect_sessions() noexcept {
+  const std::lock_guard lock{book().mutex};
+  book().has_sessions = true;
+}
 
 } // namespace haloscope::watch

@@ -27,7 +27,9 @@ void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcep
 void rename_communicator(MPI_Comm comm, const char *name) noexcept;
 // Before the handle is freed: it may be given to another communicator at once.
 void forget_communicator(MPI_Comm comm) noexcept;
-// At MPI_Init.
-void start_communicators() noexcept;
+// At MPI_Init, and where sessions begin and end: the group whose ranks are world ranks.
+void start_communicators(MPI_Group world) noexcept;
+// From now on communicators may be those of a session, of which nothing is to be kept.
+void expect_sessions() noexcept;
 
 } // namespace haloscope::watch

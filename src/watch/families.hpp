@@ -12,6 +12,8 @@
 #include "point_to_point.hpp"
 #include "state.hpp"
 
+#include <string>
+
 namespace haloscope::watch {
 
 enum class Category : std::uint8_t { other, p2p, collective, one_sided, io };
@@ -116,6 +118,15 @@ int make_communicator(Function function, MPI_Comm parent, const MPI_Comm *made, 
   return result;
 }
 
+// `tag`: the program's name for what it makes, of groups that are nobody's communicator.
+template <class Call>
+int make_from_groups(Function function, const MPI_Comm *made, const char *tag, Call &&call) {
+  const int result = passed(function, Category::other, call);
+  if (result == MPI_SUCCESS && *made != MPI_COMM_NULL)
+    rename_communicator(*made, ("group/" + std::string{tag}).c_str());
+  return result;
+}
+
 template <class Call> int free_communicator(Function function, const MPI_Comm *comm, Call &&call) {
   // Before it is freed: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
@@ -142,6 +153,18 @@ template <class Call> int initialize(Function /*function*/, Call &&call) {
 template <class Call> int finalize(Function /*function*/, Call &&call) {
   finish_recording();
   return call();
+}
+
+template <class Call> int begin_session(Function /*function*/, Call &&call) {
+  const int result = call();
+  if (result == MPI_SUCCESS) start_session();
+  return result;
+}
+
+template <class Call> int end_session(Function /*function*/, Call &&call) {
+  const int result = call();
+  if (result == MPI_SUCCESS) finish_session();
+  return result;
 }
 
 // As mpiP's users know it: 0 switches recording off, 1 on; other levels are not ours.

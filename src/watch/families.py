@@ -182,6 +182,8 @@ def _communicators() -> dict[str, Meaning]:
         pending = "request" if name.startswith("Comm_idup") else "nullptr"
         arguments = f'{_PARENTS.get(name, "comm, newcomm")}, "{text}", {pending}'
         found[name] = Meaning("make_communicator", arguments)
+    found["Comm_create_from_group"] = Meaning("make_from_groups", "newcomm, stringtag")
+    found["Intercomm_create_from_groups"] = Meaning("make_from_groups", "newintercomm, stringtag")
     found["Comm_free"] = Meaning("free_communicator", "comm")
     found["Comm_disconnect"] = Meaning("free_communicator", "comm")
     found["Comm_set_name"] = Meaning("name_communicator", "comm, comm_name")
@@ -200,6 +202,8 @@ FAMILIES: dict[str, Meaning] = {
     "Init": Meaning("initialize", ""),
     "Init_thread": Meaning("initialize", ""),
     "Finalize": Meaning("finalize", ""),
+    "Session_init": Meaning("begin_session", ""),
+    "Session_finalize": Meaning("end_session", ""),
     "Pcontrol": Meaning("control", "level"),
 }
 

@@ -28,9 +28,9 @@ inline constexpr const char *interface_name = "openmpi";
 // into launchers and shells too, where there is no such library: it looks them up at run time.
 #define HALOSCOPE_PREDEFINED(use)                                                                            \
   use(ompi_mpi_comm_world) use(ompi_mpi_comm_self) use(ompi_mpi_comm_null) use(ompi_mpi_group_null)          \
-      use(ompi_request_null) use(ompi_message_null) use(ompi_message_no_proc) use(ompi_mpi_datatype_null)    \
-          use(ompi_mpi_byte) use(ompi_mpi_char) use(ompi_mpi_int) use(ompi_mpi_uint64_t)                     \
-              use(ompi_mpi_errors_return)
+      use(ompi_mpi_info_null) use(ompi_request_null) use(ompi_message_null) use(ompi_message_no_proc)        \
+          use(ompi_mpi_datatype_null) use(ompi_mpi_byte) use(ompi_mpi_char) use(ompi_mpi_int)                \
+              use(ompi_mpi_uint64_t) use(ompi_mpi_errors_return)
 struct Predefined {
 #define HALOSCOPE_MEMBER(name) decltype(::name) *name;
   HALOSCOPE_PREDEFINED(HALOSCOPE_MEMBER)
@@ -94,6 +94,7 @@ inline bool was_cancelled(const MPI_Status &status) noexcept {
 #define ompi_mpi_comm_self (*::haloscope::watch::predefined.ompi_mpi_comm_self)
 #define ompi_mpi_comm_null (*::haloscope::watch::predefined.ompi_mpi_comm_null)
 #define ompi_mpi_group_null (*::haloscope::watch::predefined.ompi_mpi_group_null)
+#define ompi_mpi_info_null (*::haloscope::watch::predefined.ompi_mpi_info_null)
 #define ompi_request_null (*::haloscope::watch::predefined.ompi_request_null)
 #define ompi_message_null (*::haloscope::watch::predefined.ompi_message_null)
 #define ompi_message_no_proc (*::haloscope::watch::predefined.ompi_message_no_proc)

@@ -145,6 +145,8 @@ void record_value(Recorder &to, const char *name, double value) noexcept;
 void pause(Recorder &to, bool paused) noexcept;
 // Ends what is still open, the root last.
 void end_all(Recorder &to) noexcept;
+// Another instance of the root, after `end_all`.
+void begin_again(Recorder &to) noexcept;
 
 // Which regions keep all their instances: names or paths, one a line.
 void set_series(const char *regions) noexcept;

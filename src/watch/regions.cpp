@@ -238,6 +238,10 @@ void pause(Recorder &to, bool paused) noexcept {
   to.node = paused ? to.discard : to.position;
 }
 
+void begin_again(Recorder &to) noexcept {
+  if (to.position->begin == 0) enter(*to.position, ticks());
+}
+
 void end_all(Recorder &to) noexcept {
   const std::uint64_t now = ticks();
   to.lost_regions = 0;

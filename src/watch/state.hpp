@@ -31,8 +31,9 @@ struct ThreadState : Recorder {
   std::vector<MPI_Status> statuses;
 };
 
-// `aside`: nothing is recorded, but the other ranks count on this one in MPI_Finalize.
-enum class Phase : std::uint8_t { before, running, aside, after };
+// `between`: all sessions are closed, there may be more. `aside`: nothing is recorded, but the other ranks
+// count on this one in MPI_Finalize.
+enum class Phase : std::uint8_t { before, running, between, aside, after };
 
 // Process-wide state. `epoch` grows whenever a handle that a thread may have cached is freed.
 struct Global {

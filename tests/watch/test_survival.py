@@ -263,11 +263,11 @@ def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> N
 
 
 def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[list[str], Watched]:
-    """Runs a program under `haloscope run` and a tool that the user preloads: it comes behind ours."""
+    """Runs a program under `haloscope run` and a tool that the user preloads, which is second."""
     source = CHECKOUT / "tests" / "watch" / "oracle" / "nosy.c"
     tool = compiler(mpi, source, ["-shared", "-fPIC"])
     said = live / "said"
-    command = ["env", f"NOSY_FILE={said}", executable]
+    command = ["env", f"NOSY_FILE={said}", str(executable)]
     watched = watch(
         mpi, 2, command, live.parent, options=["--live", str(live)], env={"LD_PRELOAD": str(tool)}
     )

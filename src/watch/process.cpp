@@ -1,0 +1,137 @@
+#include "process.hpp"
+
+#include "report.hpp"
+#include "state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <pthread.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace haloscope::watch {
+
+namespace {
+
+struct Live {
+  std::string directory, path;
+};
+Live &live_records() {
+  static Live *instance = new Live; // never destroyed: MPI_Finalize may be called by exit handlers
+  return *instance;
+}
+
+template <std::size_t size> void copy_into(std::array<char, size> &to, std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::copy_n(text.begin(), length, to.begin());
+  to[length] = '\0';
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  real.Get_library_version(text.data(), &length);
+  std::string version{text.data()};
+  std::ranges::replace(version, '\t', ' ');
+  return version.substr(0, version.find('\n'));
+}
+
+// Room for a process that only says that it was there.
+constexpr std::size_t memory_unwatched = std::size_t{64} << 10U;
+
+void make_directories(const Settings &settings, const Place &place) {
+  live_records().directory = settings.live + "/haloscope-" + place.run;
+  mkdir(live_records().directory.c_str(), 0700);
+  if (place.spawned.empty()) return;
+  live_records().directory += "/" + place.spawned;
+  mkdir(live_records().directory.c_str(), 0700);
+}
+
+// Returns whether this rank is to record.
+bool make_arena(const Settings &settings, int rank) {
+  live_records().path =
+      live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
+  const char *path = live_records().path.c_str();
+  const bool wanted = settings.records(rank);
+  const bool watched = wanted && global.arena.create(path, settings.memory);
+  if (wanted && !watched)
+    complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
+  if (!watched && !global.arena.create(path, memory_unwatched)) throw std::bad_alloc{};
+  if (watched && !global.arena.recoverable())
+    complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
+             "): what this rank records is lost if it does not reach MPI_Finalize; "
+             "set HALOSCOPE_LIVE to another node-local directory");
+  return watched;
+}
+
+void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
+  process.rank = rank;
+  process.size = size;
+  process.pid = getpid();
+  process.exact_times = settings.exact_times;
+  gethostname(process.host.data(), process.host.size() - 1);
+  copy_into(process.program, program_name());
+  copy_into(process.library, library_version());
+  copy_into(process.command, settings.command);
+  copy_into(process.output, expand(settings.output, size, process.program.data()));
+  process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
+  process.first = ClockPair::now();
+  process.layout = record_layout;
+  process.magic = ProcessRecord::expected_magic;
+}
+
+} // namespace
+
+void begin_process(const Settings &settings, int rank, int size, const Place &place) {
+  set_series(settings.series.c_str());
+  make_directories(settings, place);
+  const bool watched = make_arena(settings, rank);
+  global.process = global.arena.make<ProcessRecord>();
+  if (global.process == nullptr) throw std::bad_alloc{};
+  global.process->watched = watched;
+  global.process->world = place.world;
+  describe(*global.process, settings, rank, size);
+  if (!watched) {
+    global.phase.store(Phase::aside, std::memory_order_release);
+    return;
+  }
+  // A forked child has our records mapped; it is no rank of this program.
+  pthread_atfork(nullptr, nullptr, [] {
+    global.phase.store(Phase::after, std::memory_order_relaxed);
+    this_thread = nullptr;
+  });
+  global.phase.store(Phase::running, std::memory_order_release);
+  attach_thread();
+}
+
+void end_process(Phase phase) {
+  global.phase.store(phase);
+  if (ThreadState *state = this_thread) {
+    pause(*state, false);
+    end_all(*state);
+    state->busy = true; // until it begins again
+  }
+  global.process->last = ClockPair::now();
+  global.process->finalized = true;
+}
+
+void resume_process() {
+  global.process->finalized = false;
+  global.phase.store(global.process->watched ? Phase::running : Phase::aside);
+  ThreadState *state = this_thread;
+  if (state == nullptr) return;
+  begin_again(*state);
+  state->busy = false;
+}
+
+const std::string &live_directory() noexcept { return live_records().directory; }
+
+void remove_live_records() noexcept {
+  if (!global.arena.recoverable()) return;
+  unlink(live_records().path.c_str());
+  rmdir(live_directory().c_str()); // the last rank of the node succeeds
+}
+
+} // namespace haloscope::watch
