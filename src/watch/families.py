@@ -211,7 +211,10 @@ FAMILIES: dict[str, Meaning] = {
 CATEGORIES = (
     (r"File_", "Category::io"),
     (r"Win_", "Category::one_sided"),
-    (r"(Pready|Request_get_status|Grequest|Buffer_(attach|detach|flush|iflush))", "Category::p2p"),
+    (
+        r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|detach|i?flush)_)",
+        "Category::p2p",
+    ),
 )
 
 
@@ -229,4 +232,13 @@ IGNORED = frozenset(
     | {"Comm_size", "Type_size", "Test_cancelled", "Get_address", "Status_set_cancelled"}
 )
 
-UNACCOUNTED = re.compile(r"Grequest_start")
+# Move data in a way that is not counted: what the program says is an operation, and memory of
+# others that it reads and writes itself. All else that has no family moves none, or only prepares
+# (Pack, Buffer_attach, Comm_spawn) or ends (File_read_all_end, Win_fence) what counts elsewhere.
+UNACCOUNTED = re.compile(r"Grequest_start|Win_allocate_shared|Win_shared_query")
+# An extension that the standard does not know counts as moving data unless its name says otherwise.
+HARMLESS_EXTENSIONS = re.compile(
+    r"query|Query|get_|errhandler|Info_|Type_iov|Op_create|Delete_error|_is_complete|progress"
+    r"|Stream_(comm_)?(create|free)|Async_|Threadcomm_|test_threadcomm|class_create|failure_ack"
+    r"|Comm_(revoke|shrink)|Win_(create|free|set)_notify"
+)

@@ -267,6 +267,18 @@ def test_regions_that_are_no_tree_are_refused(
         explain.open(path).table("regions")
 
 
+@pytest.mark.parametrize("text", ["\ud800", "x\udfff", "\ude00\ud83d"])
+def test_halves_of_characters_are_refused(tmp_path: Path, text: str) -> None:
+    for written in (draft({"program": text}), draft(paths=path_rows(text))):
+        assert "not valid JSON" in refusal(written.write(tmp_path / "run.halo"))
+
+
+def test_whole_characters_may_be_escaped(tmp_path: Path) -> None:
+    path = draft(paths=path_rows("\U0001f600")).write(tmp_path / "run.halo")
+    assert rb"\ud83d\ude00" in path.read_bytes()
+    assert explain.open(path).regions.names[1] == "\U0001f600"
+
+
 def chain(count: int) -> Draft:
     """Regions that are nested in each other, all of one name."""
     written = draft(ranks=[{"path": path, "rank": 0, "instances": 1} for path in (0, count - 1)])

@@ -8,6 +8,7 @@ so that no later step needs to ask whether an offset or a row count is sane.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ PLAIN, SHUFFLED_ZLIB = 0, 1
 _MOST_INFLATION = 1032
 REMEDY = "run the program again, or take another copy"
 _TYPES = ("integer", "real", "string")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class DamageError(Exception):
@@ -95,7 +97,10 @@ def parse(raw: bytes, start: int) -> Directory:
 def _decode(raw: bytes) -> object:
     try:
         # Python reads NaN and Infinity, which JSON has not; both mean unknown.
-        return json.loads(raw.decode("utf-8"), parse_constant=lambda _: None)
+        content = json.loads(raw.decode("utf-8"), parse_constant=lambda _: None)
+        if _SURROGATE.search(raw):  # and it reads halves of characters, which are no text
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
+        return content
     except (ValueError, RecursionError):
         raise DamageError("its directory is not valid JSON") from None
 
