@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from haloscope import explain
-from haloscope._errors import ProfileError
+from haloscope._errors import ProfileError, UsageError
 from support.profiles import Draft, draft, path_rows, process_rows, seal
 
 __all__ = ["DAMAGES", "MEMORY", "SECONDS", "fuzz"]
@@ -61,7 +61,12 @@ def sound() -> Draft:
         collectives=[{"path": 1, "operation": "Allreduce", "comm_size": 2, "bytes": 8, "calls": 3}],
         communicators=[{"name": "MPI_COMM_WORLD", "size": 2, "ranks": 2, "calls": 3}],
         unaccounted=[{"call": "MPI_Unknown", "calls": 1}],
-        series=[{"path": 1, "rank": 0, "instance": i, "duration": 1.0} for i in range(3)],
+        series=[
+            {"path": path, "rank": rank, "instance": i, "start": float(i), "duration": 0.5}
+            for path in (1, 2)
+            for rank in range(2)
+            for i in range(3)
+        ],
         values=[{"path": 1, "rank": 0, "instance": 0, "name": "x", "value": 2.0}],
     )
 
@@ -197,6 +202,22 @@ def _column(file: Sound, rng: Random) -> Damage:
     return _replaced(file, directory, part, packed), column
 
 
+def _series(file: Sound, rng: Random) -> Damage:
+    """Rows of `series` that share out the instances otherwise: more, fewer, or to others."""
+    directory = file.parsed()
+    (table,) = [table for table in directory["tables"] if table["name"] == "series"]
+    place = rng.randrange(len(table["columns"]))
+    chunk = rng.choice(table["chunks"])
+    part = chunk["columns"][place]
+    values = [
+        rng.choice((0, 0, 1, 2, 3, 6, 12, 13, 2**62, 2**63 - 1, -1)) for _ in range(chunk["rows"])
+    ]
+    packed = struct.pack(f"<{len(values)}q", *values)
+    if part[3] == 1:
+        packed = zlib.compress(b"".join(packed[byte::8] for byte in range(8)), 1)
+    return _replaced(file, directory, part, packed), ("series", table["columns"][place][0])
+
+
 def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: bytes) -> bytes:
     """Puts other bytes into a chunk and moves what stands behind it."""
     offset, size = part[:2]
@@ -223,7 +244,7 @@ def _pick_column(
 # How often each: what a checksum catches soonest is the least of interest.
 DAMAGES: dict[Callable[[Sound, Random], Damage], int] = {
     _flip: 4, _flip_column: 2, _truncate: 3, _extend: 1, _splice: 2, _trailer: 2, _text: 4,
-    _shape: 6, _lengths: 3, _column: 6,
+    _shape: 6, _lengths: 3, _column: 6, _series: 2,
 }  # fmt: skip
 
 
@@ -233,6 +254,8 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
         if damaged:
             profile.file.column(*damaged)
         depth = rng.random()
+        if damaged and damaged[0] in ("series", "instances") and depth < 0.3:
+            _read_instances(profile, rng)
         if depth < 0.03:
             profile.table(rng.choice(list(explain.TABLES)), exclusive=rng.random() < 0.5)
         elif depth < 0.032:
@@ -240,6 +263,15 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
             explain.summary(profile)
         elif depth < 0.0325:
             explain.write_report([path], path.with_suffix(".html"))
+
+
+def _read_instances(profile: explain.Profile, rng: Random) -> None:
+    if rng.random() < 0.5:
+        profile.table("series")
+        return
+    instances = profile.instances("halo")
+    for matrix in (instances.start, instances.duration, instances.wait):
+        assert matrix.shape == (len(instances.ranks), max(instances.counts))
 
 
 class Late(BaseException):
@@ -285,7 +317,7 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
         try:
             read(path, damaged, rng)
             outcomes["read"] += 1
-        except ProfileError:
+        except (ProfileError, UsageError):  # a region that has no instances any more
             outcomes["refused"] += 1
         except BaseException:
             print(f"file {index} of seed {seed}, damaged by {damage.__name__}: {path}")

@@ -49,7 +49,7 @@ def declared(mpi: Mpi, tmp_path: Path) -> set[str]:
 # Not in the standard's list of functions, or no functions of the library: nothing can be wrapped.
 # MPI_Session_set_info is Open MPI 5's alone.
 NOT_STANDARD = re.compile(
-    r"MPI_(DUP_FN|T_|Session_set_info$)|MPI_\w+_(c2f|f2c|c2f08|f082c|f2f08|f082f)$"
+    r"MPIX_Async_get_state$|MPI_(DUP_FN|T_|Session_set_info$)|MPI_\w+_(c2f|f2c|c2f08|f082c|f2f08|f082f)$"
 )
 # Removed in MPI-3, still declared by some.
 REMOVED = {
