@@ -3,9 +3,11 @@
 #include "state.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <ranges>
 #include <sched.h>
+#include <span>
 #include <unistd.h>
 #include <utility>
 
@@ -13,56 +15,68 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr int names_tag = 1;
-constexpr int header_tag = 2;
-constexpr int rows_tag = 3;
-constexpr int outcome_tag = 4;
+constexpr int tag = 1; // messages between two ranks are in order
 
-// Messages that do not wait for ever: a rank may never come to MPI_Finalize.
+// Messages that do not wait for ever: a rank may never come to MPI_Finalize. A message is words, and
+// only a long one takes two of MPI's: the first one says how many words there are.
 class Channel {
 public:
   Channel(MPI_Comm comm, double patience) : comm_(comm), patience_(patience) {}
 
-  template <class T> void send_value(const T &value, int to, int tag) const {
-    send(std::vector<T>{value}, to, tag);
+  void send(const Words &words, int to) const {
+    Words first{words.size()};
+    const auto rest = words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), at_once));
+    first.insert(first.end(), words.begin(), rest);
+    send_buffer(std::move(first), to);
+    if (rest != words.end()) send_buffer({rest, words.end()}, to);
   }
+  Words receive(int from) const {
+    Words first = receive_buffer(1 + at_once, from);
+    const std::uint64_t count = first.front();
+    first.erase(first.begin());
+    first.resize(std::min<std::uint64_t>(count, at_once));
+    if (count <= at_once) return first;
+    const Words rest = receive_buffer(count - at_once, from);
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+  }
+
+private:
+  static constexpr std::size_t at_once = 4096;
+
   // Buffers of messages that are given up stay: MPI may still use them.
-  template <class Buffer> void send(Buffer buffer, int to, int tag) const {
-    auto kept = std::make_unique<Buffer>(std::move(buffer));
+  void send_buffer(Words words, int to) const {
+    auto kept = std::make_unique<Words>(std::move(words));
     MPI_Request request = MPI_REQUEST_NULL;
     real.Isend(kept->data(), bytes_of(*kept), MPI_BYTE, to, tag, comm_, &request);
     wait(request, to, kept);
   }
-  template <class T> T receive_value(int from, int tag) const {
-    return receive<std::vector<T>>(1, from, tag).front();
-  }
-  template <class Buffer> Buffer receive(std::size_t elements, int from, int tag) const {
-    auto buffer = std::make_unique<Buffer>(elements, typename Buffer::value_type{});
+  Words receive_buffer(std::size_t room, int from) const {
+    auto kept = std::make_unique<Words>(room);
     MPI_Request request = MPI_REQUEST_NULL;
-    real.Irecv(buffer->data(), bytes_of(*buffer), MPI_BYTE, from, tag, comm_, &request);
-    wait(request, from, buffer);
-    return std::move(*buffer);
+    real.Irecv(kept->data(), bytes_of(*kept), MPI_BYTE, from, tag, comm_, &request);
+    wait(request, from, kept);
+    return std::move(*kept);
   }
+  static int bytes_of(const Words &words) { return static_cast<int>(words.size() * sizeof words.front()); }
 
-private:
-  template <class Buffer> static int bytes_of(const Buffer &buffer) {
-    return static_cast<int>(buffer.size() * sizeof(*buffer.data()));
-  }
-  template <class Buffer> void wait(MPI_Request request, int other, std::unique_ptr<Buffer> &buffer) const {
-    int done = 0;
+  // Ranks that share a core must not keep it from the one that they wait for: the longer a rank has
+  // waited, the longer it sleeps, but never by more than a part of that.
+  void wait(MPI_Request request, int other, std::unique_ptr<Words> &buffer) const {
     const std::uint64_t begin = nanoseconds(CLOCK_MONOTONIC);
-    for (unsigned polls = 0;; polls++) {
+    for (;;) {
+      int done = 0;
       real.Test(&request, &done, MPI_STATUS_IGNORE);
       if (done != 0) return;
-      const double waited = 1e-9 * static_cast<double>(nanoseconds(CLOCK_MONOTONIC) - begin);
-      if (waited > patience_) {
-        static_cast<void>(buffer.release());
+      const std::uint64_t waited = nanoseconds(CLOCK_MONOTONIC) - begin;
+      if (1e-9 * static_cast<double>(waited) > patience_) {
+        [[maybe_unused]] const Words *kept = buffer.release();
         throw LateRank{other};
       }
-      if (waited < 1e-3)
+      if (waited < 200'000)
         sched_yield();
       else
-        usleep(polls < 1000 ? 50 : 1000);
+        usleep(static_cast<useconds_t>(std::min<std::uint64_t>(waited / 8'000, 5'000)));
     }
   }
 
@@ -86,33 +100,33 @@ struct Tree {
   }
 };
 
-void send_names(const Channel &channel, int to, const std::string &packed) {
-  channel.send_value(std::uint64_t{packed.size()}, to, names_tag);
-  channel.send(packed, to, names_tag);
+Words to_words(const Names &names) {
+  const std::string packed = names.pack();
+  Words words(1 + (packed.size() + sizeof words.front() - 1) / sizeof words.front());
+  words[0] = packed.size();
+  std::memcpy(words.data() + 1, packed.data(), packed.size());
+  return words;
 }
 
-std::string receive_names(const Channel &channel, int from) {
-  const auto size = channel.receive_value<std::uint64_t>(from, names_tag);
-  return channel.receive<std::string>(size, from, names_tag);
+Names to_names(const Words &words) {
+  return Names::unpack({reinterpret_cast<const char *>(words.data() + 1), words.front()});
 }
 
 // Union of all names up the tree, then to everybody.
 Names unite_names(const Channel &channel, const Tree &tree, const Names &mine) {
   Names names = mine;
-  for (const int child : tree.children) names.absorb(Names::unpack(receive_names(channel, child)));
-  std::string packed = names.pack();
+  for (const int child : tree.children) names.absorb(to_names(channel.receive(child)));
+  Words united = to_words(names);
   if (tree.parent >= 0) {
-    send_names(channel, tree.parent, packed);
-    packed = receive_names(channel, tree.parent);
+    channel.send(united, tree.parent);
+    united = channel.receive(tree.parent);
   }
-  for (const int child : std::views::reverse(tree.children)) send_names(channel, child, packed);
-  return Names::unpack(packed);
+  for (const int child : std::views::reverse(tree.children)) channel.send(united, child);
+  return to_names(united);
 }
 
-struct BlockHeader {
-  std::uint64_t table, rows; // table: table_count after the last block
-};
-
+// A message of rows is any number of blocks, each the table, the number of rows and the rows; behind
+// the last block of all stands `table_count`.
 class Blocks {
 public:
   Blocks(const Channel &channel, const Tree &tree, std::vector<Table> &tables,
@@ -122,24 +136,30 @@ public:
   void run() {
     for (unsigned i = 0; i < table_count; i++)
       if (tables_[i].bytes() > block_bytes) flush(static_cast<TableId>(i));
-    for (const int child : tree_.children) receive_from(child);
+    for (const int child : tree_.children)
+      while (!take(channel_.receive(child))) {
+      }
     for (unsigned i = 0; i < table_count; i++) flush(static_cast<TableId>(i));
-    if (tree_.parent >= 0) channel_.send_value(BlockHeader{table_count, 0}, tree_.parent, header_tag);
+    pending_.push_back(table_count);
+    if (tree_.parent >= 0) channel_.send(pending_, tree_.parent);
   }
 
 private:
-  void receive_from(int child) {
-    for (;;) {
-      const auto header = channel_.receive_value<BlockHeader>(child, header_tag);
-      if (header.table >= table_count) return;
-      Table &table = tables_[header.table];
-      const std::size_t size = header.rows * table.schema().columns.size();
-      const auto words = channel_.receive<Words>(size, child, rows_tag);
-      table.read(words, header.rows);
+  // Returns whether it was the last message of this child.
+  bool take(std::span<const std::uint64_t> words) {
+    while (!words.empty()) {
+      const std::uint64_t id = words[0];
+      if (id >= table_count) return true;
+      Table &table = tables_[id];
+      const std::size_t rows = words[1];
+      const std::size_t size = rows * table.schema().columns.size();
+      table.read(words.subspan(2, size), rows);
+      words = words.subspan(2 + size);
       if (table.bytes() <= block_bytes) continue;
       table.compact();
-      if (table.bytes() > block_bytes / 2) flush(static_cast<TableId>(header.table));
+      if (table.bytes() > block_bytes / 2) flush(static_cast<TableId>(id));
     }
+    return false;
   }
 
   void flush(TableId id) {
@@ -150,12 +170,16 @@ private:
     table.clear();
   }
 
-  void send(TableId id, const Table &table) const {
+  void send(TableId id, const Table &table) {
     const std::size_t block_rows = block_bytes / (8 * table.schema().columns.size());
     for (std::size_t first = 0; first < table.rows(); first += block_rows) {
       const std::size_t rows = std::min(block_rows, table.rows() - first);
-      channel_.send_value(BlockHeader{static_cast<std::uint64_t>(id), rows}, tree_.parent, header_tag);
-      channel_.send(table.write(first, rows), tree_.parent, rows_tag);
+      const Words words = table.write(first, rows);
+      pending_.insert(pending_.end(), {static_cast<std::uint64_t>(id), rows});
+      pending_.insert(pending_.end(), words.begin(), words.end());
+      if (pending_.size() * sizeof pending_.front() <= block_bytes / 2) continue;
+      channel_.send(pending_, tree_.parent);
+      pending_.clear();
     }
   }
 
@@ -163,6 +187,7 @@ private:
   const Tree &tree_;
   std::vector<Table> &tables_;
   const std::function<void(TableId, const Table &)> &store_;
+  Words pending_; // to be sent; under half a block between blocks
 };
 
 } // namespace
@@ -181,10 +206,9 @@ bool reduce(MPI_Comm comm, double patience, Contents &mine,
   const Names::Renumbering numbers = common.absorb(mine.names);
   for (auto &table : mine.tables) table.renumber(numbers.strings, numbers.paths);
   Blocks{channel, tree, mine.tables, store}.run();
-  const int written = tree.parent < 0 ? static_cast<int>(finish(names))
-                                      : channel.receive_value<int>(tree.parent, outcome_tag);
-  for (const int child : std::views::reverse(tree.children)) channel.send_value(written, child, outcome_tag);
-  return written != 0;
+  const Words written = tree.parent < 0 ? Words{finish(names) ? 1U : 0U} : channel.receive(tree.parent);
+  for (const int child : std::views::reverse(tree.children)) channel.send(written, child);
+  return written.front() != 0;
 }
 
 } // namespace haloscope::watch

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from support.mpi import Mpi
+from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import Traffic, Watched, watch
 
@@ -52,3 +53,17 @@ def test_waiting_has_an_end(any_mpi: Mpi, program: Path, tmp_path: Path) -> None
     ]
     assert any("rank 3 did not come" in line and "--finalize-time" in line for line in lines)
     assert is_whole(run)
+
+
+def test_steps_grow_with_the_logarithm(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """Each doubling of the ranks adds as many messages to those that one rank takes in turn."""
+    source = CHECKOUT / "benchmarks" / "finalize" / "steps.c"
+    counter = compiler(any_mpi, source, ["-shared", "-fPIC"])
+    program = compiler.text(any_mpi, "prompt.c", PROGRAM.replace("sleep(3)", "sleep(0)"))
+    environment = {"LD_PRELOAD": str(counter)}
+    steps = []
+    for ranks in (2, 4, 8):
+        lines = watch(any_mpi, ranks, [program], tmp_path, env=environment).done.stdout.splitlines()
+        steps.append(max(int(line.split()[1]) for line in lines if line.startswith("messages")))
+    assert steps[0] > 0
+    assert [more - fewer for fewer, more in pairwise(steps)] == [steps[0]] * 2

@@ -1,0 +1,131 @@
+"""What being watched adds to MPI_Finalize, where ranks put together what they recorded.
+
+2 to 64 ranks on whatever cores there are, bare and watched in turn; the time is the longest that a
+rank is in MPI_Finalize, in milliseconds. `peer` is the bare program, `ratio` the aim of one second
+divided by the watched time. `finalize-steps` counts the messages that the busiest rank sends and
+receives one after the other: at each doubling it grows by four, or five where one is long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import Estimate, emit, estimate
+from plot import Curve, figure
+
+from haloscope.watch._applications import toolchain
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PICTURE = ROOT / "docs" / "pictures" / "finalize.svg"
+AIM = 1000.0  # milliseconds, at 64 ranks
+MOST = 64
+# More ranks than cores: they are to yield while they wait, as far as the MPI lets them.
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The compiled program, the counter of steps, and how they are started."""
+
+    directory: Path
+    launcher: Path
+
+    def lines(self, ranks: int, watched: bool, preload: str = "") -> list[str]:
+        output = str(self.directory / "bench.halo")
+        front = [
+            str(Path(sys.executable).with_name("haloscope")),
+            "run",
+            "--quiet",
+            "-o",
+            output,
+            "--",
+        ]
+        launch = [str(self.launcher), "-n", str(ranks), str(self.directory / "program")]
+        environment = os.environ | ENVIRONMENT | ({"LD_PRELOAD": preload} if preload else {})
+        done = subprocess.run(
+            [*(front if watched else []), *launch], env=environment, check=True, timeout=600,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout.splitlines()
+
+    def milliseconds(self, ranks: int, watched: bool) -> float:
+        return max(map(float, self.lines(ranks, watched)))
+
+    def steps(self, ranks: int) -> int:
+        """Of the busiest rank."""
+        lines = self.lines(ranks, True, preload=str(self.directory / "steps.so"))
+        return max(int(line.split()[1]) for line in lines if line.startswith("messages"))
+
+
+def build(directory: Path) -> Bench:
+    tools = toolchain()
+    compiler = str(tools.compiler.with_name("mpicc"))
+    flags = ["-O2", f"-I{ROOT / 'include'}"]
+    program, steps = directory / "program", directory / "steps.so"
+    subprocess.run([compiler, *flags, str(HERE / "program.c"), "-o", str(program)], check=True)
+    shared = ["-shared", "-fPIC", str(HERE / "steps.c"), "-o", str(steps)]
+    subprocess.run([compiler, *flags, *shared], check=True)
+    return Bench(directory, tools.launcher)
+
+
+def report(ranks: int, bare: list[float], watched: list[float]) -> Estimate:
+    ours = estimate(watched)
+    emit(
+        "finalize", f"{ranks} ranks", ours=ours.median, peer=estimate(bare).median,
+        peer_name="not watched", unit="ms",
+        ratio=Estimate(AIM / ours.median, AIM / ours.high, AIM / ours.low),
+        target=1.0 if ranks == MOST else None,
+    )  # fmt: skip
+    return ours
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each kind and size")
+    parser.add_argument("--most", type=int, default=MOST, help="ranks, at most")
+    parser.add_argument("--picture", action="store_true", help=f"draw {PICTURE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    sizes = [ranks for ranks in (2, 4, 8, 16, 32, 64) if ranks <= options.most]
+    times: dict[tuple[int, bool], list[float]] = {(n, w): [] for n in sizes for w in (False, True)}
+    with tempfile.TemporaryDirectory() as name:
+        bench = build(Path(name))
+        steps = {ranks: bench.steps(ranks) for ranks in sizes}
+        for _ in range(options.rounds):
+            for (ranks, watched), found in times.items():
+                found.append(bench.milliseconds(ranks, watched))
+    for ranks in sizes:
+        report(ranks, times[ranks, False], times[ranks, True])
+        count = Estimate(float(steps[sizes[0]]), *[float(steps[sizes[0]])] * 2)
+        same = Estimate(*[count.median / steps[ranks]] * 3)
+        emit(
+            "finalize-steps", f"{ranks} ranks", ours=steps[ranks], peer=count.median,
+            peer_name=f"{sizes[0]} ranks", unit="messages", ratio=same,
+        )  # fmt: skip
+    if options.picture:
+        curves = [
+            Curve("watched", "#b3261e", [(n, estimate(times[n, True])) for n in sizes]),
+            Curve("not watched", "#355c7d", [(n, estimate(times[n, False])) for n in sizes]),
+        ]
+        PICTURE.write_text(figure(curves, [(n, steps[n]) for n in sizes]))
+
+
+if __name__ == "__main__":
+    main()
