@@ -133,11 +133,12 @@ class Draft:
             heads.append([column, kind, ""])
             arrays.append(values(columns[column], kind, strings))
         rows = len(arrays[0])
+        strategy = zlib.Z_RLE if name == "instances" else zlib.Z_DEFAULT_STRATEGY
         chunks = [
             {
                 "rows": min(self.chunk_rows, rows - first),
                 "columns": [
-                    append(body, array[first : first + self.chunk_rows], self.encoding)
+                    append(body, array[first : first + self.chunk_rows], self.encoding, strategy)
                     for array in arrays
                 ],
             }
@@ -162,12 +163,18 @@ def values(column: Sequence[Any], kind: str, strings: dict[str, int]) -> np.ndar
     return np.asarray(column, dtype="<f8" if kind == "real" else "<i8")
 
 
-def append(body: bytearray, array: np.ndarray[Any, Any], encoding: int) -> list[int]:
+def append(
+    body: bytearray,
+    array: np.ndarray[Any, Any],
+    encoding: int,
+    strategy: int = zlib.Z_DEFAULT_STRATEGY,
+) -> list[int]:
     """Adds a chunk's column to the file; returns its entry for the directory."""
     raw = array.tobytes()
     if encoding == 1:
         planes = np.frombuffer(raw, np.uint8).reshape(-1, 8).T
-        raw = zlib.compress(planes.tobytes(), 1)
+        stream = zlib.compressobj(1, strategy=strategy)
+        raw = stream.compress(planes.tobytes()) + stream.flush()
     entry = [len(body), len(raw), zlib.crc32(raw), encoding]
     body += raw
     return entry

@@ -21,8 +21,8 @@ QUANTITIES = ("start", "duration", "wait")
 
 # An instance is 64 bits: duration, gap before it, share of waiting. The first two are floats with
 # 19 bits of mantissa and 5 of exponent.
-_LENGTH_BITS, _MANTISSA_BITS, _LENGTH_MASK = np.uint64(24), np.uint64(19), np.uint64(0xFF_FFFF)
-_ONE, _WAIT_SHIFT, _WHOLE_WAIT = np.uint64(1), np.uint64(48), 0xFFFF
+_GAP_SHIFT, _WAIT_SHIFT, _WHOLE_WAIT = np.uint64(24), np.uint64(48), 0xFFFF
+_LENGTH_MASK, _MANTISSA_BITS, _ONE = np.uint32(0xFF_FFFF), np.uint32(19), np.uint32(1)
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,13 @@ def _picked(
 
 def _lengths(packed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the ticks that the low 24 bits stand for."""
-    value: NDArray[np.uint64] = packed & _LENGTH_MASK
+    value = packed.astype(np.uint32)  # half the memory is three times as fast
+    value &= _LENGTH_MASK
     shift = value >> _MANTISSA_BITS
     shift -= np.minimum(shift, _ONE)
     value -= shift << _MANTISSA_BITS
-    value <<= shift
-    return value
+    ticks: NDArray[np.uint64] = value.astype(np.uint64) << shift
+    return ticks
 
 
 def _starts(
@@ -147,7 +148,7 @@ def _starts(
     Sums are modulo 2⁶⁴, so that a damaged series has no effect on the next.
     """
     durations = _lengths(packed)
-    ends = np.cumsum(_lengths(packed >> _LENGTH_BITS) + durations, dtype=np.uint64)
+    ends = np.cumsum(_lengths(packed >> _GAP_SHIFT) + durations, dtype=np.uint64)
     before = np.concatenate([np.zeros(1, np.uint64), ends[np.cumsum(counts)[:-1] - 1]])
     before[:1] -= continued
     ends -= np.repeat(before, counts)
