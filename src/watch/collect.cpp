@@ -96,6 +96,7 @@ private:
     add_calls(path, node);
     add_sizes(path, node);
     add_partners(region, node);
+    add_messages(region, node);
     add_collectives(path, node);
     add_series(region, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
@@ -141,13 +142,10 @@ private:
   }
 
   void add_sizes(std::uint64_t path, const Node &node) {
-    static constexpr const char *kinds[] = {"?", "p2p", "coll", "rma"};
     each(node.sizes, [&](const SizeRecord &size) {
-      const bool range = size.key >> 63U != 0;
-      const std::uint64_t bytes = (size.key & ~(1ULL << 63U)) >> 2U;
-      const std::uint64_t upper = !range ? bytes : bytes == 0 ? 0 : 2 * bytes - 1;
-      add(TableId::sizes,
-          {path, string(kinds[size.key & 3U]), bytes, upper, size.messages, time(size.ticks)});
+      const auto [bytes, upper] = range_of((size.key & 1ULL << 63U) | (size.key & ~(1ULL << 63U)) >> 2U);
+      add(TableId::sizes, {path, string(kind_name(static_cast<Kind>(size.key & 3U))), bytes, upper,
+                           size.messages, time(size.ticks)});
     });
   }
 
@@ -167,13 +165,63 @@ private:
     }
   }
 
+  // What the messages of one kind mean to the other tables.
+  void add_messages(Region &region, const Node &node) {
+    each(node.messages, [&](const MessageRecord &record) {
+      const Partner *partner = valid(record.partner);
+      if (partner == nullptr) return;
+      const std::uint64_t size = record.key.what >> message_bits;
+      const std::uint64_t message = record.key.what & ((1U << message_bits) - 1);
+      const bool received = message == arrived || message == exchanged;
+      const std::uint64_t bytes = record.messages * size;
+      const std::uint64_t outgoing = received ? 0 : record.messages;
+      const std::uint64_t incoming = received ? record.messages : 0;
+      const std::int64_t other = partner->rank;
+      if (outgoing > 0) {
+        region.destinations.insert(other);
+        region.largest = std::max(region.largest, size);
+      }
+      if (message != exchanged)
+        count_for_communicator(static_cast<std::uint32_t>(record.key.channel >> 32U), record.messages,
+                               received ? 0 : bytes);
+      if (incoming > 0) region.sources.insert(other);
+      if (record.messages == 0 && record.ticks == 0) return;
+      add(TableId::partners, {region.path, rank(), static_cast<std::uint64_t>(other), outgoing,
+                              received ? 0 : bytes, incoming, received ? bytes : 0, time(record.ticks)});
+      add(TableId::sizes, {region.path, string(kind_name(Kind::p2p)), size, size, outgoing, time(record.ticks)});
+      if (message >= sent && message - sent < function_count && outgoing > 0)
+        add(TableId::calls, {region.path, string(function_names[message - sent]), outgoing, bytes, time(0),
+                             time(0)});
+    });
+  }
+
+  void count_for_communicator(std::uint32_t number, std::uint64_t calls, std::uint64_t bytes) {
+    const std::byte *place = arena_.base() + std::size_t{number} * communicator_alignment;
+    if (const auto *communicator = valid(reinterpret_cast<const Communicator *>(place)))
+      add_communicator(*communicator, calls, bytes);
+  }
+
+  static const char *kind_name(Kind kind) noexcept {
+    constexpr const char *names[] = {"?", "p2p", "coll", "rma"};
+    return names[static_cast<unsigned>(kind) & 3U];
+  }
+
+  // A size of a record, whose top bit marks a range: its bounds.
+  static std::pair<std::uint64_t, std::uint64_t> range_of(std::uint64_t marked) noexcept {
+    const std::uint64_t bytes = marked & ~(1ULL << 63U);
+    return {bytes, marked == bytes ? bytes : bytes == 0 ? 0 : 2 * bytes - 1};
+  }
+
   void add_collectives(std::uint64_t path, const Node &node) {
     each(node.collectives, [&](const CollectiveRecord &record) {
       const std::uint64_t function = (record.key.operation_and_size >> 32U) - 1;
       if (function >= function_count) return;
-      add(TableId::collectives, {path, string(operation_name(function_names[function])),
-                                 record.key.operation_and_size & 0xFFFF'FFFFU, record.key.bytes, record.calls,
-                                 time(record.ticks), time(record.longest)});
+      const auto [bytes, upper] = range_of(record.key.bytes);
+      add(TableId::collectives,
+          {path, string(operation_name(function_names[function])), record.key.operation_and_size & 0xFFFF'FFFFU,
+           bytes, record.calls, time(record.ticks), time(record.longest)});
+      add(TableId::sizes,
+          {path, string(kind_name(Kind::coll)), bytes, upper, record.calls, time(record.ticks)});
     });
   }
 
@@ -211,12 +259,14 @@ private:
 
   void add_communicator(const CommunicatorUse &use) {
     const Communicator *communicator = valid(use.communicator);
-    if (communicator == nullptr || use.calls == 0) return;
+    if (communicator != nullptr && use.calls > 0) add_communicator(*communicator, use.calls, use.bytes);
+  }
+  void add_communicator(const Communicator &communicator, std::uint64_t calls, std::uint64_t bytes) {
     // The rank counts once a communicator, however many threads used it.
-    const auto identity = std::pair{communicator->members, std::string{text(communicator->name)}};
+    const auto identity = std::pair{communicator.members, std::string{text(communicator.name)}};
     const std::uint64_t fresh = communicators_.insert(identity).second ? 1 : 0;
     add(TableId::communicators,
-        {string(identity.second), communicator->size, communicator->members, fresh, use.calls, use.bytes});
+        {string(identity.second), communicator.size, communicator.members, fresh, calls, bytes});
   }
 
   static void spread_partners(Region &region) {

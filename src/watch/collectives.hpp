@@ -10,7 +10,7 @@
 namespace haloscope::watch {
 
 inline void count_flow(ThreadState &state, const Communicator &communicator, const Flow &flow) noexcept {
-  Traffic &traffic = partner(state, communicator, flow.rank).neighbor;
+  Traffic &traffic = partner_of(state, communicator, flow.rank).neighbor;
   (flow.outgoing ? traffic.sends : traffic.recvs)++;
   (flow.outgoing ? traffic.bytes_sent : traffic.bytes_recv) += flow.bytes;
 }
@@ -135,75 +135,74 @@ struct Collective {
   }
 };
 
-inline void add_collective_time(Recorder &state, Function function, std::uint32_t size, std::uint64_t bytes,
-                                std::uint64_t duration) noexcept {
-  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | size, bytes};
-  if (CollectiveRecord *record = state.node->collectives.find_or_make(key, *state.arena))
-    record->ticks += duration;
-  size_record(state, Kind::coll, bytes).ticks += duration;
-}
-
-// `rule` gives the bytes from a Collective; `then` gets the communicator and the bytes.
+// Blocking and non-blocking ones. `then` gets the communicator and the bytes.
 template <class Rule, class Call, class Then>
-int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits, bool counts, Call &&call,
-                    Then &&then) {
+[[gnu::always_inline]] inline int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits,
+                                                  Call &&call, Then &&then) {
   const Entry state;
   if (!state) return call();
   const std::uint64_t begin = ticks();
   const int result = call();
   const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
+  if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
+  const std::uint64_t duration = end - begin;
   std::uint64_t bytes = 0;
   if (CommunicatorUse *use = communicator_use(*state, comm)) {
-    std::vector<Flow> flows;
-    bytes = rule(Collective{*state, *use->communicator, counts ? nullptr : &flows});
-    if (counts) {
-      use->calls++;
-      use->bytes += bytes;
-      count_collective(*state, function, use->communicator->size, bytes, end - begin);
-    }
-    then(*use->communicator, bytes, flows);
+    bytes = rule(Collective{*state, *use->communicator});
+    use->calls++;
+    use->bytes += bytes;
+    count_collective(*state, function, use->communicator->size, bytes, duration);
+    then(*state, *use->communicator, bytes);
   }
-  count_call(*state, function, counts ? bytes : 0, end - begin);
-  state->node->coll_ticks += end - begin;
-  if (waits) state->node->wait_ticks += end - begin;
-  state->record->newest = end;
+  count_call(*state, function, bytes, duration);
+  state->node->coll_ticks += duration;
+  if (waits) state->node->wait_ticks += duration;
+  passed_time(*state, end);
   return result;
 }
 
 template <class Rule, class Call> int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
-  return collective_call(function, comm, rule, true, true, call,
-                         [](const Communicator &, std::uint64_t, const std::vector<Flow> &) {});
+  return collective_call(function, comm, rule, true, call,
+                         [](ThreadState &, const Communicator &, std::uint64_t) {});
 }
 
 template <class Rule, class Call>
 int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  return collective_call(function, comm, rule, false, true, call,
-                         [&](const Communicator &communicator, std::uint64_t bytes, std::vector<Flow> &) {
-                           put_request(*request, {.kind = Pending::collective,
-                                                  .active = true,
-                                                  .function = function,
-                                                  .communicator = &communicator,
-                                                  .bytes = bytes});
+  return collective_call(function, comm, rule, false, call,
+                         [&](ThreadState &state, const Communicator &communicator, std::uint64_t bytes) {
+                           put_request(state, *request,
+                                       {.kind = Pending::collective,
+                                        .function = function,
+                                        .communicator = communicator.number,
+                                        .bytes = bytes});
                          });
 }
 
 // Counted at each MPI_Start.
 template <class Rule, class Call>
 int init_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  return collective_call(
-      function, comm, rule, false, false, call,
-      [&](const Communicator &communicator, std::uint64_t bytes, std::vector<Flow> &flows) {
-        // Freed with the request.
-        auto *kept = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows));
-        put_request(*request, {.kind = Pending::collective,
-                               .persistent = true,
-                               .active = false,
-                               .function = function,
-                               .communicator = &communicator,
-                               .bytes = bytes,
-                               .flows = kept});
-      });
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  if (const CommunicatorUse *use = communicator_use(*state, comm)) {
+    std::vector<Flow> flows;
+    const std::uint64_t bytes = rule(Collective{*state, *use->communicator, &flows});
+    put_request(*state, *request,
+                {.kind = Pending::collective,
+                 .flags = Request::persistent | Request::idle,
+                 .function = function,
+                 .communicator = use->communicator->number,
+                 .bytes = bytes,
+                 // Freed with the request.
+                 .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
+  }
+  count_call(*state, function, 0, end - begin);
+  state->node->coll_ticks += end - begin;
+  passed_time(*state, end);
+  return result;
 }
 
 } // namespace haloscope::watch

@@ -164,6 +164,8 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   int rank = 0;
   real.Comm_size(comm, &size);
   real.Comm_rank(comm, &rank);
+  record->number = static_cast<std::uint32_t>(
+      (reinterpret_cast<const std::byte *>(record) - global.arena.base()) / communicator_alignment);
   record->id = partner_id(of, members, ranks, group);
   record->size = static_cast<std::uint32_t>(size);
   record->remote_size = inter != 0 ? static_cast<std::uint32_t>(ranks.size()) : 0;
@@ -196,7 +198,7 @@ Communicator *find_or_describe(Book &of, MPI_Comm comm) {
 void forget(Book &of, MPI_Comm comm) {
   of.by_handle.erase(value_of(comm));
   of.names.erase(value_of(comm));
-  global.communicator_epoch.fetch_add(1, std::memory_order_release);
+  global.handle_epoch.fetch_add(1, std::memory_order_release);
 }
 
 CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {
@@ -216,7 +218,6 @@ CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {
 CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept {
   // A null handle is the program's error: MPI will say so, we must not ask about it.
   if (comm == MPI_COMM_NULL) return nullptr;
-  const std::uint32_t epoch = global.communicator_epoch.load(std::memory_order_acquire);
   Communicator *known = nullptr;
   {
     const std::lock_guard lock{book().mutex};
@@ -228,7 +229,7 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
     return nullptr;
   }
   const std::uintptr_t value = value_of(comm);
-  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, epoch, use};
+  state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached] = {comm, use};
   return use;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interface.hpp"
-#include "records.hpp"
+#include "recording.hpp"
 
 #include <array>
 
@@ -10,17 +10,13 @@ namespace haloscope::watch {
 
 struct ThreadState;
 
-// A thread's memory of a handle; valid while the epoch is.
+// A thread's memory of a handle.
 struct CachedUse {
   MPI_Comm handle;
-  std::uint32_t epoch;
   CommunicatorUse *use;
 };
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
-
-// World rank of `rank` in `communicator` (of its remote group, if it has one); -1 outside this world.
-int world_rank(const Communicator &communicator, int rank) noexcept;
 
 // A communicator made from `parent`, which it is named after unless the program names it itself.
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept;

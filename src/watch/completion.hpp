@@ -8,37 +8,36 @@
 #include "collectives.hpp"
 #include "point_to_point.hpp"
 
-#include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
 namespace haloscope::watch {
 
 inline bool counts(const Request &request) noexcept {
-  return request.kind != Pending::none && request.active;
+  return request.kind != Pending::none && !request.has(Request::idle);
 }
 
 // Forgets a request that is complete; a persistent one becomes inactive.
 inline void forget(Request &slot) noexcept {
-  if (slot.persistent)
-    slot.active = false;
-  else if (!slot.shared)
+  if (slot.has(Request::persistent))
+    slot.flags |= Request::idle;
+  else if (!slot.has(Request::shared))
     slot.kind = Pending::none;
 }
 
-// What is known of one handle, before and after the call that completes it.
+// What is known of one handle, taken out before the call that completes it.
 class Claim {
 public:
-  explicit Claim(MPI_Request handle) noexcept : slot_(request_slot(handle)) {
-    if (!global.several_threads || slot_ == nullptr) return;
+  Claim(ThreadState &state, MPI_Request handle) noexcept : slot_(request_slot(state, handle)) {
+    if (slot_ == nullptr) return;
     taken_ = *slot_;
     forget(*slot_);
   }
-  // After the call; nullptr if nothing is known.
-  Request *request() noexcept { return global.several_threads && slot_ != nullptr ? &taken_ : slot_; }
+  Request *request() noexcept { return &taken_; }
   // It is not complete.
-  void give_back() noexcept {
-    if (global.several_threads && slot_ != nullptr) *slot_ = taken_;
+  void give_back() const noexcept {
+    if (slot_ != nullptr) *slot_ = taken_;
   }
 
 private:
@@ -46,31 +45,32 @@ private:
   Request taken_;
 };
 
-// The same for the handles of one call.
+// The same for the handles of one call that may complete some of them.
 class Claims {
 public:
   Claims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
-    if (state.handles.size() < count_) grow();
-    if (count_ != 0) std::memcpy(state.handles.data(), handles.data(), handles.size_bytes());
-    if (global.several_threads) take();
+    reserve_claims(state, count_);
+    for (std::size_t i = 0; i < count_; i++) state.handles[i] = handles[i];
+    if (__builtin_expect(global.several_threads, 0)) take();
   }
 
   // After the call: what is known of the i-th; nullptr if nothing is.
   Request *request(std::size_t i) noexcept {
-    return global.several_threads ? &state_.taken[i] : request_slot(state_.handles[i]);
+    return global.several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
   }
   // Ends the call: what has not been forgotten stays known.
   void give_back() noexcept {
-    if (!global.several_threads) return;
-    for (std::size_t i = 0; i < count_; i++)
-      if (state_.taken[i].kind != Pending::none) put_request(state_.handles[i], state_.taken[i]);
+    if (__builtin_expect(global.several_threads, 0)) put_back();
   }
 
 private:
-  [[gnu::noinline]] void grow() {
-    state_.handles.resize(count_ * 2);
-    state_.taken.resize(count_ * 2);
-    state_.known.resize(count_ * 2);
+  static void reserve_claims(ThreadState &state, std::size_t count) {
+    if (__builtin_expect(state.handles.size() < count, 0)) grow(state, count);
+  }
+  [[gnu::noinline, gnu::cold]] static void grow(ThreadState &state, std::size_t count) {
+    state.handles.resize(count * 2);
+    state.taken.resize(count * 2);
+    state.known.resize(count * 2);
   }
   [[gnu::noinline]] void take() noexcept {
     for (std::size_t i = 0; i < count_; i++) {
@@ -79,9 +79,56 @@ private:
       if (slot != nullptr) forget(*slot);
     }
   }
+  [[gnu::noinline]] void put_back() noexcept {
+    for (std::size_t i = 0; i < count_; i++)
+      if (state_.taken[i].kind != Pending::none)
+        if (Request *slot = request_slot(state_.handles[i])) *slot = state_.taken[i];
+  }
+  friend class AllClaims;
 
   ThreadState &state_;
   std::size_t count_;
+};
+
+// For MPI_Waitall: what each request is, is looked up at once.
+class AllClaims {
+public:
+  AllClaims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
+    Claims::reserve_claims(state, count_);
+    if (__builtin_expect(global.several_threads, 0)) {
+      take(handles);
+      return;
+    }
+    Request **known = state.known.data();
+    std::size_t active = 0;
+    for (std::size_t i = 0; i < handles.size(); i++) {
+      Request *request = request_slot(state, handles[i]);
+      if (request != nullptr && !counts(*request)) request = nullptr;
+      known[i] = request;
+      active += request == nullptr ? 0 : 1;
+    }
+    active_ = active;
+  }
+  // nullptr for those that do not count.
+  [[nodiscard]] std::span<Request *> requests() const noexcept { return {state_.known.data(), count_}; }
+  [[nodiscard]] std::size_t active() const noexcept { return active_; }
+  void give_back() noexcept {
+    if (__builtin_expect(several_.has_value(), 0)) several_->give_back();
+  }
+
+private:
+  [[gnu::noinline]] void take(std::span<const MPI_Request> handles) {
+    several_.emplace(state_, handles);
+    for (std::size_t i = 0; i < count_; i++) {
+      Request *request = several_->request(i);
+      state_.known[i] = counts(*request) ? request : nullptr;
+      active_ += counts(*request) ? 1 : 0;
+    }
+  }
+
+  ThreadState &state_;
+  std::size_t count_, active_ = 0;
+  std::optional<Claims> several_;
 };
 
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
@@ -101,71 +148,145 @@ inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept
   }
 }
 
+inline std::uint64_t message_of(const Request &request) noexcept {
+  return request.has(Request::persistent) ? std::uint64_t{started_again} : message_of(request.function);
+}
+
+// Whether a record that a request knew is still one of this region's, and of `rank`.
+[[gnu::always_inline]] inline bool is_current(const MessageRecord *record, const Node &node, int rank,
+                                              std::uint64_t bytes, std::uint64_t message) noexcept {
+  return record != nullptr && static_cast<std::uint32_t>(record->key.channel) == static_cast<std::uint32_t>(rank) &&
+         record->key.what == (bytes << message_bits | message) && record->partner->node == &node;
+}
+
 // A cancelled send counts as if it had not been, in the region where it was started.
-[[gnu::cold]] inline void take_back_send(ThreadState &state, const Request &request) noexcept {
-  if (request.node == nullptr) return;
-  Node *here = std::exchange(state.node, request.node);
-  uncount_send(state, partner(state, *request.communicator, request.partner), request.bytes);
-  call_record(state, request.function).bytes -= request.bytes;
+[[gnu::noinline, gnu::cold]] inline void take_back_send(ThreadState &state, const Request &request) noexcept {
+  Node *here = state.node;
+  if (request.record != nullptr) state.node = request.record->partner->node;
+  uncount_send(state, message_of(request), communicator_of(request), request.partner, request.bytes);
   state.node = here;
 }
 
-// One completed request with its part of the call's time. Returns the bytes that it received.
-inline std::uint64_t complete(ThreadState &state, Request &request, const MPI_Status &status,
-                              std::uint64_t duration) noexcept {
+// The thread remembers the record for the next such receive.
+[[gnu::noinline]] inline void count_new_arrival(ThreadState &state, const Request &request, int source,
+                                                std::uint64_t bytes, std::uint64_t duration) noexcept {
+  MessageRecord *record = count_receive(state, communicator_of(request), source, bytes, duration,
+                                        request.has(Request::exchanging) ? exchanged : arrived);
+  Post &post = state.posts[request.post];
+  if (request.post != 0 && post.node == state.node && post.request.kind == Pending::receive &&
+      post.request.communicator == request.communicator)
+    post.request.record = record;
+}
+
+// Requests of any kind and state. Returns the bytes that it received.
+[[gnu::noinline]] inline std::uint64_t complete_any(ThreadState &state, Request &request,
+                                                    const MPI_Status &status,
+                                                    std::uint64_t duration) noexcept {
   std::uint64_t bytes = 0;
+  const bool cancelled = request.has(Request::cancelling) && was_cancelled(status);
   add_share(*state.node, request.kind, duration);
-  if (request.kind == Pending::receive) {
-    if (received(state, *request.communicator, status, request.bytes, duration))
-      bytes = std::min(received_bytes(status), request.bytes);
-  } else if (request.kind == Pending::partitioned) {
+  switch (request.kind) {
+  case Pending::receive:
+    if (cancelled || status.MPI_SOURCE < 0) break; // negative: MPI_PROC_NULL or an empty status
+    // A truncated message may report the size that was sent.
+    bytes = std::min(received_bytes(status), request.bytes);
+    count_new_arrival(state, request, status.MPI_SOURCE, bytes, duration);
+    break;
+  case Pending::partitioned:
     bytes = request.bytes;
-    count_receive(state, partner(state, *request.communicator, request.partner), bytes, duration);
-  } else if (request.kind == Pending::send && request.cancelling && was_cancelled(status)) {
-    take_back_send(state, request);
-  } else if (request.kind == Pending::send) {
-    // Which of the sends a shared handle means is not known; they are complete when posted.
-    if (duration != 0 && !request.shared)
-      add_send_time(state, partner(state, *request.communicator, request.partner), request.bytes, duration);
-  } else if (request.kind == Pending::collective) {
-    add_collective_time(state, request.function, request.communicator->size, request.bytes, duration);
+    count_receive(state, communicator_of(request), request.partner, bytes, duration);
+    break;
+  case Pending::send:
+    if (cancelled)
+      take_back_send(state, request);
+    else if (duration != 0 && !request.has(Request::shared)) // which one that means is not known
+      add_send_time(state, message_of(request), communicator_of(request), request.partner, request.bytes,
+                    duration);
+    break;
+  case Pending::collective:
+    add_collective_time(state, request.function, communicator_of(request).size, request.bytes, duration);
+    break;
+  default:
+    break;
   }
   forget(request);
   return bytes;
+}
+
+// One completed request with its part of the call's time. Returns the bytes that it received.
+[[gnu::always_inline]] inline std::uint64_t complete(ThreadState &state, Request &request,
+                                                     const MPI_Status &status,
+                                                     std::uint64_t duration) noexcept {
+  Node &node = *state.node;
+  MessageRecord *record = request.record;
+  if (__builtin_expect(request.is_plain(Pending::receive), 1)) {
+    const std::uint64_t bytes = std::min(received_bytes(status), request.bytes);
+    if (__builtin_expect(is_current(record, node, status.MPI_SOURCE, bytes, arrived), 1)) {
+      node.p2p_ticks += duration;
+      count_arrived(node, *record, bytes, duration);
+      request.kind = Pending::none;
+      return bytes;
+    }
+  } else if (request.is_plain(Pending::send)) {
+    if (duration == 0 || is_current(record, node, request.partner, request.bytes, message_of(request.function))) {
+      if (duration != 0) record->ticks += duration;
+      node.p2p_ticks += duration;
+      request.kind = Pending::none;
+      return 0;
+    }
+  }
+  return complete_any(state, request, status, duration);
 }
 
 inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
                    std::uint64_t end) noexcept {
   count_call(state, function, bytes, end - begin);
   state.node->wait_ticks += end - begin;
-  state.record->newest = end;
+  passed_time(state, end);
+}
+
+[[gnu::always_inline]] inline void finish_wait(ThreadState &state, Function function, Request *known,
+                                               const MPI_Status &status, std::uint64_t begin,
+                                               std::uint64_t end) noexcept {
+  std::uint64_t bytes = 0;
+  if (known != nullptr && counts(*known))
+    bytes = complete(state, *known, status, end - begin);
+  else
+    state.node->p2p_ticks += end - begin;
+  waited(state, function, bytes, begin, end);
+}
+
+template <class Call>
+[[gnu::noinline]] int wait_taken(ThreadState &state, Function function, const MPI_Request *request,
+                                 MPI_Status *status, Call &&call) {
+  Claim claim{state, *request};
+  const std::uint64_t begin = ticks();
+  const int result = call(status);
+  const std::uint64_t end = ticks();
+  if (result == MPI_SUCCESS) finish_wait(state, function, claim.request(), *status, begin, end);
+  return result;
 }
 
 template <class Call> int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  Claim claim{*request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
+  if (__builtin_expect(global.several_threads, 0))
+    return wait_taken(*state, function, request, result_status, call);
+  Request *known = request_slot(*state, *request);
   const std::uint64_t begin = ticks();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  std::uint64_t bytes = 0;
-  Request *known = claim.request();
-  if (known != nullptr && counts(*known))
-    bytes = complete(*state, *known, *result_status, end - begin);
-  else
-    state->node->p2p_ticks += end - begin;
-  waited(*state, function, bytes, begin, end);
+  if (__builtin_expect(result == MPI_SUCCESS, 1))
+    finish_wait(*state, function, known, *result_status, begin, end);
   return result;
 }
 
 template <class Call>
-int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
-  const Entry state;
-  if (!state) return call(status);
-  Claim claim{*request};
+[[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
+                                 MPI_Status *status, Call &&call) {
+  Claim claim{state, *request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const int result = call(result_status);
@@ -173,8 +294,26 @@ int test(Function function, MPI_Request *request, const int *flag, MPI_Status *s
   std::uint64_t bytes = 0;
   if (*flag == 0)
     claim.give_back();
-  else if (Request *known = claim.request(); known != nullptr && counts(*known))
-    bytes = complete(*state, *known, *result_status, 0);
+  else if (counts(*claim.request()))
+    bytes = complete(state, *claim.request(), *result_status, 0);
+  count_call(state, function, bytes);
+  return result;
+}
+
+template <class Call>
+int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
+  const Entry state;
+  if (!state) return call(status);
+  if (__builtin_expect(global.several_threads, 0)) return test_taken(*state, function, request, flag, status, call);
+  const MPI_Request handle = *request;
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  const int result = call(result_status);
+  if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
+  std::uint64_t bytes = 0;
+  if (*flag != 0)
+    if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known))
+      bytes = complete(*state, *known, *result_status, 0);
   count_call(*state, function, bytes);
   return result;
 }
@@ -185,28 +324,30 @@ inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses, std::size_t 
   return state.statuses.data();
 }
 
+// Returns the bytes that a request received which may have failed.
+[[gnu::noinline, gnu::cold]] inline std::uint64_t complete_or_fail(ThreadState &state, Request &request,
+                                                                   const MPI_Status &status,
+                                                                   std::uint64_t duration) {
+  if (status.MPI_ERROR == MPI_ERR_PENDING) return 0;
+  if (status.MPI_ERROR == MPI_SUCCESS) return complete(state, request, status, duration);
+  forget(request);
+  return 0;
+}
+
 // The completed requests of one call share its time in equal parts.
-inline std::uint64_t complete_all(ThreadState &state, Claims &claims, std::size_t count,
-                                  const MPI_Status *statuses, bool check_errors, std::uint64_t duration) {
-  std::size_t active = 0;
-  Request **known = state.known.data();
-  for (std::size_t i = 0; i < count; i++) {
-    known[i] = claims.request(i);
-    if (known[i] != nullptr && !counts(*known[i])) known[i] = nullptr;
-    if (known[i] != nullptr) active++;
-  }
+[[gnu::always_inline]] inline std::uint64_t complete_all(ThreadState &state, std::span<Request *> requests,
+                                                         std::size_t active, const MPI_Status *statuses,
+                                                         bool check_errors, std::uint64_t duration) {
   const std::uint64_t part = active == 0 ? 0 : duration / active;
   state.node->p2p_ticks += duration - part * active;
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < count; i++) {
-    if (known[i] == nullptr) continue;
-    if (check_errors && statuses[i].MPI_ERROR == MPI_ERR_PENDING) continue;
-    if (check_errors && statuses[i].MPI_ERROR != MPI_SUCCESS)
-      forget(*known[i]);
+  for (std::size_t i = 0; i < requests.size(); i++) {
+    if (requests[i] == nullptr) continue;
+    if (__builtin_expect(check_errors, 0))
+      bytes += complete_or_fail(state, *requests[i], statuses[i], part);
     else
-      bytes += complete(state, *known[i], statuses[i], part);
+      bytes += complete(state, *requests[i], statuses[i], part);
   }
-  claims.give_back();
   return bytes;
 }
 
@@ -219,7 +360,7 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
   const Entry state;
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
-  Claims claims{*state, all};
+  AllClaims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses, all.size());
   const std::uint64_t begin = ticks();
   const int result = call(result_statuses);
@@ -228,8 +369,9 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
     claims.give_back();
     return result;
   }
-  const std::uint64_t bytes =
-      complete_all(*state, claims, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, end - begin);
+  const std::uint64_t bytes = complete_all(*state, claims.requests(), claims.active(), result_statuses,
+                                           result == MPI_ERR_IN_STATUS, end - begin);
+  claims.give_back();
   waited(*state, function, bytes, begin, end);
   return result;
 }
@@ -245,9 +387,11 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
   const int result = call(result_statuses);
   std::uint64_t bytes = 0;
   if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
-    bytes = complete_all(*state, claims, all.size(), result_statuses, result == MPI_ERR_IN_STATUS, 0);
-  else
-    claims.give_back();
+    for (std::size_t i = 0; i < all.size(); i++)
+      if (Request *known = claims.request(i); known != nullptr && counts(*known))
+        bytes += result == MPI_SUCCESS ? complete(*state, *known, result_statuses[i], 0)
+                                       : complete_or_fail(*state, *known, result_statuses[i], 0);
+  claims.give_back();
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
   return result;
 }
@@ -359,16 +503,15 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
 
 // A persistent operation begins.
 inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
-  request.active = true;
-  if (request.kind == Pending::send && request.persistent) {
-    Partner &to = partner(state, *request.communicator, request.partner);
-    count_send(state, to, request.bytes, duration);
-    request.node = state.node;
-    request.cancelling = false;
-  } else if (request.kind == Pending::collective) {
-    count_collective(state, request.function, request.communicator->size, request.bytes, duration);
+  request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
+  if (request.kind == Pending::send && request.has(Request::persistent)) {
+    request.record = count_send(state, started_again, communicator_of(request), request.partner,
+                                request.bytes, duration);
+  } else if (request.kind == Pending::collective && request.has(Request::persistent)) {
+    const Communicator &communicator = communicator_of(request);
+    count_collective(state, request.function, communicator.size, request.bytes, duration);
     if (request.flows != nullptr)
-      for (const Flow &flow : *request.flows) count_flow(state, *request.communicator, flow);
+      for (const Flow &flow : *request.flows) count_flow(state, communicator, flow);
   }
 }
 
@@ -383,7 +526,7 @@ template <class Call> int start(Function function, int count, const MPI_Request 
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t part = all.empty() ? 0 : (end - begin) / all.size();
   for (const MPI_Request handle : all)
-    if (Request *slot = request_slot(handle)) {
+    if (Request *slot = request_slot(*state, handle)) {
       started(*state, *slot, part);
       add_share(*state->node, slot->kind, part);
     }
@@ -394,7 +537,7 @@ template <class Call> int start(Function function, int count, const MPI_Request 
 template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {
   const int result = poll(function, call);
   if (result != MPI_SUCCESS) return result;
-  if (Request *slot = request_slot(*request)) slot->cancelling = true;
+  if (Request *slot = request_slot(*request)) slot->flags |= Request::cancelling;
   return result;
 }
 
@@ -402,9 +545,9 @@ template <class Call> int cancel(Function function, const MPI_Request *request, 
 template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
   const Entry state;
   const MPI_Request handle = *request;
-  if (Request *slot = request_slot(handle); slot != nullptr && !slot->shared) {
-    delete slot->flows;
-    *slot = {};
+  if (Request *slot = request_slot(handle); slot != nullptr && !slot->has(Request::shared)) {
+    if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
+    *slot = Request{};
   }
   const int result = call();
   if (state && result == MPI_SUCCESS) count_call(*state, function, 0);

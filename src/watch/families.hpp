@@ -54,7 +54,7 @@ int passed(Function function, Category category, Call &&call, Requests... reques
   const int result = call();
   const std::uint64_t duration = ticks() - begin;
   if (result != MPI_SUCCESS) return result;
-  (clear_request(*requests), ...);
+  (clear_request(*state, *requests), ...);
   count_call(*state, function, 0, duration);
   add_time(*state->node, category, duration);
   return result;
@@ -75,11 +75,15 @@ int one_sided(Function function, Count count, MPI_Datatype datatype, int target,
   return result;
 }
 
+inline void keep_other(MPI_Request handle, Pending kind, Function function) noexcept {
+  if (Request *slot = request_slot(handle)) *slot = Request{.kind = kind, .function = function};
+}
+
 template <class Count, class Call>
 int post_one_sided(Function function, Count count, MPI_Datatype datatype, int target, MPI_Request *request,
                    Call &&call) {
   const int result = one_sided(function, count, datatype, target, call);
-  if (result == MPI_SUCCESS) put_request(*request, {.kind = Pending::one_sided, .function = function});
+  if (result == MPI_SUCCESS) keep_other(*request, Pending::one_sided, function);
   return result;
 }
 
@@ -103,7 +107,7 @@ template <class Count, class Call>
 int post_file_access(Function function, Count count, MPI_Datatype datatype, MPI_Request *request,
                      Call &&call) {
   const int result = file_access(function, count, datatype, call);
-  if (result == MPI_SUCCESS) put_request(*request, {.kind = Pending::io, .function = function});
+  if (result == MPI_SUCCESS) keep_other(*request, Pending::io, function);
   return result;
 }
 
@@ -140,7 +144,7 @@ template <class Call> int name_communicator(Function function, MPI_Comm comm, co
 }
 
 template <class Call> int free_datatype(Function function, Call &&call) {
-  global.datatype_epoch.fetch_add(1, std::memory_order_relaxed);
+  global.handle_epoch.fetch_add(1, std::memory_order_relaxed);
   return passed(function, Category::other, call);
 }
 
@@ -171,7 +175,7 @@ template <class Call> int end_session(Function /*function*/, Call &&call) {
 template <class Call> int control(Function function, int level, Call &&call) {
   {
     const Entry state;
-    if (state && (level == 0 || level == 1)) pause(*state, level == 0);
+    if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
   }
   return counted(function, call);
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pympistandard as standard
-from families import FAMILIES, HARMLESS_EXTENSIONS, IGNORED, UNACCOUNTED, category
+from families import FAMILIES, HARMLESS_EXTENSIONS, IGNORED, UNACCOUNTED, Meaning, category
 from generate_fortran import fortran_source
 
 Procedure = standard.ISOCProcedure
@@ -120,8 +120,15 @@ def body(procedure: Procedure) -> str:
     return f"return {family}({function}{joined}, [&]({parameter}) {{ return {forward}; }});"
 
 
+# Posts that are like one before take a short way, without the variables of the long one.
+_REPEATED = {"post_send": "send", "post_receive": "receive"}
+
+
 def wrapper(procedure: Procedure) -> str:
     name = str(procedure.name)
+    meaning = FAMILIES.get(short_name(procedure).removesuffix("_c"))
+    if meaning is not None and meaning.family in _REPEATED:
+        return repeated_wrapper(procedure, meaning)
     return (
         f"HALOSCOPE_WRAPPER {procedure.return_type} wrapped_{name}({parameter_list(procedure)})"
         f' __asm__("{name}");\n'
@@ -142,6 +149,27 @@ def extension_wrapper(extension: Extension) -> str:
         f"int wrapped_{name}({parameters}) {{\n"
         f"  ensure_resolved();\n"
         f"  return passed({function}, [&] {{ return {forward}; }}{clears});\n"
+        f"}}\n"
+    )
+
+
+def repeated_wrapper(procedure: Procedure, meaning: Meaning) -> str:
+    name, returned = str(procedure.name), procedure.return_type
+    function = f"Function::{short_name(procedure)}"
+    arguments, request = meaning.arguments.rsplit(", ", 1)
+    given = ", ".join(str(p.name) for p in procedure.parameters)
+    return (
+        f"[[gnu::noinline]] static {returned} other_{name}({parameter_list(procedure)}) {{\n"
+        f"  ensure_resolved();\n"
+        f"  {body(procedure)}\n"
+        f"}}\n"
+        f"HALOSCOPE_WRAPPER {returned} wrapped_{name}({parameter_list(procedure)})"
+        f' __asm__("{name}");\n'
+        f"{returned} wrapped_{name}({parameter_list(procedure)}) {{\n"
+        f"  if (const RepeatedPost repeated{{{function}, {arguments}}}; repeated)\n"
+        f"    return repeated.{_REPEATED[meaning.family]}({function}, {request}, "
+        f"[&] {{ return {call(procedure)}; }});\n"
+        f"  return other_{name}({given});\n"
         f"}}\n"
     )
 

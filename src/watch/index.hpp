@@ -62,6 +62,7 @@ private:
 
   bool grow(Arena &arena) noexcept {
     const std::uint32_t capacity = slots == nullptr ? 8 : (mask + 1) * 2;
+    Record *previous = slots;
     auto *larger = arena.make<Record>(capacity);
     if (larger == nullptr) return false;
     each([&](const Record &record) { *place(larger, capacity - 1, record.key) = record; });
@@ -69,7 +70,10 @@ private:
     std::atomic_signal_fence(std::memory_order_release);
     slots = larger;
     std::atomic_signal_fence(std::memory_order_release);
+    const std::size_t old = previous == nullptr ? 0 : std::size_t{mask} + 1;
     mask = capacity - 1;
+    std::atomic_signal_fence(std::memory_order_release);
+    for (std::size_t i = 0; i < old; i++) previous[i].key = Key{};
     return true;
   }
 };

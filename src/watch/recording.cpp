@@ -9,6 +9,8 @@ namespace {
 
 // Where records go that have no room; never read.
 thread_local CallPage lost_calls;
+thread_local Partner lost_partner;
+thread_local SizeRecord lost_size;
 
 // The partner itself, under its world name, in `node` and every region around it.
 Partner *world_partner(Arena &arena, Node &node, int world_rank) noexcept {
@@ -18,6 +20,7 @@ Partner *world_partner(Arena &arena, Node &node, int world_rank) noexcept {
     auto *partner = arena.make<Partner>();
     if (partner == nullptr) return nullptr;
     partner->rank = world_rank;
+    partner->node = &node;
     if (node.parent != nullptr) partner->parent = world_partner(arena, *node.parent, world_rank);
     partner->next = node.partners;
     std::atomic_signal_fence(std::memory_order_release);
@@ -28,32 +31,102 @@ Partner *world_partner(Arena &arena, Node &node, int world_rank) noexcept {
   return name->partner;
 }
 
-} // namespace
-
-Partner *make_partner(Recorder &to, Node &node, std::uint32_t communicator, int rank,
-                      int world_rank) noexcept {
-  Partner *partner = world_partner(*to.arena, node, world_rank);
-  if (partner != nullptr && communicator != 0) {
-    PartnerName *alias = node.partner_names.find_or_make(partner_key(communicator, rank), *to.arena);
-    if (alias == nullptr) return partner;
-    alias->partner = partner;
+Partner *make_partner(Recorder &to, const Communicator &communicator, int rank) noexcept {
+  Node &node = *to.node;
+  Partner *partner = world_partner(*to.arena, node, world_rank(communicator, rank));
+  if (partner == nullptr) {
+    to.dropped();
+    return nullptr;
   }
-  if (partner != nullptr) return partner;
-  to.dropped();
-  return &to.lost_partner;
+  if (communicator.id != 0)
+    if (PartnerName *alias = node.partner_names.find_or_make(partner_key(communicator.id, rank), *to.arena))
+      alias->partner = partner;
+  return partner;
 }
 
-SizeRecord *make_size(Recorder &to, Node &node, Kind kind, std::uint64_t bytes) noexcept {
+Partner *find_partner(Recorder &to, const Communicator &communicator, int rank) noexcept {
+  if (const PartnerName *name = to.node->partner_names.find(partner_key(communicator.id, rank)))
+    return name->partner;
+  return make_partner(to, communicator, rank);
+}
+
+SizeRecord &size_record(Recorder &to, Kind kind, std::uint64_t bytes) noexcept {
+  Node &node = *to.node;
+  if (SizeRecord *record = node.sizes.find(size_key(kind, bytes))) return *record;
   std::uint64_t key = size_key(kind, bytes);
   if (node.sizes.count >= exact_sizes) {
     // The top bit marks a range; its lower bound is the power of two below.
     key = size_key(kind, std::bit_floor(bytes)) | 1ULL << 63U;
     node.sizes_spilled++;
   }
-  SizeRecord *record = node.sizes.find_or_make(key, *to.arena);
-  if (record != nullptr) return record;
+  if (SizeRecord *record = node.sizes.find_or_make(key, *to.arena)) return *record;
   to.dropped();
-  return &to.lost_size;
+  return lost_size;
+}
+
+void count_use(const Recorder &to, const Communicator &communicator, std::uint64_t bytes) noexcept {
+  for (CommunicatorUse *use = to.record->communicators; use != nullptr; use = use->next) {
+    if (use->communicator != &communicator) continue;
+    use->calls++;
+    use->bytes += bytes;
+    return;
+  }
+}
+
+} // namespace
+
+Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) noexcept {
+  Partner *partner = find_partner(to, communicator, rank);
+  return partner == nullptr ? lost_partner : *partner;
+}
+
+MessageRecord *make_message(Recorder &to, const MessageKey &key, const Communicator &communicator,
+                            int rank) noexcept {
+  Node &node = *to.node;
+  if (node.messages.count >= most_message_records) return nullptr;
+  Partner *partner = find_partner(to, communicator, rank);
+  if (partner == nullptr) return nullptr;
+  MessageRecord *record = node.messages.find_or_make(key, *to.arena);
+  to.forget_posts(); // the others may have moved
+  if (record != nullptr) record->partner = partner;
+  return record;
+}
+
+void count_send_apart(Recorder &to, std::uint64_t message, const Communicator &communicator, int rank,
+                      std::uint64_t bytes, std::uint64_t duration) noexcept {
+  Node &node = *to.node;
+  node.now[sends]++;
+  node.now[bytes_sent] += bytes;
+  if (message >= sent) count_call(to, static_cast<Function>(message - sent), bytes);
+  count_use(to, communicator, bytes);
+  node.largest_message = std::max(node.largest_message, bytes);
+  Partner &partner = partner_of(to, communicator, rank);
+  partner.sends++;
+  partner.bytes_sent += bytes;
+  partner.ticks += duration;
+  first_send_of_instance(node, partner);
+  SizeRecord &size = size_record(to, Kind::p2p, bytes);
+  size.messages++;
+  size.ticks += duration;
+}
+
+void count_receive_apart(Recorder &to, Message message, const Communicator &communicator, int rank,
+                         std::uint64_t bytes, std::uint64_t duration) noexcept {
+  to.node->now[recvs]++;
+  to.node->now[bytes_recv] += bytes;
+  if (message == arrived) count_use(to, communicator, 0);
+  Partner &partner = partner_of(to, communicator, rank);
+  partner.recvs++;
+  partner.bytes_recv += bytes;
+  partner.ticks += duration;
+  first_receive_of_instance(*to.node, partner);
+  size_record(to, Kind::p2p, bytes).ticks += duration;
+}
+
+void add_send_time_apart(Recorder &to, const Communicator &communicator, int rank, std::uint64_t bytes,
+                         std::uint64_t duration) noexcept {
+  partner_of(to, communicator, rank).ticks += duration;
+  size_record(to, Kind::p2p, bytes).ticks += duration;
 }
 
 CallPage *make_call_page(Recorder &to, Node &node, unsigned page) noexcept {
@@ -68,6 +141,7 @@ CallPage *make_call_page(Recorder &to, Node &node, unsigned page) noexcept {
 }
 
 void first_send_of_instance(Node &node, Partner &partner) noexcept {
+  if (partner.dest_seen == node.instance) return;
   partner.dest_seen = node.instance;
   node.now[dest_ranks]++;
   // A region around that has seen the partner has told those around it.
@@ -76,12 +150,14 @@ void first_send_of_instance(Node &node, Partner &partner) noexcept {
   while (around != nullptr && same != nullptr && same->dest_seen_nested != around->instance) {
     same->dest_seen_nested = around->instance;
     around->nested[dest_ranks]++;
+    around->nested_used = true;
     around = around->parent;
     same = same->parent;
   }
 }
 
 void first_receive_of_instance(Node &node, Partner &partner) noexcept {
+  if (partner.src_seen == node.instance) return;
   partner.src_seen = node.instance;
   node.now[src_ranks]++;
   Node *around = &node;
@@ -89,16 +165,26 @@ void first_receive_of_instance(Node &node, Partner &partner) noexcept {
   while (around != nullptr && same != nullptr && same->src_seen_nested != around->instance) {
     same->src_seen_nested = around->instance;
     around->nested[src_ranks]++;
+    around->nested_used = true;
     around = around->parent;
     same = same->parent;
   }
 }
 
-void uncount_send(Recorder &to, Partner &partner, std::uint64_t bytes) noexcept {
+void uncount_send(Recorder &to, std::uint64_t message, const Communicator &communicator, int rank,
+                  std::uint64_t bytes) noexcept {
   Node &node = *to.node;
-  partner.sends--;
-  partner.bytes_sent -= bytes;
-  size_record(to, Kind::p2p, bytes).messages--;
+  MessageRecord *record = node.messages.find(message_key(communicator.number, rank, bytes, message));
+  if (record != nullptr && record->messages > 0) {
+    record->messages--;
+    if (message >= sent) count_call(to, static_cast<Function>(message - sent), 0);
+  } else {
+    Partner &partner = partner_of(to, communicator, rank);
+    partner.sends--;
+    partner.bytes_sent -= bytes;
+    size_record(to, Kind::p2p, bytes).messages--;
+    if (message >= sent) call_record(to, static_cast<Function>(message - sent)).bytes -= bytes;
+  }
   node.now[sends]--;
   node.now[bytes_sent] -= bytes;
   // Counted by a finished instance, it is not the current one's to give back.
@@ -110,23 +196,15 @@ void uncount_send(Recorder &to, Partner &partner, std::uint64_t bytes) noexcept 
   });
 }
 
-void count_collective(Recorder &to, Function function, std::uint32_t communicator_size, std::uint64_t bytes,
-                      std::uint64_t duration) noexcept {
+CollectiveRecord *make_collective(Recorder &to, CollectiveKey key) noexcept {
   Node &node = *to.node;
-  node.now[colls]++;
-  node.coll_bytes += bytes;
-  SizeRecord &size = size_record(to, Kind::coll, bytes);
-  size.messages++;
-  size.ticks += duration;
-  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | communicator_size, bytes};
-  CollectiveRecord *record = node.collectives.find_or_make(key, *to.arena);
-  if (record == nullptr) {
-    to.dropped();
-    return;
+  if (node.collectives.count >= exact_sizes) {
+    key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
+    node.sizes_spilled++;
   }
-  record->calls++;
-  record->ticks += duration;
-  record->longest = std::max(record->longest, duration);
+  CollectiveRecord *record = node.collectives.find_or_make(key, *to.arena);
+  if (record == nullptr) to.dropped();
+  return record;
 }
 
 void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) noexcept {

@@ -47,11 +47,13 @@ inline constexpr std::uint32_t exact_sizes = 4096;
 struct Traffic {
   std::uint64_t sends, bytes_sent, recvs, bytes_recv;
 };
+struct Node;
 // What one rank exchanged with another in one region; `neighbor`: by neighbourhood collectives, which
 // is p2p neither in numbers nor in distinct ranks. `*_seen` is the instance that counted it as
 // distinct; `parent` is the same partner in the enclosing region.
 struct Partner {
   std::int32_t rank;
+  Node *node; // the region
   std::uint64_t sends, bytes_sent, recvs, bytes_recv, ticks;
   Traffic neighbor;
   std::uint64_t dest_seen, dest_seen_nested, src_seen, src_seen_nested;
@@ -66,6 +68,38 @@ inline std::uint64_t partner_key(std::uint32_t communicator, int rank) noexcept 
   return (static_cast<std::uint64_t>(communicator + 1U) << 32U) | static_cast<std::uint32_t>(rank);
 }
 
+// Messages of one size, with one rank through one communicator, started by one function: all that a
+// message changes in the steady state is one of these and the current instance's sums. The collection
+// adds them to the partners, sizes, calls and communicators.
+struct MessageKey {
+  std::uint64_t channel; // the communicator's number, and the rank as it calls it
+  std::uint64_t what;    // bytes, and a Message
+  bool operator==(const MessageKey &) const = default;
+};
+// How a message came to be counted: received (by a call that sent as well: exchanged), sent by
+// MPI_Start, or, from `sent` on, by the function of this number.
+enum Message : std::uint64_t { arrived, exchanged, started_again, sent };
+inline constexpr unsigned message_bits = 10;
+static_assert(function_count + sent < 1U << message_bits);
+inline MessageKey message_key(std::uint32_t communicator, int rank, std::uint64_t bytes,
+                              std::uint64_t message) noexcept {
+  return {static_cast<std::uint64_t>(communicator) << 32U | static_cast<std::uint32_t>(rank),
+          bytes << message_bits | message};
+}
+inline std::uint64_t hash_of(const MessageKey &key) noexcept {
+  const std::uint64_t hash = (key.channel * 0x9E37'79B9'7F4A'7C15U) ^ (key.what * 0xC2B2'AE3D'27D4'EB4FU);
+  return hash ^ (hash >> 32U);
+}
+// A record that has moved leaves an empty key behind: other places may still know the old one.
+struct MessageRecord {
+  MessageKey key;
+  std::uint64_t messages, ticks;
+  std::uint64_t seen; // instance in which the partner was told
+  Partner *partner;
+};
+// Beyond this many in a region, messages are counted in its partners and sizes at once.
+inline constexpr std::uint32_t most_message_records = 1024;
+
 struct CollectiveKey {
   std::uint64_t operation_and_size; // function + 1, size of the communicator
   std::uint64_t bytes;
@@ -74,6 +108,7 @@ struct CollectiveKey {
 inline std::uint64_t hash_of(const CollectiveKey &key) noexcept {
   return hash_of(key.operation_and_size ^ hash_of(key.bytes));
 }
+// `bytes`: beyond exact_sizes, a range as in SizeRecord.
 struct CollectiveRecord {
   CollectiveKey key;
   std::uint64_t calls, ticks, longest;
@@ -108,7 +143,6 @@ template <class Record> struct ChunkList {
   }
 };
 
-struct Node;
 struct NodeName {
   std::uint64_t key; // hash of the name, never 0
   Node *node;        // the first of the nodes with this hash, linked by same_hash
@@ -118,34 +152,47 @@ struct NodeName {
 // path for each level, and the collection would need as deep a stack.
 inline constexpr std::uint16_t deepest_region = 1024;
 
-// One path of regions on one thread.
+// The first bytes of a name, so that most comparisons take two words.
+struct NameHead {
+  std::array<std::uint64_t, 2> text, mask; // mask: which of them count, the terminating zero among them
+};
+
+// One path of regions on one thread. What every call touches comes first.
 struct Node {
+  Index<MessageRecord> messages;
+  std::uint64_t instance; // number of begins; 0: never entered
+  Quantities now;         // totals, exclusive
+  std::uint64_t p2p_ticks, wait_ticks, coll_ticks;
+  Index<CollectiveRecord> collectives;
+  std::array<CallPage *, call_pages> calls;
+
   Node *parent, *recent; // recent: the child entered last
   const char *name;
+  Node *counts; // itself, or where what is not wanted goes
+  NameHead head;
   bool communication, series;
   std::uint16_t depth; // 0: the root
 
   // The current instance.
-  std::uint64_t instance; // number of begins; 0: never entered
-  std::uint64_t begin;    // its first tick; 0: not being recorded
+  bool had_nested;
+  bool nested_used;    // `nested` is not all zero
+  bool last_was_empty; // `last` is, and stands for an instance without nested ones
+  std::uint64_t begin; // its first tick; 0: not being recorded
   std::uint64_t wait_before;
   Quantities before; // `now` when it began
   Quantities nested; // what finished nested instances add; distinct ranks: of the whole instance
-  bool had_nested;
 
   // Totals, exclusive, and the extremes of finished instances.
   std::uint64_t instances, ticks;
-  Quantities now, last;
+  Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t coll_bytes, rma_ops, rma_bytes, io_ops, io_bytes, largest_message;
-  std::uint64_t p2p_ticks, coll_ticks, rma_ticks, io_ticks, other_ticks, wait_ticks;
+  std::uint64_t rma_ticks, io_ticks, other_ticks;
   std::uint64_t sizes_spilled;
 
   Index<PartnerName> partner_names;
   Partner *partners;
   Index<SizeRecord> sizes;
-  Index<CollectiveRecord> collectives;
-  std::array<CallPage *, call_pages> calls;
   ChunkList<std::uint64_t> instance_list; // series.hpp
   std::uint64_t series_end;               // decoded end of the last one
   ChunkList<ValueRecord> value_list;
@@ -156,7 +203,8 @@ struct Node {
 
 // A communicator as its members see it: created twice with the same members and name, it is one.
 struct Communicator {
-  std::uint32_t id; // 0: its ranks are world ranks
+  std::uint32_t number; // its place in the arena, in units of its alignment
+  std::uint32_t id;     // 0: its ranks are world ranks
   std::uint32_t size, remote_size;
   std::int32_t rank;
   // Of its topology, ranks of its own, MPI_PROC_NULL where there is none.
@@ -167,10 +215,26 @@ struct Communicator {
   const char *name;
   Communicator *next;
 };
+inline constexpr std::size_t communicator_alignment = 16; // that of all records
 struct CommunicatorUse {
   Communicator *communicator;
   std::uint64_t calls, bytes;
   CommunicatorUse *next;
+};
+
+// What a thread did in a stretch of time.
+struct Slice {
+  std::uint64_t place; // in units of the slices' length, from the process's first tick
+  std::uint64_t begin, end;
+  std::uint64_t sends, bytes_sent, recvs, bytes_recv, colls, coll_bytes, rma_ops, rma_bytes, io_bytes;
+  std::uint64_t p2p_ticks, coll_ticks, rma_ticks, io_ticks, wait_ticks;
+};
+struct Slices {
+  static constexpr unsigned most = 256;
+  std::uint64_t length; // of one, in ticks; doubled when there is no room
+  std::uint64_t count;
+  Slice before; // totals at the end of the last one
+  std::array<Slice, most> slices;
 };
 
 // Live: everything one thread has recorded.
@@ -179,6 +243,7 @@ struct ThreadRecord {
   CommunicatorUse *communicators;
   std::uint64_t unmatched_begins, unmatched_ends;
   std::uint64_t newest; // latest tick that was stamped
+  Slices *slices;
   ThreadRecord *next;
 };
 

@@ -15,15 +15,49 @@ namespace haloscope::watch {
 
 namespace {
 
-std::vector<std::string> &series_regions() {
-  static std::vector<std::string> regions;
+using Names = std::vector<std::string>;
+Names &series_regions() {
+  static Names regions;
   return regions;
+}
+Names &only_regions() {
+  static Names regions;
+  return regions;
+}
+
+void add_lines(Names &to, std::string_view rest) {
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) to.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
 }
 
 std::uint64_t hash_of_name(std::string_view name) noexcept {
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325U; // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
   return hash == 0 ? 1 : hash;
+}
+
+// The name's first bytes in one step where they can be read without leaving its page.
+[[gnu::no_sanitize("address", "thread")]] inline bool has_name(const Node &node, const char *name) noexcept {
+  constexpr std::uintptr_t page = 4096;
+  if ((reinterpret_cast<std::uintptr_t>(name) & (page - 1)) > page - sizeof(NameHead::text))
+    return std::strcmp(node.name, name) == 0;
+  std::array<std::uint64_t, 2> head;
+  __builtin_memcpy(head.data(), name, sizeof head);
+  const std::uint64_t other = ((head[0] ^ node.head.text[0]) & node.head.mask[0]) |
+                              ((head[1] ^ node.head.text[1]) & node.head.mask[1]);
+  if (other != 0) return false;
+  return node.head.mask[1] != ~std::uint64_t{0} || std::strcmp(node.name, name) == 0;
+}
+
+NameHead head_of(const char *name) noexcept {
+  NameHead head{};
+  const std::size_t bytes = std::min(std::strlen(name) + 1, sizeof head.text);
+  std::memcpy(head.text.data(), name, bytes);
+  std::memset(head.mask.data(), 0xFF, bytes);
+  return head;
 }
 
 bool is_path_of(std::string_view wanted, const Node &node) noexcept {
@@ -34,9 +68,8 @@ bool is_path_of(std::string_view wanted, const Node &node) noexcept {
   return wanted.ends_with('/') && is_path_of(wanted.substr(0, wanted.size() - 1), *node.parent);
 }
 
-bool wants_series(const Node &node) noexcept {
-  return std::ranges::any_of(series_regions(),
-                             [&](const std::string &wanted) { return is_path_of(wanted, node); });
+bool is_one_of(const Names &names, const Node &node) noexcept {
+  return std::ranges::any_of(names, [&](const std::string &wanted) { return is_path_of(wanted, node); });
 }
 
 const char *copy_name(Arena &arena, const char *name) noexcept {
@@ -61,9 +94,12 @@ const char *copy_name(Arena &arena, const char *name) noexcept {
   }
   node->parent = &parent;
   node->name = copy;
+  node->head = head_of(copy);
   node->communication = communication;
   node->depth = parent.depth + 1;
-  node->series = wants_series(*node);
+  node->series = is_one_of(series_regions(), *node);
+  // What is nested in a region that counts does too.
+  node->counts = parent.counts == &parent || is_one_of(only_regions(), *node) ? node : to.discard;
   node->same_hash = entry->node;
   entry->node = node;
   std::atomic_signal_fence(std::memory_order_release);
@@ -95,48 +131,52 @@ void enter(Node &node, std::uint64_t now) noexcept {
   node.instance++;
   node.begin = now;
   node.wait_before = node.wait_ticks;
-  node.nested = {};
-  node.had_nested = false;
+  if (__builtin_expect(node.nested_used, 0)) {
+    node.nested = {};
+    node.nested_used = node.had_nested = false;
+  }
 }
 
-// Adds a finished instance, in which something happened or whose like was not there before.
-[[gnu::noinline]] void add_instance(Node &node, const Quantities &own) noexcept {
+// Adds a finished instance that is unlike the one before.
+[[gnu::noinline]] void add_extremes(Node &node, const Quantities &own, const Quantities &whole) noexcept {
+  widen(node.exclusive, own, node.instances == 0);
+  widen(node.inclusive, whole, node.instances == 0);
+  node.last = own;
+  // Only an instance with nothing nested is described by `own` alone.
+  if (node.had_nested) node.last[sends] = ~std::uint64_t{0};
+  node.last_was_empty = own == Quantities{} && !node.had_nested;
+}
+
+// Adds a finished instance in which something happened, or whose like was not there before.
+[[gnu::noinline]] void add_instance(Node &node) noexcept {
+  Quantities own;
+  for (unsigned q = 0; q < quantities; q++) own[q] = node.now[q] - node.before[q];
   Quantities whole = node.nested;
   for (unsigned q = 0; q < additive_quantities; q++) whole[q] += own[q];
   // Most instances are like the one before: then their extremes are known.
-  if (node.instances == 0 || node.had_nested || own != node.last) {
-    widen(node.exclusive, own, node.instances == 0);
-    widen(node.inclusive, whole, node.instances == 0);
-    // Only an instance with nothing nested is described by `own` alone.
-    node.last = own;
-    if (node.had_nested) node.last[sends] = ~std::uint64_t{0};
-  }
+  if (node.instances == 0 || node.had_nested || own != node.last) add_extremes(node, own, whole);
   node.before = node.now;
   if (Node *parent = node.parent) {
-    parent->had_nested = true;
+    parent->had_nested = parent->nested_used = true;
     for (unsigned q = 0; q < additive_quantities; q++) parent->nested[q] += whole[q];
   }
 }
 
-void finish_instance(const Recorder &to, Node &node, std::uint64_t end) noexcept {
-  Quantities own;
-  std::uint64_t difference = 0;
-  std::uint64_t any = 0;
-  for (unsigned q = 0; q < quantities; q++) {
-    own[q] = node.now[q] - node.before[q];
-    difference |= own[q] ^ node.last[q];
-    any |= own[q];
-  }
-  if ((difference | any) != 0 || node.had_nested || node.instances == 0) add_instance(node, own);
+[[gnu::noinline, gnu::cold]] void keep_instance(const Recorder &to, Node &node,
+                                                std::uint64_t duration) noexcept {
+  if (node.series_end == 0) node.series_end = to.process->first.tick;
+  const std::uint64_t packed =
+      pack_instance(node.series_end, node.begin, duration, node.wait_ticks - node.wait_before);
+  if (!node.instance_list.append(packed, *to.arena)) to.dropped();
+}
+
+inline void finish_instance(const Recorder &to, Node &node, std::uint64_t end) noexcept {
+  // An instance without traffic, like the one before, changes nothing but the sums.
+  if (node.now != node.before || node.had_nested || !node.last_was_empty) add_instance(node);
   node.instances++;
   const std::uint64_t duration = end - node.begin;
   node.ticks += duration;
-  if (__builtin_expect(node.series, 0)) {
-    if (node.series_end == 0) node.series_end = to.process->first.tick;
-    const std::uint64_t packed =
-        pack_instance(node.series_end, node.begin, duration, node.wait_ticks - node.wait_before);
-    if (!node.instance_list.append(packed, *to.arena)) to.dropped();
-  }
+  if (__builtin_expect(node.series, 0)) keep_instance(to, node, duration);
   node.begin = 0;
 }
 
@@ -155,19 +195,13 @@ void leave(Recorder &to, std::uint64_t now) noexcept {
   Node &node = *to.position;
   if (node.begin != 0) finish_instance(to, node, now);
   to.position = node.parent;
-  if (!to.paused) to.node = to.position;
+  if (to.paused == 0) to.node = to.position->counts;
 }
 
 } // namespace
 
-void set_series(const char *regions) noexcept {
-  std::string_view rest{regions};
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) series_regions().emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-}
+void set_series(const char *regions) noexcept { add_lines(series_regions(), regions); }
+void set_only(const char *regions) noexcept { add_lines(only_regions(), regions); }
 
 Node *make_root(Arena &arena, const char *name) noexcept {
   auto *root = arena.make<Node>();
@@ -186,7 +220,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   }
   Node &parent = *to.position;
   Node *node = parent.recent;
-  if (node == nullptr || std::strcmp(node->name, name) != 0) {
+  if (node == nullptr || !has_name(*node, name)) {
     node = find_child(to, parent, name, communication);
     if (node == nullptr) {
       to.lost_regions++;
@@ -196,11 +230,11 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   }
   node->communication |= communication;
   to.position = node;
-  if (to.paused) {
+  if (to.paused != 0) {
     node->begin = 0;
     return;
   }
-  to.node = node;
+  to.node = node->counts;
   enter(*node, ticks());
 }
 
@@ -211,7 +245,7 @@ void end_region(Recorder &to, const char *name) noexcept {
     return;
   }
   Node *match = to.position;
-  while (match->parent != nullptr && std::strcmp(match->name, name) != 0) match = match->parent;
+  while (match->parent != nullptr && !has_name(*match, name)) match = match->parent;
   if (match->parent == nullptr) {
     to.record->unmatched_ends++;
     return;
@@ -221,21 +255,21 @@ void end_region(Recorder &to, const char *name) noexcept {
     leave(to, now);
   }
   leave(to, now);
-  to.record->newest = now;
+  passed_time(to, now);
 }
 
 void record_value(Recorder &to, const char *name, double value) noexcept {
   Node &node = *to.position;
-  if (to.paused || !node.series) return;
+  if (to.paused != 0 || !node.series) return;
   const char *copy = known_value_name(node, name);
   if (copy == nullptr) copy = copy_name(*to.arena, name);
   if (copy == nullptr || !node.value_list.append({copy, node.instance - 1, value}, *to.arena)) to.dropped();
 }
 
-void pause(Recorder &to, bool paused) noexcept {
-  if (paused == to.paused) return;
-  to.paused = paused;
-  to.node = paused ? to.discard : to.position;
+void pause(Recorder &to, Pause by, bool paused) noexcept {
+  const auto bit = static_cast<std::uint8_t>(by);
+  to.paused = static_cast<std::uint8_t>(paused ? to.paused | bit : to.paused & ~bit);
+  to.node = to.paused != 0 ? to.discard : to.position->counts;
 }
 
 void begin_again(Recorder &to) noexcept {

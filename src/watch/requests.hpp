@@ -18,8 +18,7 @@
 
 namespace haloscope::watch {
 
-struct Communicator;
-struct Node;
+struct MessageRecord;
 
 // partitioned: a receive whose sender and size are known beforehand, and whose status tells neither.
 enum class Pending : std::uint8_t { none, send, receive, partitioned, collective, one_sided, io };
@@ -31,25 +30,58 @@ struct Flow {
   std::uint64_t bytes;
 };
 
+// Half a cache line.
 struct Request {
+  static constexpr std::uint8_t persistent = 1;
+  static constexpr std::uint8_t idle = 2;       // persistent and not started
+  static constexpr std::uint8_t shared = 4;     // several sends have this handle
+  static constexpr std::uint8_t cancelling = 8; // MPI_Cancel was called
+  static constexpr std::uint8_t exchanging = 16; // the call that receives sends as well
+
   Pending kind = Pending::none;
-  bool persistent = false;
-  bool active = true;       // a persistent one between Start and completion
-  bool shared = false;      // several sends have this handle
-  bool cancelling = false;  // MPI_Cancel was called
-  Function function{};      // that made it
-  std::int32_t partner = 0; // as the communicator calls it; -1 for a receive from any source
-  const Communicator *communicator = nullptr;
-  std::uint64_t bytes = 0; // a send's payload, a receive's room
-  Node *node = nullptr;    // where a send counted
-  std::vector<Flow> *flows = nullptr;
+  std::uint8_t flags = 0;
+  Function function{};            // that made it
+  std::int32_t partner = 0;       // as the communicator calls it; -1 for a receive from any source
+  std::uint32_t communicator = 0; // its number
+  std::uint32_t post = 0;         // where the thread remembers the arguments; 0: nowhere
+  std::uint64_t bytes = 0;        // a send's payload, a receive's room
+  union {
+    MessageRecord *record = nullptr; // where such a message counted last, if known
+    std::vector<Flow> *flows;        // of a persistent collective
+  };
+
+  [[nodiscard]] bool has(std::uint8_t flag) const noexcept { return (flags & flag) != 0; }
+  // Of this kind, without any flag.
+  [[nodiscard]] bool is_plain(Pending wanted) const noexcept {
+    std::uint16_t both = 0;
+    __builtin_memcpy(&both, this, sizeof both);
+    return both == static_cast<std::uint16_t>(wanted);
+  }
 };
+static_assert(sizeof(Request) == 32);
 
 class RequestTable {
 public:
+  // The part of the table that a thread used last: most handles are near each other.
+  struct Recent {
+    std::uintptr_t number = ~std::uintptr_t{0};
+    Request *leaf = nullptr;
+  };
+  [[gnu::always_inline]] Request *slot(std::uintptr_t handle, Recent &recent) noexcept {
+    const std::uintptr_t object = object_of(handle);
+    // Integers and pointers have tables of their own.
+    const std::uintptr_t number = (object >> slots_bits) << 1U | (is_integer(handle) ? 1U : 0U);
+    if (__builtin_expect(number != recent.number, 0)) {
+      Request *found = slot(handle);
+      if (found == nullptr) return nullptr;
+      recent = {number, found - (object & ((1U << slots_bits) - 1))};
+    }
+    return recent.leaf + (object & ((1U << slots_bits) - 1));
+  }
+
   // The slot of a handle; nullptr if there is no memory for it.
-  [[gnu::always_inline]] Request *slot(std::uintptr_t handle) noexcept {
-    const std::uintptr_t object = is_integer(handle) ? handle : handle >> object_bits;
+  [[gnu::noinline]] Request *slot(std::uintptr_t handle) noexcept {
+    const std::uintptr_t object = object_of(handle);
     const std::uintptr_t index = object >> slots_bits & ((1U << middle_bits) - 1);
     auto &top =
         (is_integer(handle) ? integers_
@@ -69,6 +101,9 @@ private:
   using Leaf = std::atomic<Request *>;
   using Middle = std::atomic<Leaf *>;
 
+  static constexpr std::uintptr_t object_of(std::uintptr_t handle) noexcept {
+    return is_integer(handle) ? handle : handle >> object_bits;
+  }
   static constexpr bool is_integer([[maybe_unused]] std::uintptr_t handle) noexcept {
 #if defined(HALOSCOPE_ABI_OPENMPI)
     return false;

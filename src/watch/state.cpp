@@ -75,12 +75,10 @@ void resolve() noexcept {
 
 std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
   if (datatype == MPI_DATATYPE_NULL) return 0;
-  const std::uint32_t epoch = global.datatype_epoch.load(std::memory_order_relaxed);
   MPI_Count size = 0;
   if (real.Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0) return 0;
   const std::uintptr_t value = value_of(datatype);
-  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {datatype, epoch,
-                                                                       static_cast<std::uint64_t>(size)};
+  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {datatype, static_cast<std::uint64_t>(size)};
   return static_cast<std::uint64_t>(size);
 }
 

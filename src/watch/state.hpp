@@ -17,29 +17,36 @@ namespace haloscope::watch {
 struct ThreadState : Recorder {
   struct DatatypeSize {
     MPI_Datatype datatype;
-    std::uint32_t epoch;
     std::uint64_t bytes;
   };
   static constexpr unsigned cached = 32;
   std::array<DatatypeSize, cached> datatype_sizes{};
   std::array<CachedUse, cached> communicator_uses{};
+  std::uint32_t handle_epoch = 0; // that the three caches of handles belong to
+  RequestTable::Recent recent_requests;
   // Of the completing call that is running: the handles as they were, what was known of them where it
   // had to be taken out before, and statuses for programs that ignore theirs.
   std::vector<MPI_Request> handles;
   std::vector<Request> taken;
   std::vector<Request *> known;
   std::vector<MPI_Status> statuses;
+
+  [[gnu::noinline, gnu::cold]] void forget_handles(std::uint32_t epoch) noexcept {
+    datatype_sizes.fill({});
+    communicator_uses.fill({});
+    forget_posts();
+    handle_epoch = epoch;
+  }
 };
 
 // `between`: all sessions are closed, there may be more. `aside`: nothing is recorded, but the other ranks
 // count on this one in MPI_Finalize.
 enum class Phase : std::uint8_t { before, running, between, aside, after };
 
-// Process-wide state. `epoch` grows whenever a handle that a thread may have cached is freed.
+// Process-wide state. The epoch grows whenever a handle that a thread may have cached changes its meaning.
 struct Global {
   std::atomic<Phase> phase{Phase::before};
-  std::atomic<std::uint32_t> datatype_epoch{1};
-  std::atomic<std::uint32_t> communicator_epoch{1};
+  std::atomic<std::uint32_t> handle_epoch{1};
   RequestTable requests;
   RequestTable messages;
   bool several_threads = false; // MPI_THREAD_MULTIPLE
@@ -52,8 +59,9 @@ extern Global global;
 extern __thread ThreadState *this_thread __attribute__((tls_model("initial-exec")));
 
 [[gnu::noinline, gnu::cold]] void resolve() noexcept;
+// A thread that has recorded has resolved.
 inline void ensure_resolved() noexcept {
-  if (__builtin_expect(next.Init == nullptr, 0)) resolve();
+  if (__builtin_expect(this_thread == nullptr, 0) && next.Init == nullptr) resolve();
 }
 
 // Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the
@@ -72,10 +80,13 @@ public:
   Entry() noexcept : state_(this_thread) {
     if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
     if (state_ == nullptr) return;
-    if (state_->busy)
+    if (__builtin_expect(state_->busy, 0)) {
       state_ = nullptr;
-    else
-      state_->busy = true;
+      return;
+    }
+    state_->busy = true;
+    const std::uint32_t epoch = global.handle_epoch.load(std::memory_order_relaxed);
+    if (__builtin_expect(state_->handle_epoch != epoch, 0)) state_->forget_handles(epoch);
   }
   ~Entry() {
     if (state_ != nullptr) state_->busy = false;
@@ -96,21 +107,27 @@ private:
 inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype && entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+  if (entry.datatype == datatype && entry.bytes != 0)
     return entry.bytes;
   return ask_datatype_size(state, datatype);
 }
 
-// The payload if the type's size is at hand, else the largest number.
+inline Communicator &communicator_of(const Request &request) noexcept {
+  std::byte *place = global.arena.base() + request.communicator * communicator_alignment;
+  return *reinterpret_cast<Communicator *>(place);
+}
+
+inline constexpr std::uint64_t unknown_payload = ~std::uint64_t{0};
+// The payload if the type's size is at hand.
 template <class Count>
 [[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count,
                                                           MPI_Datatype datatype) noexcept {
   if (count <= 0) return 0;
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype && entry.epoch == global.datatype_epoch.load(std::memory_order_relaxed))
+  if (entry.datatype == datatype && entry.bytes != 0)
     return static_cast<std::uint64_t>(count) * entry.bytes;
-  return ~std::uint64_t{0};
+  return unknown_payload;
 }
 
 template <class Count>
