@@ -1,6 +1,9 @@
 #include "collect.hpp"
 
+#include "slices.hpp"
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -16,7 +19,7 @@ struct Region {
   std::uint64_t path = 0;
   std::uint64_t begun = 0, instances = 0, ticks = 0;
   std::uint64_t coll_bytes = 0, rma_ops = 0, rma_bytes = 0, io_ops = 0, io_bytes = 0;
-  std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, largest = 0;
+  std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, skew = 0, largest = 0;
   Quantities totals{};
   Extremes inclusive{}, exclusive{};
   std::set<std::int64_t> destinations, sources;               // exclusive
@@ -43,7 +46,9 @@ public:
          thread = valid(thread->next)) {
       begins += thread->unmatched_begins;
       ends += thread->unmatched_ends;
+      done_ = {};
       if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
+      add_slices(*thread);
       for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr; use = valid(use->next))
         add_communicator(*use);
       threads_++;
@@ -93,6 +98,7 @@ private:
     region.parent = parent;
     region.path = path;
     add_totals(region, node, thread);
+    haloscope::watch::add(done_, node);
     add_calls(path, node);
     add_sizes(path, node);
     add_partners(region, node);
@@ -125,6 +131,7 @@ private:
     region.io += node.io_ticks;
     region.other += node.other_ticks;
     region.wait += node.wait_ticks;
+    region.skew += node.skew_ticks;
     region.largest = std::max(region.largest, node.largest_message);
     spilled_ += node.sizes_spilled;
   }
@@ -257,6 +264,43 @@ private:
     region.begun += node.instance;
   }
 
+  // What came after the last slice is one more.
+  void add_slices(const ThreadRecord &thread) {
+    if (process_.slice_seconds <= 0) return;
+    const Slices *slices = valid(thread.slices);
+    const std::uint64_t longest = longest_slice();
+    const std::uint64_t count = slices == nullptr ? 0 : std::min<std::uint64_t>(slices->count, Slices::most);
+    for (std::uint64_t i = 0; i < count; i++) {
+      const std::uint64_t times = longest / std::max<std::uint64_t>(slices->length, 1);
+      const auto halvings = static_cast<unsigned>(std::bit_width(times) - 1);
+      add_slice(slices->slices[i], slices->slices[i].place >> halvings, longest);
+    }
+    Slice rest = count == 0 ? done_ : difference(done_, slices->before);
+    rest.begin = count == 0 ? process_.first.tick : slices->slices[count - 1].end;
+    rest.end = thread.newest;
+    const std::uint64_t place = longest == 0 ? 0 : (rest.begin - process_.first.tick) / longest;
+    if (rest.end > rest.begin) add_slice(rest, place, longest);
+  }
+
+  // Threads with more to tell have longer slices.
+  std::uint64_t longest_slice() const {
+    std::uint64_t longest = 0;
+    for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
+         thread = valid(thread->next))
+      if (const Slices *slices = valid(thread->slices)) longest = std::max(longest, slices->length);
+    return longest;
+  }
+
+  void add_slice(const Slice &slice, std::uint64_t place, std::uint64_t length) {
+    const double start = seconds(place * length);
+    const double end = seconds(slice.end - std::min(slice.end, process_.first.tick));
+    add(TableId::slices,
+        {rank(), place, word(start), word(std::max(end - start, 0.0)), slice.sends, slice.bytes_sent,
+         slice.recvs, slice.bytes_recv, slice.colls, slice.coll_bytes, slice.rma_ops, slice.rma_bytes,
+         slice.io_bytes, time(slice.p2p_ticks), time(slice.coll_ticks), time(slice.rma_ticks),
+         time(slice.io_ticks), time(slice.wait_ticks)});
+  }
+
   void add_communicator(const CommunicatorUse &use) {
     const Communicator *communicator = valid(use.communicator);
     if (communicator != nullptr && use.calls > 0) add_communicator(*communicator, use.calls, use.bytes);
@@ -297,7 +341,7 @@ private:
               time(region.io),
               time(region.other),
               time(region.wait),
-              word(std::numeric_limits<double>::quiet_NaN()),
+              process_.sync_interval == 0 ? word(std::numeric_limits<double>::quiet_NaN()) : time(region.skew),
               region.largest,
               region.nested_destinations.size(),
               region.nested_sources.size(),
@@ -334,6 +378,7 @@ private:
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;
   std::uint64_t spilled_ = 0, threads_ = 0;
+  Slice done_{}; // by the thread that is being visited
 };
 
 } // namespace

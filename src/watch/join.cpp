@@ -67,6 +67,8 @@ template <class Visit> const char *with_records(const std::string &path, Visit &
 void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.size = process.size;
   any.exact_times = process.exact_times;
+  any.sync_interval = process.sync_interval;
+  any.size_limit = process.size_limit;
   any.program = process.program;
   any.command = process.command;
   any.library = process.library;
@@ -105,8 +107,9 @@ void write(Joined &joined, const char *output) {
   joined.contents.compact();
   Totals totals;
   totals.add(joined.contents[TableId::processes]);
-  ProfileWriter writer{output};
+  ProfileWriter writer{output, joined.any.size_limit};
   for (unsigned i = 0; i < table_count; i++) writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  totals.left_out = writer.left_out();
   writer.finish(joined.contents.names,
                 make_info(joined.any, totals, missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }

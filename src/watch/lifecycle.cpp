@@ -99,13 +99,14 @@ bool reduce_and_write(Contents &mine) {
       problem = error.what();
     }
   };
-  if (process.rank == 0) attempt([&] { writer.emplace(process.output.data()); });
+  if (process.rank == 0) attempt([&] { writer.emplace(process.output.data(), process.size_limit); });
   Totals totals;
   const auto store = [&](TableId id, const Table &rows) {
     if (id == TableId::processes) totals.add(rows);
     attempt([&] { writer.value().add(id, rows); });
   };
   const auto finish = [&](const Names &names) {
+    if (writer) totals.left_out = writer->left_out();
     attempt([&] { writer.value().finish(names, make_info(process, totals, {}, true, interface_name)); });
     if (!problem.empty())
       complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +

@@ -71,6 +71,13 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.size = size;
   process.pid = getpid();
   process.exact_times = settings.exact_times;
+  process.sync_interval = settings.sync_interval;
+  process.size_limit = settings.size_limit;
+  process.slice_seconds = settings.slice_seconds;
+  process.record_from = settings.record_from;
+  process.record_until = settings.record_until;
+  // So many that all ranks' are no more than a quarter of a million rows.
+  process.most_slices = static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, 256));
   gethostname(process.host.data(), process.host.size() - 1);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
@@ -86,6 +93,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
 
 void begin_process(const Settings &settings, int rank, int size, const Place &place) {
   set_series(settings.series.c_str());
+  set_only(settings.only.c_str());
   make_directories(settings, place);
   const bool watched = make_arena(settings, rank);
   global.process = global.arena.make<ProcessRecord>();
@@ -93,6 +101,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   global.process->watched = watched;
   global.process->world = place.world;
   describe(*global.process, settings, rank, size);
+  global.sync_interval = settings.sync_interval;
   if (!watched) {
     global.phase.store(Phase::aside, std::memory_order_release);
     return;
@@ -109,7 +118,8 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
 void end_process(Phase phase) {
   global.phase.store(phase);
   if (ThreadState *state = this_thread) {
-    pause(*state, false);
+    pause(*state, Pause::program, false);
+    pause(*state, Pause::schedule, false);
     end_all(*state);
     state->busy = true; // until it begins again
   }

@@ -101,8 +101,9 @@ std::string json_of(const Value &value) {
 
 } // namespace
 
-ProfileWriter::ProfileWriter(std::string path)
-    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())), chunks_(table_count) {
+ProfileWriter::ProfileWriter(std::string path, std::uint64_t limit)
+    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())), limit_(limit),
+      chunks_(table_count) {
   struct stat there{};
   if (stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     errno = EEXIST; // a device, and nothing that a file may replace
@@ -146,7 +147,32 @@ ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> 
   return column;
 }
 
+namespace {
+
+// Grows with ranks times something; the rest says what happened in few words.
+bool is_detail(TableId id) noexcept {
+  switch (id) {
+  case TableId::partners:
+  case TableId::neighbors:
+  case TableId::series:
+  case TableId::instances:
+  case TableId::values:
+  case TableId::slices:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
 void ProfileWriter::add(TableId id, const Table &rows) {
+  if (limit_ != 0 && offset_ >= limit_ && is_detail(id)) {
+    left_out_ += rows.rows();
+    // One says what the other holds.
+    if (id == TableId::series || id == TableId::instances) without_series_ = true;
+    return;
+  }
   const auto columns = rows.schema().columns;
   for (std::size_t first = 0; first < rows.rows(); first += most_chunk_rows) {
     Chunk chunk{std::min(most_chunk_rows, rows.rows() - first), {}};
@@ -203,6 +229,8 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
 }
 
 void ProfileWriter::finish(const Names &names, const Info &info) {
+  if (without_series_)
+    for (const TableId id : {TableId::series, TableId::instances}) chunks_[static_cast<unsigned>(id)].clear();
   add_paths(names);
   const std::string json = directory(names, info);
   struct {

@@ -16,12 +16,15 @@ using Info = std::vector<std::pair<std::string, Value>>;
 
 class ProfileWriter {
 public:
-  // Opens a file beside `path`. Throws std::system_error.
-  explicit ProfileWriter(std::string path);
+  // Opens a file beside `path`. Beyond `limit` bytes, if it is not 0, rows that there are for each rank
+  // and partner, instance or slice are left out. Throws std::system_error.
+  explicit ProfileWriter(std::string path, std::uint64_t limit = 0);
   ~ProfileWriter(); // removes what is not finished
   ProfileWriter(const ProfileWriter &) = delete;
   ProfileWriter &operator=(const ProfileWriter &) = delete;
 
+  // Rows that were left out.
+  [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
   // Appends the rows, in chunks of at most 4 MiB a column; empty tables leave no chunk.
   void add(TableId id, const Table &rows);
   // Writes the directory and gives the file its name. Throws std::system_error.
@@ -43,8 +46,10 @@ private:
   std::string directory(const Names &names, const Info &info) const;
 
   std::string path_, temporary_;
+  std::uint64_t limit_;
   int file_ = -1;
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_ = 0, left_out_ = 0;
+  bool without_series_ = false;
   std::vector<std::vector<Chunk>> chunks_;
   Chunk paths_{};
 };

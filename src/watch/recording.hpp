@@ -234,11 +234,12 @@ void begin_again(Recorder &to) noexcept;
 // is nested in them (none: all do).
 void set_series(const char *regions) noexcept;
 void set_only(const char *regions) noexcept;
+bool counts_outside() noexcept; // of the regions that alone count, if any were named
 
 // What happens by the clock (schedule.cpp): slices of time, and when to record. Checked wherever a stamp
 // was taken anyway.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
-void start_schedule(Recorder &to, std::uint64_t now) noexcept;
+void start_schedule(Recorder &to) noexcept;
 [[gnu::always_inline]] inline void passed_time(Recorder &to, std::uint64_t now) noexcept {
   to.record->newest = now;
   if (__builtin_expect(now >= to.deadline, 0)) pass_deadline(to, now);

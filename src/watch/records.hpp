@@ -187,7 +187,7 @@ struct Node {
   Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t coll_bytes, rma_ops, rma_bytes, io_ops, io_bytes, largest_message;
-  std::uint64_t rma_ticks, io_ticks, other_ticks;
+  std::uint64_t rma_ticks, io_ticks, other_ticks, skew_ticks;
   std::uint64_t sizes_spilled;
 
   Index<PartnerName> partner_names;
@@ -254,6 +254,10 @@ struct ProcessRecord {
   std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid;
   bool exact_times, finalized, watched;
+  std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
+  std::uint64_t size_limit;                 // bytes of the profile; 0: none
+  double slice_seconds;                     // 0: no slices
+  double record_from, record_until;         // seconds after the start; 0: at once, to the end
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
   double start; // seconds since 1970

@@ -202,6 +202,7 @@ void leave(Recorder &to, std::uint64_t now) noexcept {
 
 void set_series(const char *regions) noexcept { add_lines(series_regions(), regions); }
 void set_only(const char *regions) noexcept { add_lines(only_regions(), regions); }
+bool counts_outside() noexcept { return only_regions().empty(); }
 
 Node *make_root(Arena &arena, const char *name) noexcept {
   auto *root = arena.make<Node>();

@@ -118,6 +118,27 @@ constexpr std::array values{
     path, rank, key("instance"), text("name"), Column{"value", Type::real, Merge::sum},
 };
 
+constexpr std::array slices{
+    rank,
+    key("slice"),
+    seconds("start", Merge::most),
+    seconds("duration", Merge::most),
+    count("sends"),
+    bytes("bytes_sent"),
+    count("recvs"),
+    bytes("bytes_recv"),
+    count("colls"),
+    bytes("coll_bytes"),
+    count("rma_ops"),
+    bytes("rma_bytes"),
+    bytes("io_bytes"),
+    seconds("p2p_time"),
+    seconds("coll_time"),
+    seconds("rma_time"),
+    seconds("io_time"),
+    seconds("wait_time"),
+};
+
 const std::array<Schema, table_count> schemas{{
     {"processes", processes},
     {"ranks", ranks},
@@ -131,6 +152,7 @@ const std::array<Schema, table_count> schemas{{
     {"series", series},
     {"instances", instances},
     {"values", values},
+    {"slices", slices},
 }};
 
 } // namespace

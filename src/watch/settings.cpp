@@ -29,15 +29,14 @@ bool is_name(const std::string &text) {
                              [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
-// From 1 to `most`.
 unsigned long number(const char *name, unsigned long otherwise, unsigned long most, const char *unit,
-                     bool speak) {
+                     bool speak, unsigned long least = 1) {
   const std::string text = environment(name);
   if (text.empty()) return otherwise;
   char *end = nullptr;
   const unsigned long value = std::strtoul(text.c_str(), &end, 10);
-  if (*end == '\0' && value >= 1 && value <= most) return value;
-  const std::string expected = std::string{"a number of "} + unit + " from 1 to " + std::to_string(most);
+  if (*end == '\0' && value >= least && value <= most) return value;
+  const std::string expected = std::string{"a number of "} + unit + " from " + std::to_string(least) + " to " + std::to_string(most);
   reject(speak, name, text, expected.c_str());
   return otherwise;
 }
@@ -104,6 +103,16 @@ Settings read_settings(bool speak, int size) {
   settings.finalize_time =
       static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120, 86400, "seconds", speak));
   settings.ranks = read_ranks(speak, size);
+  settings.only = environment("HALOSCOPE_ONLY");
+  const auto seconds = [&](const char *name, unsigned long otherwise) {
+    return static_cast<unsigned>(number(name, otherwise, 100'000'000, "seconds", speak, 0));
+  };
+  settings.slice_seconds = seconds("HALOSCOPE_SLICE", 1);
+  settings.record_from = seconds("HALOSCOPE_FROM", 0);
+  settings.record_until = seconds("HALOSCOPE_UNTIL", 0);
+  settings.sync_interval = static_cast<unsigned>(
+      number("HALOSCOPE_SYNC_COLLECTIVES", 0, 1'000'000, "collectives", speak, 0));
+  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0, 1U << 30U, "MiB", speak, 0) << 20U;
   return settings;
 }
 

@@ -93,11 +93,15 @@ ThreadState *attach_thread() noexcept {
   if (state == nullptr) return nullptr;
   record->root = root;
   record->newest = root->begin;
-  state->node = state->position = root;
+  state->position = root;
   state->arena = &arena;
   state->process = global.process;
   state->record = record;
   state->discard = discard;
+  discard->counts = discard;
+  root->counts = counts_outside() ? root : discard;
+  state->node = root->counts;
+  start_schedule(*state);
   record->next = global.process->threads.load(std::memory_order_relaxed);
   while (!global.process->threads.compare_exchange_weak(record->next, record)) {
   }

@@ -50,6 +50,7 @@ struct Global {
   RequestTable requests;
   RequestTable messages;
   bool several_threads = false; // MPI_THREAD_MULTIPLE
+  unsigned sync_interval = 0;   // 0: the skew of collectives is not measured
   Arena arena;
   ProcessRecord *process = nullptr;
 };

@@ -35,7 +35,9 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const std::vector
           {"missing_ranks", {missing}},
           {"unwatched_ranks", {totals.unwatched}},
           {"exact_times", {any.exact_times}},
+          {"sync_collectives", number(any.sync_interval)},
           {"dropped", number(totals.dropped)},
+          {"rows_left_out", number(totals.left_out)},
           {"sizes_spilled", number(totals.spilled)},
           {"version", {std::string{HALOSCOPE_VERSION}}}};
 }

@@ -44,6 +44,7 @@ enum class TableId : unsigned {
   series,
   instances,
   values,
+  slices,
   count
 };
 inline constexpr unsigned table_count = static_cast<unsigned>(TableId::count);

@@ -11,7 +11,7 @@ __all__ = ["report", "show"]
 
 _TABLES = (
     "regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series",
-    "info",
+    "slices", "info",
 )  # fmt: skip
 _SHOW_EXAMPLES = """\b
 Examples:

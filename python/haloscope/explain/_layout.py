@@ -63,7 +63,11 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
     "series": _columns("path rank thread instance instances"),
     "instances": _columns("packed"),
     "values": _columns("path rank instance", "value", "name"),
+    "slices": _columns(
+        "rank slice sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes",
+        "start duration p2p_time coll_time rma_time io_time wait_time",
+    ),
 }
 
 # Written only where asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values"})
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices"})

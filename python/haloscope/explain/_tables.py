@@ -10,6 +10,7 @@ from haloscope.explain._ranks import ranks
 from haloscope.explain._regions import regions
 from haloscope.explain._scope import Scope
 from haloscope.explain._series import series
+from haloscope.explain._slices import slices
 from haloscope.explain._traffic import calls, collectives, communicators, partners, sizes
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "collectives": collectives,
     "communicators": communicators,
     "series": series,
+    "slices": slices,
     "info": lambda profile, _scope: info(profile),
 }
 
 TABLES = tuple(_BUILDERS)
-_WITHOUT_REGION = ("communicators", "info")
+_WITHOUT_REGION = ("communicators", "slices", "info")
 _PLANNED = ("sites",)
 
 

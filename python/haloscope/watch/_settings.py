@@ -109,6 +109,37 @@ SETTINGS: tuple[Setting, ...] = (
         "Only these ranks record, for example 0,8-15.", metavar="LIST",
     ),
     Setting(
+        "only", "HALOSCOPE_ONLY", str, "all",
+        "Count only what happens in this region and those nested in it. Can be repeated.",
+        metavar="REGION", multiple=True,
+    ),
+    Setting(
+        "from", "HALOSCOPE_FROM", int, "0",
+        "Begin to count so many seconds after MPI_Init.", metavar="S", least=0,
+    ),
+    Setting(
+        "until", "HALOSCOPE_UNTIL", int, "0, the end",
+        "Count no more from so many seconds after MPI_Init on.", metavar="S", least=0,
+    ),
+    Setting(
+        "slice", "HALOSCOPE_SLICE", int, "1",
+        "Seconds of a slice in the history that a profile keeps; doubled when a run has too many "
+        "of them. 0 keeps none.",
+        metavar="S", least=0,
+    ),
+    Setting(
+        "sync_collectives", "HALOSCOPE_SYNC_COLLECTIVES", int, "0, none",
+        "Put a barrier before one in N blocking collectives of a communicator, to tell waiting for "
+        "late ranks (skew_time) from transfer.",
+        metavar="N", least=0,
+    ),
+    Setting(
+        "size_limit", "HALOSCOPE_SIZE_LIMIT", int, "0, none",
+        "MiB of profile from which on rows for each rank and partner, instance or slice are left "
+        "out.",
+        metavar="MIB", least=0,
+    ),
+    Setting(
         "memory", "HALOSCOPE_MEMORY", int, "16",
         "MiB that the recorder may use in each rank.", metavar="MIB", least=1,
     ),
@@ -126,5 +157,6 @@ _ENCODERS: Mapping[str, Callable[[Setting, Value], str]] = {
     "output": _absolute,
     "live": _absolute,
     "series": _lines,
+    "only": _lines,
     "ranks": _ranks,
 }

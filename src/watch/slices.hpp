@@ -1,0 +1,52 @@
+// Sums of what a thread did, for slices of time.
+#pragma once
+
+#include "records.hpp"
+
+#include <algorithm>
+
+namespace haloscope::watch {
+
+template <class Combine> Slice combined(const Slice &a, const Slice &b, Combine &&combine) noexcept {
+  Slice result = a;
+  for (const auto member :
+       {&Slice::sends, &Slice::bytes_sent, &Slice::recvs, &Slice::bytes_recv, &Slice::colls,
+        &Slice::coll_bytes, &Slice::rma_ops, &Slice::rma_bytes, &Slice::io_bytes, &Slice::p2p_ticks,
+        &Slice::coll_ticks, &Slice::rma_ticks, &Slice::io_ticks, &Slice::wait_ticks})
+    result.*member = combine(a.*member, b.*member);
+  return result;
+}
+
+// `b` follows `a`.
+inline Slice joined(const Slice &a, const Slice &b) noexcept {
+  Slice result = combined(a, b, [](std::uint64_t x, std::uint64_t y) { return x + y; });
+  result.end = b.end;
+  return result;
+}
+
+inline Slice difference(const Slice &after, const Slice &before) noexcept {
+  return combined(after, before, [](std::uint64_t x, std::uint64_t y) { return x - std::min(x, y); });
+}
+
+inline void add(Slice &sum, const Node &node) noexcept {
+  const Slice own{.place = 0,
+                  .begin = 0,
+                  .end = 0,
+                  .sends = node.now[sends],
+                  .bytes_sent = node.now[bytes_sent],
+                  .recvs = node.now[recvs],
+                  .bytes_recv = node.now[bytes_recv],
+                  .colls = node.now[colls],
+                  .coll_bytes = node.coll_bytes,
+                  .rma_ops = node.rma_ops,
+                  .rma_bytes = node.rma_bytes,
+                  .io_bytes = node.io_bytes,
+                  .p2p_ticks = node.p2p_ticks,
+                  .coll_ticks = node.coll_ticks,
+                  .rma_ticks = node.rma_ticks,
+                  .io_ticks = node.io_ticks,
+                  .wait_ticks = node.wait_ticks};
+  sum = joined(sum, own);
+}
+
+} // namespace haloscope::watch
