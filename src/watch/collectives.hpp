@@ -157,7 +157,7 @@ template <class Rule, class Call, class Then>
     bytes = rule(Collective{*state, *use->communicator});
     use->calls++;
     use->bytes += bytes;
-    count_collective(*state, function, use->communicator->size, bytes, duration);
+    count_collective(*state, function, *use->communicator, bytes, duration, value_of(comm));
     then(*state, *use->communicator, bytes);
   }
   count_call(*state, function, bytes, duration);

@@ -49,7 +49,7 @@ private:
 class Claims {
 public:
   Claims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
-    reserve_claims(state, count_);
+    state.make_room(count_);
     for (std::size_t i = 0; i < count_; i++) state.handles[i] = handles[i];
     if (__builtin_expect(global.several_threads, 0)) take();
   }
@@ -64,14 +64,6 @@ public:
   }
 
 private:
-  static void reserve_claims(ThreadState &state, std::size_t count) {
-    if (__builtin_expect(state.handles.size() < count, 0)) grow(state, count);
-  }
-  [[gnu::noinline, gnu::cold]] static void grow(ThreadState &state, std::size_t count) {
-    state.handles.resize(count * 2);
-    state.taken.resize(count * 2);
-    state.known.resize(count * 2);
-  }
   [[gnu::noinline]] void take() noexcept {
     for (std::size_t i = 0; i < count_; i++) {
       Request *slot = request_slot(state_.handles[i]);
@@ -84,7 +76,6 @@ private:
       if (state_.taken[i].kind != Pending::none)
         if (Request *slot = request_slot(state_.handles[i])) *slot = state_.taken[i];
   }
-  friend class AllClaims;
 
   ThreadState &state_;
   std::size_t count_;
@@ -94,7 +85,7 @@ private:
 class AllClaims {
 public:
   AllClaims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
-    Claims::reserve_claims(state, count_);
+    state.make_room(count_);
     if (__builtin_expect(global.several_threads, 0)) {
       take(handles);
       return;
@@ -204,7 +195,7 @@ inline std::uint64_t message_of(const Request &request) noexcept {
                     duration);
     break;
   case Pending::collective:
-    add_collective_time(state, request.function, communicator_of(request).size, request.bytes, duration);
+    add_collective_time(state, request.function, communicator_of(request), request.bytes, duration);
     break;
   default:
     break;
@@ -318,10 +309,9 @@ int test(Function function, MPI_Request *request, const int *flag, MPI_Status *s
   return result;
 }
 
-inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses, std::size_t count) {
-  if (statuses != MPI_STATUSES_IGNORE) return statuses;
-  if (state.statuses.size() < count) state.statuses.resize(count * 2);
-  return state.statuses.data();
+// After make_room.
+inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses) noexcept {
+  return statuses == MPI_STATUSES_IGNORE ? state.statuses.data() : statuses;
 }
 
 // Returns the bytes that a request received which may have failed.
@@ -361,7 +351,7 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   AllClaims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  MPI_Status *result_statuses = usable(*state, statuses);
   const std::uint64_t begin = ticks();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
@@ -383,7 +373,7 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  MPI_Status *result_statuses = usable(*state, statuses);
   const int result = call(result_statuses);
   std::uint64_t bytes = 0;
   if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
@@ -474,7 +464,7 @@ int wait_some(Function function, int count, const MPI_Request *requests, const i
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  MPI_Status *result_statuses = usable(*state, statuses);
   const std::uint64_t begin = ticks();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
@@ -492,7 +482,7 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
-  MPI_Status *result_statuses = usable(*state, statuses, all.size());
+  MPI_Status *result_statuses = usable(*state, statuses);
   const int result = call(result_statuses);
   const auto done = completed(result, *outcount, indices);
   const std::uint64_t bytes =
@@ -509,7 +499,7 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
                                 request.bytes, duration);
   } else if (request.kind == Pending::collective && request.has(Request::persistent)) {
     const Communicator &communicator = communicator_of(request);
-    count_collective(state, request.function, communicator.size, request.bytes, duration);
+    count_collective(state, request.function, communicator, request.bytes, duration);
     if (request.flows != nullptr)
       for (const Flow &flow : *request.flows) count_flow(state, communicator, flow);
   }

@@ -196,14 +196,25 @@ void uncount_send(Recorder &to, std::uint64_t message, const Communicator &commu
   });
 }
 
-CollectiveRecord *make_collective(Recorder &to, CollectiveKey key) noexcept {
+CollectiveRecord *find_collective(Recorder &to, RecentCollective &recent) noexcept {
   Node &node = *to.node;
-  if (node.collectives.count >= exact_sizes) {
-    key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
-    node.sizes_spilled++;
+  CollectiveKey key{(static_cast<std::uint64_t>(recent.function) + 1) << 32U | recent.communicator->size,
+                    recent.bytes};
+  CollectiveRecord *record = node.collectives.find(key);
+  if (record == nullptr) {
+    if (node.collectives.count >= exact_sizes) {
+      key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
+      node.sizes_spilled++;
+    }
+    const RecentCollective wanted = recent;
+    to.recent_collectives.fill({}); // the others may move
+    recent = wanted;
+    record = node.collectives.find_or_make(key, *to.arena);
+    if (record == nullptr) to.dropped();
   }
-  CollectiveRecord *record = node.collectives.find_or_make(key, *to.arena);
-  if (record == nullptr) to.dropped();
+  // A range is not remembered: each message in it is to be counted as one.
+  if (key.bytes == recent.bytes) recent.record = record;
+  if (recent.record == nullptr) recent = {};
   return record;
 }
 

@@ -23,6 +23,15 @@ struct Post {
 };
 static_assert(sizeof(Post) == 64);
 
+// Where a collective counted last, found without hashing.
+struct RecentCollective {
+  const Node *node = nullptr;
+  const Communicator *communicator = nullptr;
+  Function function{};
+  std::uint64_t bytes = 0;
+  CollectiveRecord *record = nullptr;
+};
+
 // The state of one thread. Only that thread touches it.
 struct Recorder {
   Node *node = nullptr;     // where calls are counted
@@ -40,6 +49,8 @@ struct Recorder {
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
   std::array<Post, 256> posts{}; // the first is never used
+
+  std::array<RecentCollective, 32> recent_collectives{};
 
   [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
 
@@ -192,26 +203,36 @@ inline std::uint64_t message_of(Function function) noexcept {
 int world_rank(const Communicator &communicator, int rank) noexcept;
 
 // nullptr if there is no room.
-[[gnu::noinline, gnu::cold]] CollectiveRecord *make_collective(Recorder &to, CollectiveKey key) noexcept;
-inline CollectiveRecord *collective_record(Recorder &to, Function function, std::uint32_t communicator_size,
-                                           std::uint64_t bytes) noexcept {
-  const CollectiveKey key{(static_cast<std::uint64_t>(function) + 1) << 32U | communicator_size, bytes};
-  CollectiveRecord *record = to.node->collectives.find(key);
-  return __builtin_expect(record == nullptr, 0) ? make_collective(to, key) : record;
+[[gnu::noinline]] CollectiveRecord *find_collective(Recorder &to, RecentCollective &recent) noexcept;
+[[gnu::always_inline]] inline CollectiveRecord *collective_record(Recorder &to, Function function,
+                                                                  const Communicator &communicator,
+                                                                  std::uint64_t bytes,
+                                                                  std::uintptr_t handle) noexcept {
+  // Of what is known first, so that the record is at hand when the communicator is.
+  RecentCollective &recent = to.recent_collectives[(static_cast<unsigned>(function) + (handle >> 6U)) %
+                                                   to.recent_collectives.size()];
+  if (__builtin_expect(recent.node == to.node && recent.communicator == &communicator &&
+                           recent.function == function && recent.bytes == bytes,
+                       1))
+    return recent.record;
+  recent = {to.node, &communicator, function, bytes, nullptr};
+  return find_collective(to, recent);
 }
-inline void count_collective(Recorder &to, Function function, std::uint32_t communicator_size,
-                             std::uint64_t bytes, std::uint64_t duration) noexcept {
+[[gnu::always_inline]] inline void count_collective(Recorder &to, Function function,
+                                                    const Communicator &communicator, std::uint64_t bytes,
+                                                    std::uint64_t duration,
+                                                    std::uintptr_t handle = 0) noexcept {
   to.node->now[colls]++;
   to.node->coll_bytes += bytes;
-  if (CollectiveRecord *record = collective_record(to, function, communicator_size, bytes)) {
+  if (CollectiveRecord *record = collective_record(to, function, communicator, bytes, handle)) {
     record->calls++;
     record->ticks += duration;
     record->longest = std::max(record->longest, duration);
   }
 }
-inline void add_collective_time(Recorder &to, Function function, std::uint32_t communicator_size,
+inline void add_collective_time(Recorder &to, Function function, const Communicator &communicator,
                                 std::uint64_t bytes, std::uint64_t duration) noexcept {
-  if (CollectiveRecord *record = collective_record(to, function, communicator_size, bytes))
+  if (CollectiveRecord *record = collective_record(to, function, communicator, bytes, 0))
     record->ticks += duration;
 }
 

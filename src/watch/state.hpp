@@ -30,6 +30,18 @@ struct ThreadState : Recorder {
   std::vector<Request> taken;
   std::vector<Request *> known;
   std::vector<MPI_Status> statuses;
+  std::size_t room = 0; // in each of the four
+
+  void make_room(std::size_t count) {
+    if (__builtin_expect(room < count, 0)) grow(count * 2);
+  }
+  [[gnu::noinline, gnu::cold]] void grow(std::size_t count) {
+    handles.resize(count);
+    taken.resize(count);
+    known.resize(count);
+    statuses.resize(count);
+    room = count;
+  }
 
   [[gnu::noinline, gnu::cold]] void forget_handles(std::uint32_t epoch) noexcept {
     datatype_sizes.fill({});
