@@ -195,10 +195,11 @@ private:
       if (record.messages == 0 && record.ticks == 0) return;
       add(TableId::partners, {region.path, rank(), static_cast<std::uint64_t>(other), outgoing,
                               received ? 0 : bytes, incoming, received ? bytes : 0, time(record.ticks)});
-      add(TableId::sizes, {region.path, string(kind_name(Kind::p2p)), size, size, outgoing, time(record.ticks)});
+      add(TableId::sizes,
+          {region.path, string(kind_name(Kind::p2p)), size, size, outgoing, time(record.ticks)});
       if (message >= sent && message - sent < function_count && outgoing > 0)
-        add(TableId::calls, {region.path, string(function_names[message - sent]), outgoing, bytes, time(0),
-                             time(0)});
+        add(TableId::calls,
+            {region.path, string(function_names[message - sent]), outgoing, bytes, time(0), time(0)});
     });
   }
 
@@ -224,9 +225,9 @@ private:
       const std::uint64_t function = (record.key.operation_and_size >> 32U) - 1;
       if (function >= function_count) return;
       const auto [bytes, upper] = range_of(record.key.bytes);
-      add(TableId::collectives,
-          {path, string(operation_name(function_names[function])), record.key.operation_and_size & 0xFFFF'FFFFU,
-           bytes, record.calls, time(record.ticks), time(record.longest)});
+      add(TableId::collectives, {path, string(operation_name(function_names[function])),
+                                 record.key.operation_and_size & 0xFFFF'FFFFU, bytes, record.calls,
+                                 time(record.ticks), time(record.longest)});
       add(TableId::sizes,
           {path, string(kind_name(Kind::coll)), bytes, upper, record.calls, time(record.ticks)});
     });
@@ -341,7 +342,8 @@ private:
               time(region.io),
               time(region.other),
               time(region.wait),
-              process_.sync_interval == 0 ? word(std::numeric_limits<double>::quiet_NaN()) : time(region.skew),
+              process_.sync_interval == 0 ? word(std::numeric_limits<double>::quiet_NaN())
+                                          : time(region.skew),
               region.largest,
               region.nested_destinations.size(),
               region.nested_sources.size(),

@@ -84,7 +84,8 @@ private:
 // For MPI_Waitall: what each request is, is looked up at once.
 class AllClaims {
 public:
-  AllClaims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
+  AllClaims(ThreadState &state, std::span<const MPI_Request> handles)
+      : state_(state), count_(handles.size()) {
     state.make_room(count_);
     if (__builtin_expect(global.several_threads, 0)) {
       take(handles);
@@ -143,13 +144,6 @@ inline std::uint64_t message_of(const Request &request) noexcept {
   return request.has(Request::persistent) ? std::uint64_t{started_again} : message_of(request.function);
 }
 
-// Whether a record that a request knew is still one of this region's, and of `rank`.
-[[gnu::always_inline]] inline bool is_current(const MessageRecord *record, const Node &node, int rank,
-                                              std::uint64_t bytes, std::uint64_t message) noexcept {
-  return record != nullptr && static_cast<std::uint32_t>(record->key.channel) == static_cast<std::uint32_t>(rank) &&
-         record->key.what == (bytes << message_bits | message) && record->partner->node == &node;
-}
-
 // A cancelled send counts as if it had not been, in the region where it was started.
 [[gnu::noinline, gnu::cold]] inline void take_back_send(ThreadState &state, const Request &request) noexcept {
   Node *here = state.node;
@@ -205,9 +199,8 @@ inline std::uint64_t message_of(const Request &request) noexcept {
 }
 
 // One completed request with its part of the call's time. Returns the bytes that it received.
-[[gnu::always_inline]] inline std::uint64_t complete(ThreadState &state, Request &request,
-                                                     const MPI_Status &status,
-                                                     std::uint64_t duration) noexcept {
+[[gnu::always_inline]] inline std::uint64_t
+complete(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) noexcept {
   Node &node = *state.node;
   MessageRecord *record = request.record;
   if (__builtin_expect(request.is_plain(Pending::receive), 1)) {
@@ -219,7 +212,8 @@ inline std::uint64_t message_of(const Request &request) noexcept {
       return bytes;
     }
   } else if (request.is_plain(Pending::send)) {
-    if (duration == 0 || is_current(record, node, request.partner, request.bytes, message_of(request.function))) {
+    if (duration == 0 ||
+        is_current(record, node, request.partner, request.bytes, message_of(request.function))) {
       if (duration != 0) record->ticks += duration;
       node.p2p_ticks += duration;
       request.kind = Pending::none;
@@ -295,7 +289,8 @@ template <class Call>
 int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  if (__builtin_expect(global.several_threads, 0)) return test_taken(*state, function, request, flag, status, call);
+  if (__builtin_expect(global.several_threads, 0))
+    return test_taken(*state, function, request, flag, status, call);
   const MPI_Request handle = *request;
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
@@ -315,9 +310,8 @@ inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses) noexcept {
 }
 
 // Returns the bytes that a request received which may have failed.
-[[gnu::noinline, gnu::cold]] inline std::uint64_t complete_or_fail(ThreadState &state, Request &request,
-                                                                   const MPI_Status &status,
-                                                                   std::uint64_t duration) {
+[[gnu::noinline, gnu::cold]] inline std::uint64_t
+complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) {
   if (status.MPI_ERROR == MPI_ERR_PENDING) return 0;
   if (status.MPI_ERROR == MPI_SUCCESS) return complete(state, request, status, duration);
   forget(request);
@@ -495,8 +489,8 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
 inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
   request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
   if (request.kind == Pending::send && request.has(Request::persistent)) {
-    request.record = count_send(state, started_again, communicator_of(request), request.partner,
-                                request.bytes, duration);
+    request.record =
+        count_send(state, started_again, communicator_of(request), request.partner, request.bytes, duration);
   } else if (request.kind == Pending::collective && request.has(Request::persistent)) {
     const Communicator &communicator = communicator_of(request);
     count_collective(state, request.function, communicator, request.bytes, duration);

@@ -17,7 +17,7 @@ class Meaning:
 def _blocking_p2p() -> dict[str, Meaning]:
     sends = {name: Meaning("send", "count, datatype, dest, comm") for name in SENDS}
     return sends | {
-        "Recv": Meaning("receive", "comm, status", True),
+        "Recv": Meaning("receive", "count, datatype, source, comm, status", True),
         "Mrecv": Meaning("receive_matched", "message, status", True),
         "Sendrecv": Meaning("exchange", "sendcount, sendtype, dest, comm, status", True),
         "Sendrecv_replace": Meaning("exchange", "count, datatype, dest, comm, status", True),

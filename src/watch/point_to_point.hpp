@@ -1,97 +1,98 @@
-// Sends and receives: where they start. Where they end: completion.hpp.
+// Sends and receives: where they start, but for those of posts.hpp. Where they end: completion.hpp.
 #pragma once
 
-#include "state.hpp"
+#include "posts.hpp"
 
 namespace haloscope::watch {
 
-// Messages from this size on have the time of their post taken always; smaller ones are sampled.
-inline constexpr std::uint64_t stamped_size = 4096;
-
-// Nothing is known of the handles without an object of their own.
-inline bool has_slot(MPI_Request handle) noexcept {
-  return handle != MPI_REQUEST_NULL && !is_finished(handle);
-}
-[[gnu::always_inline]] inline Request *request_slot(ThreadState &state, MPI_Request handle) noexcept {
-  return has_slot(handle) ? global.requests.slot(value_of(handle), state.recent_requests) : nullptr;
-}
-inline Request *request_slot(MPI_Request handle) noexcept {
-  return has_slot(handle) ? global.requests.slot(value_of(handle)) : nullptr;
-}
-inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
-  if (Request *slot = request_slot(state, handle)) *slot = request;
-}
-inline void clear_request(ThreadState &state, MPI_Request handle) noexcept {
-  if (Request *slot = request_slot(state, handle)) slot->kind = Pending::none;
-}
-inline void clear_request(MPI_Request handle) noexcept {
-  if (Request *slot = request_slot(handle)) slot->kind = Pending::none;
-}
-
-// Of the thread; nullptr for a communicator that there is no memory for.
-[[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
-  const std::uintptr_t value = value_of(comm);
-  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
-  if (__builtin_expect(cached.handle == comm && cached.use != nullptr, 1)) return cached.use;
-  return look_up_communicator(state, comm);
-}
-
-// The same for a message; nullptr too where there is none.
-inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
-  return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
-}
-
-// Returns whether it counted: MPI_PROC_NULL (negative in every MPI) and empty statuses do not.
-[[gnu::always_inline]] inline bool received(ThreadState &state, const Communicator &communicator,
-                                            const MPI_Status &status, std::uint64_t bytes,
-                                            std::uint64_t duration, Message message = arrived) noexcept {
-  if (__builtin_expect(status.MPI_SOURCE < 0, 0)) return false;
-  count_receive(state, communicator, status.MPI_SOURCE, bytes, duration, message);
-  return true;
-}
-
-inline MPI_Status *usable(MPI_Status *status, MPI_Status &own) noexcept {
-  return status == MPI_STATUS_IGNORE ? &own : status;
-}
-
-inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept {
-  state.node->p2p_ticks += duration;
-  state.node->wait_ticks += duration;
+// After a blocking send whose like was not there before.
+[[gnu::noinline]] inline void count_new_send(ThreadState &state, Post &place, Post post, MPI_Comm comm,
+                                             std::uint64_t duration) noexcept {
+  Request &request = post.request;
+  const CommunicatorUse *use = message_use(state, comm, request.partner);
+  if (use == nullptr) {
+    count_call(state, request.function, 0);
+    return;
+  }
+  request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
+                              request.bytes, duration);
+  if (request.record != nullptr) place = post;
 }
 
 template <class Count, class Call>
-int send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm, Call &&call) {
+int send(Function function, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm, Call &&call) {
   const Entry state;
   if (!state) return call();
   const std::uint64_t begin = ticks();
+  const auto count = static_cast<std::uint64_t>(given);
+  Post &place = place_of_post(*state, function, dest, count);
+  const bool repeated = is_repeated(*state, place, function, comm, datatype, count, dest);
+  // What is looked up here is read while MPI works: the next stamp waits for what is read after this one.
+  Node &node = *state->node;
+  CallRecord &time = call_record(*state, function);
+  MessageRecord *record = place.request.record;
+  const std::uint64_t bytes = place.request.bytes;
   const int result = call();
   const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  if (const CommunicatorUse *use = message_use(*state, comm, dest))
-    count_send(*state, message_of(function), *use->communicator, dest, payload(*state, count, datatype),
-               end - begin);
+  if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
+  if (__builtin_expect(repeated, 1))
+    count_sent(node, *record, bytes, end - begin);
   else
-    count_call(*state, function, 0);
-  add_call_time(*state, function, end - begin);
-  state->node->p2p_ticks += end - begin;
+    count_new_send(*state, place,
+                   {value_of(comm),
+                    value_of(datatype),
+                    count,
+                    state->node,
+                    {.function = function, .partner = dest, .bytes = payload(*state, given, datatype)}},
+                   comm, end - begin);
+  add_time(time, end - begin);
+  node.p2p_ticks += end - begin;
   passed_time(*state, end);
   return result;
 }
 
-template <class Call> int receive(Function function, MPI_Comm comm, MPI_Status *status, Call &&call) {
+// After a blocking receive of what was not received there before. Returns the bytes.
+[[gnu::noinline]] inline std::uint64_t count_new_receive(ThreadState &state, Post &place, Post post,
+                                                         MPI_Comm comm, const MPI_Status &status,
+                                                         std::uint64_t duration) noexcept {
+  const CommunicatorUse *use = status.MPI_SOURCE < 0 ? nullptr : communicator_use(state, comm);
+  if (use == nullptr) return 0; // MPI_PROC_NULL
+  const std::uint64_t bytes = received_bytes(status);
+  post.request.record = count_receive(state, *use->communicator, status.MPI_SOURCE, bytes, duration);
+  place = post;
+  return bytes;
+}
+
+template <class Count, class Call>
+int receive(Function function, Count given, MPI_Datatype datatype, int source, MPI_Comm comm,
+            MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const std::uint64_t begin = ticks();
+  const auto count = static_cast<std::uint64_t>(given);
+  Post &place = place_of_post(*state, function, source, count);
+  MessageRecord *record =
+      is_repeated(*state, place, function, comm, datatype, count, source) ? place.request.record : nullptr;
+  Node &node = *state->node; // read while MPI works, as in `send`
+  CallRecord &time = call_record(*state, function);
   const int result = call(result_status);
   const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
+  if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = received_bytes(*result_status);
-  const CommunicatorUse *use = communicator_use(*state, comm);
-  if (use == nullptr || !received(*state, *use->communicator, *result_status, bytes, end - begin)) bytes = 0;
-  count_call(*state, function, bytes, end - begin);
-  add_waiting(*state, end - begin);
+  if (__builtin_expect(is_current(record, node, result_status->MPI_SOURCE, bytes, arrived), 1))
+    count_arrived(node, *record, bytes, end - begin);
+  else
+    bytes = count_new_receive(
+        *state, place,
+        {value_of(comm), value_of(datatype), count, state->node, {.function = function, .partner = source}},
+        comm, *result_status, end - begin);
+  time.calls++;
+  time.bytes += bytes;
+  add_time(time, end - begin);
+  node.p2p_ticks += end - begin;
+  node.wait_ticks += end - begin;
   passed_time(*state, end);
   return result;
 }
@@ -110,7 +111,8 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t half = (end - begin) / 2;
   if (const CommunicatorUse *use = message_use(*state, comm, dest))
-    count_send(*state, message_of(function), *use->communicator, dest, payload(*state, count, datatype), half);
+    count_send(*state, message_of(function), *use->communicator, dest, payload(*state, count, datatype),
+               half);
   else
     count_call(*state, function, 0);
   if (const CommunicatorUse *use = communicator_use(*state, comm))
@@ -121,217 +123,19 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
   return result;
 }
 
-// A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes and the ticks it
-// stands for.
-template <class Count, class Call, class Then>
-int post(Function function, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
-  const Entry entry;
-  if (!entry) return call();
-  ThreadState &state = *entry;
-  // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
-  std::uint64_t bytes = known_payload(state, count, datatype);
-  const unsigned weight = bytes >= stamped_size ? 1 : state.stamp_weight();
-  const std::uint64_t begin = weight == 0 ? 0 : ticks();
-  const int result = call();
-  const std::uint64_t duration = weight == 0 ? 0 : ticks() - begin;
-  if (result != MPI_SUCCESS) return result;
-  if (bytes == unknown_payload) bytes = payload(state, count, datatype);
-  then(state, bytes, duration * weight);
-  if (weight != 0) {
-    add_call_time(state, function, duration, weight);
-    state.node->p2p_ticks += duration * weight;
-  }
-  return result;
-}
-// Whether several finished sends may have one handle.
-#if defined(HALOSCOPE_ABI_OPENMPI)
-inline constexpr bool shares_handles = false; // but for one, which has no slot
-#else
-inline constexpr bool shares_handles = true;
-#endif
-
-[[gnu::always_inline]] inline void keep_send(ThreadState &state, MPI_Request handle,
-                                             const Request &request) noexcept {
-  Request *slot = request_slot(state, handle);
-  if (slot == nullptr) return;
-  const bool shared = shares_handles && slot->kind == Pending::send && !slot->has(Request::persistent);
-  *slot = request;
-  if (shares_handles && shared && !request.has(Request::persistent)) slot->flags = Request::shared;
-}
-
-inline void keep_receive(ThreadState &state, Function function, const Communicator &communicator, int source,
-                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
-  put_request(state, handle,
-              {.kind = Pending::receive,
-               .flags = flags,
-               .function = function,
-               .partner = source,
-               .communicator = communicator.number,
-               .bytes = room});
-}
-inline void keep_receive(ThreadState &state, Function function, const CommunicatorUse *use, int source,
-                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
-  if (use == nullptr)
-    clear_request(state, handle);
-  else
-    keep_receive(state, function, *use->communicator, source, room, handle, flags);
-}
-
-// Where the thread remembers posts with such arguments.
-[[gnu::always_inline]] inline Post &place_of_post(ThreadState &state, Function function, int rank,
-                                                  std::uint64_t count) noexcept {
-  const std::uint64_t mixed = static_cast<std::uint32_t>(rank) + static_cast<std::uint64_t>(function) * 17U +
-                              count * 5U + (value_of(state.node) >> 6U);
-  return state.posts[static_cast<std::uint8_t>(mixed)];
-}
-
-[[gnu::always_inline]] inline bool is_repeated(const Recorder &state, const Post &post, Function function,
-                                               MPI_Comm comm, MPI_Datatype datatype, std::uint64_t count,
-                                               int rank) noexcept {
-  return post.communicator == value_of(comm) && post.datatype == value_of(datatype) && post.count == count &&
-         post.node == state.node && post.request.partner == rank && post.request.function == function;
-}
-
-[[gnu::always_inline]] inline void count_posted_send(ThreadState &state, const Post &post,
-                                                     MPI_Request handle, std::uint64_t duration) noexcept {
-  count_sent(*post.node, *post.request.record, post.request.bytes, duration);
-  keep_send(state, handle, post.request);
-}
-[[gnu::always_inline]] inline void count_posted_receive(ThreadState &state, Function function,
-                                                        const Post &post, MPI_Request handle) noexcept {
-  count_call(state, function, 0);
-  put_request(state, handle, post.request);
-}
-
-// A post whose like was there before: nothing but the arguments is looked at. The wrappers of MPI_Isend,
-// MPI_Irecv and their like try this first; what it is not for leaves no trace.
-class RepeatedPost {
-public:
-  template <class Count>
-  [[gnu::always_inline]] RepeatedPost(Function function, Count count, MPI_Datatype datatype, int rank,
-                                      MPI_Comm comm) noexcept
-      : state_(this_thread) {
-    if (__builtin_expect(state_ == nullptr, 0)) return;
-    const auto wide = static_cast<std::uint64_t>(count);
-    const Post &post = place_of_post(*state_, function, rank, wide);
-    if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
-        state_->handle_epoch != global.handle_epoch.load(std::memory_order_relaxed))
-      return;
-    weight_ = post.request.bytes >= stamped_size ? 1 : state_->stamp_weight();
-    post_ = &post;
-    state_->busy = true;
-  }
-  ~RepeatedPost() {
-    if (post_ != nullptr) state_->busy = false;
-  }
-  RepeatedPost(const RepeatedPost &) = delete;
-  RepeatedPost &operator=(const RepeatedPost &) = delete;
-
-  explicit operator bool() const noexcept { return post_ != nullptr; }
-
-  template <class Call>
-  [[gnu::always_inline]] int send(Function function, const MPI_Request *request, Call &&call) const {
-    return make(function, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
-      count_posted_send(*state_, *post_, *request, duration);
-    });
-  }
-  template <class Call>
-  [[gnu::always_inline]] int receive(Function function, const MPI_Request *request, Call &&call) const {
-    return make(function, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
-      count_posted_receive(*state_, function, *post_, *request);
-    });
-  }
-
-private:
-  template <class Call, class Count>
-  [[gnu::always_inline]] int make(Function function, Call &&call, Count &&count) const {
-    if (__builtin_expect(weight_ == 0, 1)) {
-      const int result = call();
-      if (__builtin_expect(result == MPI_SUCCESS, 1)) count(0);
-      return result;
-    }
-    const std::uint64_t begin = ticks();
-    const int result = call();
-    const std::uint64_t duration = ticks() - begin;
-    if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
-    count(duration * weight_);
-    add_call_time(*state_, function, duration, weight_);
-    state_->node->p2p_ticks += duration * weight_;
-    return result;
-  }
-
-  ThreadState *state_;
-  const Post *post_ = nullptr;
-  unsigned weight_ = 0;
-};
-
-// After a post whose like was not there before: `place` remembers it.
-template <bool is_send>
-[[gnu::noinline]] void count_new_post(ThreadState &state, Post &place, Post post, MPI_Comm comm,
-                                      MPI_Request handle, std::uint64_t duration) noexcept {
-  Request &request = post.request;
-  const CommunicatorUse *use = message_use(state, comm, request.partner);
-  if (use == nullptr) {
-    count_call(state, request.function, 0);
-    clear_request(state, handle);
-    return;
-  }
-  request.kind = is_send ? Pending::send : Pending::receive;
-  request.communicator = use->communicator->number;
-  request.post = static_cast<std::uint32_t>(&place - state.posts.data());
-  if constexpr (is_send) {
-    request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
-                                request.bytes, duration);
-    if (request.record != nullptr && request.post != 0) place = post;
-    keep_send(state, handle, request);
-  } else {
-    if (request.post != 0) place = post;
-    count_posted_receive(state, request.function, post, handle);
-  }
-}
-
-// Any other post.
-template <bool is_send, class Count, class Call>
-int post_message(Function function, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
-                 const MPI_Request *request, Call &&call) {
-  return post(function, given, datatype, call,
-              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-                const auto count = static_cast<std::uint64_t>(given);
-                count_new_post<is_send>(state, place_of_post(state, function, rank, count),
-                                        {value_of(comm),
-                                         value_of(datatype),
-                                         count,
-                                         state.node,
-                                         {.function = function, .partner = rank, .bytes = bytes}},
-                                        comm, *request, duration);
-              });
-}
-
-template <class Count, class Call>
-int post_send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
-              MPI_Request *request, Call &&call) {
-  return post_message<true>(function, count, datatype, dest, comm, request, call);
-}
-
-template <class Count, class Call>
-int post_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
-                 MPI_Request *request, Call &&call) {
-  return post_message<false>(function, count, datatype, source, comm, request, call);
-}
-
 template <class SendCount, class RecvCount, class Call>
 int post_exchange(Function function, SendCount count, MPI_Datatype datatype, int dest, RecvCount recvcount,
                   MPI_Datatype recvtype, int source, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  return post(
-      function, count, datatype, call, [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-        if (const CommunicatorUse *use = message_use(state, comm, dest))
-          count_send(state, message_of(function), *use->communicator, dest, bytes, duration);
-        else
-          count_call(state, function, 0);
-        const std::uint64_t room = payload(state, recvcount, recvtype);
-        keep_receive(state, function, message_use(state, comm, source), source, room, *request,
-                     Request::exchanging);
-      });
+  return post(function, count, datatype, call,
+              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
+                if (const CommunicatorUse *use = message_use(state, comm, dest))
+                  count_send(state, message_of(function), *use->communicator, dest, bytes, duration);
+                else
+                  count_call(state, function, 0);
+                const std::uint64_t room = payload(state, recvcount, recvtype);
+                keep_receive(state, function, message_use(state, comm, source), source, room, *request,
+                             Request::exchanging);
+              });
 }
 
 // Persistent requests count when they are started (sends) or complete (receives).
@@ -433,7 +237,8 @@ int receive_matched(Function function, const MPI_Message *message, MPI_Status *s
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = received_bytes(*result_status);
-  if (communicator == nullptr || !received(*state, *communicator, *result_status, bytes, end - begin)) bytes = 0;
+  if (communicator == nullptr || !received(*state, *communicator, *result_status, bytes, end - begin))
+    bytes = 0;
   count_call(*state, function, bytes, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);
@@ -452,10 +257,10 @@ int post_receive_matched(Function function, Count count, MPI_Datatype datatype, 
                 else
                   put_request(state, *request,
                               Request{.kind = Pending::receive,
-                               .function = function,
-                               .partner = -1,
-                               .communicator = communicator->number,
-                               .bytes = room});
+                                      .function = function,
+                                      .partner = -1,
+                                      .communicator = communicator->number,
+                                      .bytes = room});
               });
 }
 

@@ -37,12 +37,12 @@ struct Recorder {
   Node *node = nullptr;     // where calls are counted
   Node *position = nullptr; // where the markers are; the same unless recording is switched off
   bool busy = false;        // inside an MPI call: whatever the library calls by itself is not counted
-  std::uint8_t paused = 0; // Pause bits
+  std::uint8_t paused = 0;  // Pause bits
   // Posts of small messages: one at the end of each interval is stamped and stands for all in it. The
   // first ones, of unusual length since everything is new to the library, stand for themselves.
   unsigned interval = 1, until_stamp = 1, exact_posts = 64;
   std::uint64_t deadline = 0; // tick of the next thing to do by the clock
-  unsigned lost_regions = 0; // begun when the arena was full
+  unsigned lost_regions = 0;  // begun when the arena was full
   std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
   Arena *arena = nullptr;
   ProcessRecord *process = nullptr;
@@ -109,12 +109,15 @@ Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) no
   call.bytes += bytes;
 }
 
+inline void add_time(CallRecord &call, std::uint64_t duration, unsigned weight = 1) noexcept {
+  call.ticks += duration * weight;
+  if (duration > call.longest) call.longest = duration;
+}
+
 // The time of a call that is counted elsewhere; it stands for `weight` such calls in the sums.
 [[gnu::always_inline]] inline void add_call_time(Recorder &to, Function function, std::uint64_t duration,
                                                  unsigned weight = 1) noexcept {
-  CallRecord &call = call_record(to, function);
-  call.ticks += duration * weight;
-  if (duration > call.longest) call.longest = duration;
+  add_time(call_record(to, function), duration, weight);
 }
 
 [[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes,

@@ -33,9 +33,9 @@ struct Flow {
 // Half a cache line.
 struct Request {
   static constexpr std::uint8_t persistent = 1;
-  static constexpr std::uint8_t idle = 2;       // persistent and not started
-  static constexpr std::uint8_t shared = 4;     // several sends have this handle
-  static constexpr std::uint8_t cancelling = 8; // MPI_Cancel was called
+  static constexpr std::uint8_t idle = 2;        // persistent and not started
+  static constexpr std::uint8_t shared = 4;      // several sends have this handle
+  static constexpr std::uint8_t cancelling = 8;  // MPI_Cancel was called
   static constexpr std::uint8_t exchanging = 16; // the call that receives sends as well
 
   Pending kind = Pending::none;

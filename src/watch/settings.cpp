@@ -36,7 +36,8 @@ unsigned long number(const char *name, unsigned long otherwise, unsigned long mo
   char *end = nullptr;
   const unsigned long value = std::strtoul(text.c_str(), &end, 10);
   if (*end == '\0' && value >= least && value <= most) return value;
-  const std::string expected = std::string{"a number of "} + unit + " from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string expected =
+      std::string{"a number of "} + unit + " from " + std::to_string(least) + " to " + std::to_string(most);
   reject(speak, name, text, expected.c_str());
   return otherwise;
 }
@@ -110,8 +111,8 @@ Settings read_settings(bool speak, int size) {
   settings.slice_seconds = seconds("HALOSCOPE_SLICE", 1);
   settings.record_from = seconds("HALOSCOPE_FROM", 0);
   settings.record_until = seconds("HALOSCOPE_UNTIL", 0);
-  settings.sync_interval = static_cast<unsigned>(
-      number("HALOSCOPE_SYNC_COLLECTIVES", 0, 1'000'000, "collectives", speak, 0));
+  settings.sync_interval =
+      static_cast<unsigned>(number("HALOSCOPE_SYNC_COLLECTIVES", 0, 1'000'000, "collectives", speak, 0));
   settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0, 1U << 30U, "MiB", speak, 0) << 20U;
   return settings;
 }

@@ -31,7 +31,8 @@ std::uint64_t *counter_of(MPI_Comm comm) noexcept {
   static const int key = make_key();
   void *counter = nullptr;
   int found = 0;
-  if (comm == MPI_COMM_NULL || real.Comm_get_attr(comm, key, static_cast<void *>(&counter), &found) != MPI_SUCCESS)
+  if (comm == MPI_COMM_NULL ||
+      real.Comm_get_attr(comm, key, static_cast<void *>(&counter), &found) != MPI_SUCCESS)
     return nullptr;
   if (found != 0) return static_cast<std::uint64_t *>(counter);
   auto *made = new (std::nothrow) std::uint64_t{0};

@@ -78,7 +78,8 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
   MPI_Count size = 0;
   if (real.Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0) return 0;
   const std::uintptr_t value = value_of(datatype);
-  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {datatype, static_cast<std::uint64_t>(size)};
+  state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached] = {datatype,
+                                                                       static_cast<std::uint64_t>(size)};
   return static_cast<std::uint64_t>(size);
 }
 

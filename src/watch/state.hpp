@@ -120,8 +120,7 @@ private:
 inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype && entry.bytes != 0)
-    return entry.bytes;
+  if (entry.datatype == datatype && entry.bytes != 0) return entry.bytes;
   return ask_datatype_size(state, datatype);
 }
 
@@ -138,8 +137,7 @@ template <class Count>
   if (count <= 0) return 0;
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
-  if (entry.datatype == datatype && entry.bytes != 0)
-    return static_cast<std::uint64_t>(count) * entry.bytes;
+  if (entry.datatype == datatype && entry.bytes != 0) return static_cast<std::uint64_t>(count) * entry.bytes;
   return unknown_payload;
 }
 

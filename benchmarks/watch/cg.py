@@ -1,0 +1,61 @@
+"""What being watched costs a whole program: apps/cg on two ranks, bare and watched in turn.
+
+Two statements: what its calls and regions cost by the prices measured one by one (calls.c), and the
+difference of the program's own times, which two cores' noise makes much wider.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+from common import Estimate, emit, estimate
+
+import haloscope
+from haloscope.watch._applications import build_application, toolchain
+
+SIZE = 64
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds: int) -> None:
+    """`prices`: nanoseconds a call and a region; `output`: where `prefix` puts the profile."""
+    cells = [argument for axis in "xyz" for argument in (f"--n{axis}", str(SIZE))]
+    command = [str(toolchain().launcher), "-n", "2", str(build_application("cg")), *cells]
+    bare, watched = [], []
+    for _ in range(rounds):
+        bare.append(_seconds(command))
+        watched.append(_seconds([*prefix, *command]))
+    run = estimate(bare).median
+    added = 1e-9 * _cost(output, prices)
+    share = Estimate(run / added, run / added, run / added)
+    emit(
+        "watch-cg", "calls and regions of a rank at their prices", ours=100 * added / run, peer=100,
+        peer_name="the run", unit="%", ratio=share, target=100 / 0.5,
+    )  # fmt: skip
+    ratio = estimate([without / with_us for without, with_us in zip(bare, watched, strict=True)])
+    emit(
+        "watch-cg", "time of the run", ours=estimate(watched).median, peer=run, peer_name="bare",
+        unit="s", ratio=ratio, target=1 / 1.02,
+    )  # fmt: skip
+
+
+def _seconds(command: list[str]) -> float:
+    done = subprocess.run(
+        command, env=os.environ | ROOT, check=True, capture_output=True, text=True, timeout=600
+    )
+    found = re.search(r"^time\s+([\d.]+) s", done.stdout, re.MULTILINE)
+    assert found is not None, done.stdout
+    return float(found.group(1))
+
+
+def _cost(output: Path, prices: Mapping[str, float]) -> float:
+    """Nanoseconds of the rank with most calls, which here are as many on each."""
+    profile = haloscope.open(output)
+    calls = profile.table("calls").select(pl.sum("calls")).item() / 2
+    passes = profile.table("regions").select(pl.sum("instances")).item()
+    return float(calls * prices["call"] + passes * prices["region"])

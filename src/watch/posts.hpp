@@ -1,0 +1,268 @@
+// What is known of requests, and posts: non-blocking sends and receives.
+#pragma once
+
+#include "state.hpp"
+
+namespace haloscope::watch {
+
+// Messages from this size on have the time of their post taken always; smaller ones are sampled.
+inline constexpr std::uint64_t stamped_size = 4096;
+
+// Nothing is known of the handles without an object of their own.
+inline bool has_slot(MPI_Request handle) noexcept {
+  return handle != MPI_REQUEST_NULL && !is_finished(handle);
+}
+[[gnu::always_inline]] inline Request *request_slot(ThreadState &state, MPI_Request handle) noexcept {
+  return has_slot(handle) ? global.requests.slot(value_of(handle), state.recent_requests) : nullptr;
+}
+inline Request *request_slot(MPI_Request handle) noexcept {
+  return has_slot(handle) ? global.requests.slot(value_of(handle)) : nullptr;
+}
+inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
+  if (Request *slot = request_slot(state, handle)) *slot = request;
+}
+inline void clear_request(ThreadState &state, MPI_Request handle) noexcept {
+  if (Request *slot = request_slot(state, handle)) slot->kind = Pending::none;
+}
+inline void clear_request(MPI_Request handle) noexcept {
+  if (Request *slot = request_slot(handle)) slot->kind = Pending::none;
+}
+
+// Of the thread; nullptr for a communicator that there is no memory for.
+[[gnu::always_inline]] inline CommunicatorUse *communicator_use(ThreadState &state, MPI_Comm comm) noexcept {
+  const std::uintptr_t value = value_of(comm);
+  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
+  if (__builtin_expect(cached.handle == comm && cached.use != nullptr, 1)) return cached.use;
+  return look_up_communicator(state, comm);
+}
+
+// The same for a message; nullptr too where there is none.
+inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
+  return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
+}
+
+// Returns whether it counted: MPI_PROC_NULL (negative in every MPI) and empty statuses do not.
+[[gnu::always_inline]] inline bool received(ThreadState &state, const Communicator &communicator,
+                                            const MPI_Status &status, std::uint64_t bytes,
+                                            std::uint64_t duration, Message message = arrived) noexcept {
+  if (__builtin_expect(status.MPI_SOURCE < 0, 0)) return false;
+  count_receive(state, communicator, status.MPI_SOURCE, bytes, duration, message);
+  return true;
+}
+
+inline MPI_Status *usable(MPI_Status *status, MPI_Status &own) noexcept {
+  return status == MPI_STATUS_IGNORE ? &own : status;
+}
+
+inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept {
+  state.node->p2p_ticks += duration;
+  state.node->wait_ticks += duration;
+}
+
+// A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes and the ticks it
+// stands for.
+template <class Count, class Call, class Then>
+int post(Function function, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
+  const Entry entry;
+  if (!entry) return call();
+  ThreadState &state = *entry;
+  // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
+  std::uint64_t bytes = known_payload(state, count, datatype);
+  const unsigned weight = bytes >= stamped_size ? 1 : state.stamp_weight();
+  const std::uint64_t begin = weight == 0 ? 0 : ticks();
+  const int result = call();
+  const std::uint64_t duration = weight == 0 ? 0 : ticks() - begin;
+  if (result != MPI_SUCCESS) return result;
+  if (bytes == unknown_payload) bytes = payload(state, count, datatype);
+  then(state, bytes, duration * weight);
+  if (weight != 0) {
+    add_call_time(state, function, duration, weight);
+    state.node->p2p_ticks += duration * weight;
+  }
+  return result;
+}
+// Whether several finished sends may have one handle.
+#if defined(HALOSCOPE_ABI_OPENMPI)
+inline constexpr bool shares_handles = false; // but for one, which has no slot
+#else
+inline constexpr bool shares_handles = true;
+#endif
+
+[[gnu::always_inline]] inline void keep_send(ThreadState &state, MPI_Request handle,
+                                             const Request &request) noexcept {
+  Request *slot = request_slot(state, handle);
+  if (slot == nullptr) return;
+  const bool shared = shares_handles && slot->kind == Pending::send && !slot->has(Request::persistent);
+  *slot = request;
+  if (shares_handles && shared && !request.has(Request::persistent)) slot->flags = Request::shared;
+}
+
+inline void keep_receive(ThreadState &state, Function function, const Communicator &communicator, int source,
+                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
+  put_request(state, handle,
+              {.kind = Pending::receive,
+               .flags = flags,
+               .function = function,
+               .partner = source,
+               .communicator = communicator.number,
+               .bytes = room});
+}
+inline void keep_receive(ThreadState &state, Function function, const CommunicatorUse *use, int source,
+                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
+  if (use == nullptr)
+    clear_request(state, handle);
+  else
+    keep_receive(state, function, *use->communicator, source, room, handle, flags);
+}
+
+// Where the thread remembers posts with such arguments.
+[[gnu::always_inline]] inline Post &place_of_post(ThreadState &state, Function function, int rank,
+                                                  std::uint64_t count) noexcept {
+  const std::uint64_t mixed = static_cast<std::uint32_t>(rank) + static_cast<std::uint64_t>(function) * 17U +
+                              count * 5U + (value_of(state.node) >> 6U);
+  return state.posts[static_cast<std::uint8_t>(mixed)];
+}
+
+[[gnu::always_inline]] inline bool is_repeated(const Recorder &state, const Post &post, Function function,
+                                               MPI_Comm comm, MPI_Datatype datatype, std::uint64_t count,
+                                               int rank) noexcept {
+  return post.communicator == value_of(comm) && post.datatype == value_of(datatype) && post.count == count &&
+         post.node == state.node && post.request.partner == rank && post.request.function == function;
+}
+
+[[gnu::always_inline]] inline void count_posted_send(ThreadState &state, const Post &post, MPI_Request handle,
+                                                     std::uint64_t duration) noexcept {
+  count_sent(*post.node, *post.request.record, post.request.bytes, duration);
+  keep_send(state, handle, post.request);
+}
+[[gnu::always_inline]] inline void count_posted_receive(ThreadState &state, Function function,
+                                                        const Post &post, MPI_Request handle) noexcept {
+  count_call(state, function, 0);
+  put_request(state, handle, post.request);
+}
+
+// Whether a record that was known is still one of this region's, and of `rank`.
+[[gnu::always_inline]] inline bool is_current(const MessageRecord *record, const Node &node, int rank,
+                                              std::uint64_t bytes, std::uint64_t message) noexcept {
+  return record != nullptr &&
+         static_cast<std::uint32_t>(record->key.channel) == static_cast<std::uint32_t>(rank) &&
+         record->key.what == (bytes << message_bits | message) && record->partner->node == &node;
+}
+
+// A post whose like was there before: nothing but the arguments is looked at. The wrappers of MPI_Isend,
+// MPI_Irecv and their like try this first; what it is not for leaves no trace.
+class RepeatedPost {
+public:
+  template <class Count>
+  [[gnu::always_inline]] RepeatedPost(Function function, Count count, MPI_Datatype datatype, int rank,
+                                      MPI_Comm comm) noexcept
+      : state_(this_thread) {
+    if (__builtin_expect(state_ == nullptr, 0)) return;
+    const auto wide = static_cast<std::uint64_t>(count);
+    const Post &post = place_of_post(*state_, function, rank, wide);
+    if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
+        state_->handle_epoch != global.handle_epoch.load(std::memory_order_relaxed))
+      return;
+    weight_ = post.request.bytes >= stamped_size ? 1 : state_->stamp_weight();
+    post_ = &post;
+    state_->busy = true;
+  }
+  ~RepeatedPost() {
+    if (post_ != nullptr) state_->busy = false;
+  }
+  RepeatedPost(const RepeatedPost &) = delete;
+  RepeatedPost &operator=(const RepeatedPost &) = delete;
+
+  explicit operator bool() const noexcept { return post_ != nullptr; }
+
+  template <class Call>
+  [[gnu::always_inline]] int send(Function function, const MPI_Request *request, Call &&call) const {
+    return make(function, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
+      count_posted_send(*state_, *post_, *request, duration);
+    });
+  }
+  template <class Call>
+  [[gnu::always_inline]] int receive(Function function, const MPI_Request *request, Call &&call) const {
+    return make(function, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
+      count_posted_receive(*state_, function, *post_, *request);
+    });
+  }
+
+private:
+  template <class Call, class Count>
+  [[gnu::always_inline]] int make(Function function, Call &&call, Count &&count) const {
+    if (__builtin_expect(weight_ == 0, 1)) {
+      const int result = call();
+      if (__builtin_expect(result == MPI_SUCCESS, 1)) count(0);
+      return result;
+    }
+    const std::uint64_t begin = ticks();
+    const int result = call();
+    const std::uint64_t duration = ticks() - begin;
+    if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
+    count(duration * weight_);
+    add_call_time(*state_, function, duration, weight_);
+    state_->node->p2p_ticks += duration * weight_;
+    return result;
+  }
+
+  ThreadState *state_;
+  const Post *post_ = nullptr;
+  unsigned weight_ = 0;
+};
+
+// After a post whose like was not there before: `place` remembers it.
+template <bool is_send>
+[[gnu::noinline]] void count_new_post(ThreadState &state, Post &place, Post post, MPI_Comm comm,
+                                      MPI_Request handle, std::uint64_t duration) noexcept {
+  Request &request = post.request;
+  const CommunicatorUse *use = message_use(state, comm, request.partner);
+  if (use == nullptr) {
+    count_call(state, request.function, 0);
+    clear_request(state, handle);
+    return;
+  }
+  request.kind = is_send ? Pending::send : Pending::receive;
+  request.communicator = use->communicator->number;
+  request.post = static_cast<std::uint32_t>(&place - state.posts.data());
+  if constexpr (is_send) {
+    request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
+                                request.bytes, duration);
+    if (request.record != nullptr && request.post != 0) place = post;
+    keep_send(state, handle, request);
+  } else {
+    if (request.post != 0) place = post;
+    count_posted_receive(state, request.function, post, handle);
+  }
+}
+
+// Any other post.
+template <bool is_send, class Count, class Call>
+int post_message(Function function, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
+                 const MPI_Request *request, Call &&call) {
+  return post(function, given, datatype, call,
+              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
+                const auto count = static_cast<std::uint64_t>(given);
+                count_new_post<is_send>(state, place_of_post(state, function, rank, count),
+                                        {value_of(comm),
+                                         value_of(datatype),
+                                         count,
+                                         state.node,
+                                         {.function = function, .partner = rank, .bytes = bytes}},
+                                        comm, *request, duration);
+              });
+}
+
+template <class Count, class Call>
+int post_send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+              MPI_Request *request, Call &&call) {
+  return post_message<true>(function, count, datatype, dest, comm, request, call);
+}
+
+template <class Count, class Call>
+int post_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
+                 MPI_Request *request, Call &&call) {
+  return post_message<false>(function, count, datatype, source, comm, request, call);
+}
+
+} // namespace haloscope::watch
