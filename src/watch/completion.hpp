@@ -211,14 +211,13 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
       request.kind = Pending::none;
       return bytes;
     }
-  } else if (request.is_plain(Pending::send)) {
-    if (duration == 0 ||
-        is_current(record, node, request.partner, request.bytes, message_of(request.function))) {
-      if (duration != 0) record->ticks += duration;
-      node.p2p_ticks += duration;
-      request.kind = Pending::none;
-      return 0;
-    }
+  } else if (request.is_plain(Pending::send) &&
+             (duration == 0 ||
+              is_current(record, node, request.partner, request.bytes, message_of(request.function)))) {
+    if (duration != 0) record->ticks += duration;
+    node.p2p_ticks += duration;
+    request.kind = Pending::none;
+    return 0;
   }
   return complete_any(state, request, status, duration);
 }

@@ -16,6 +16,6 @@ __all__ = ["slices"]
 def slices(profile: Profile, _scope: Scope) -> pl.DataFrame:
     """Return what each rank did, all its threads together, in each slice of its time.
 
-    `start` is seconds after MPI_Init; a slice lasts longer than its neighbours where a call went on.
+    `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
     """
     return profile.frame("slices").sort("rank", "slice")
