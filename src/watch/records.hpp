@@ -78,7 +78,7 @@ struct MessageKey {
 };
 // How a message came to be counted: received (by a call that sent as well: exchanged), sent by
 // MPI_Start, or, from `sent` on, by the function of this number.
-enum Message : std::uint64_t { arrived, exchanged, started_again, sent };
+enum Message : std::uint64_t { arrived = 1, exchanged, started_again, sent };
 inline constexpr unsigned message_bits = 10;
 static_assert(function_count + sent < 1U << message_bits);
 inline MessageKey message_key(std::uint32_t communicator, int rank, std::uint64_t bytes,
