@@ -3,7 +3,6 @@
 #include "slices.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -269,30 +268,30 @@ private:
   void add_slices(const ThreadRecord &thread) {
     if (process_.slice_seconds <= 0) return;
     const Slices *slices = valid(thread.slices);
-    const std::uint64_t longest = longest_slice();
+    const std::uint64_t doublings = most_doublings();
+    const std::uint64_t length = process_.slice_ticks.load() << doublings;
     const std::uint64_t count = slices == nullptr ? 0 : std::min<std::uint64_t>(slices->count, Slices::most);
     for (std::uint64_t i = 0; i < count; i++) {
-      const std::uint64_t times = longest / std::max<std::uint64_t>(slices->length, 1);
-      const auto halvings = static_cast<unsigned>(std::bit_width(times) - 1);
-      add_slice(slices->slices[i], slices->slices[i].place >> halvings, longest);
+      const Slice &slice = slices->slices[i];
+      add_slice(slice, slice.place >> (doublings - std::min(doublings, slices->doublings)), length);
     }
-    Slice rest = count == 0 ? done_ : difference(done_, slices->before);
-    rest.begin = count == 0 ? process_.first.tick : slices->slices[count - 1].end;
+    Slice rest = slices == nullptr ? done_ : difference(done_, sum_of(*slices));
+    rest.begin = slices == nullptr ? process_.first.tick : end_of(*slices);
     rest.end = thread.newest;
-    const std::uint64_t place = longest == 0 ? 0 : (rest.begin - process_.first.tick) / longest;
-    if (rest.end > rest.begin) add_slice(rest, place, longest);
+    add_slice(rest, length == 0 ? 0 : (rest.begin - process_.first.tick) / length, length);
   }
 
   // Threads with more to tell have longer slices.
-  std::uint64_t longest_slice() const {
-    std::uint64_t longest = 0;
+  std::uint64_t most_doublings() const {
+    std::uint64_t most = 0;
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
          thread = valid(thread->next))
-      if (const Slices *slices = valid(thread->slices)) longest = std::max(longest, slices->length);
-    return longest;
+      if (const Slices *slices = valid(thread->slices)) most = std::max(most, slices->doublings);
+    return std::min<std::uint64_t>(most, 63);
   }
 
   void add_slice(const Slice &slice, std::uint64_t place, std::uint64_t length) {
+    if (is_empty(slice)) return;
     const double start = seconds(place * length);
     const double end = seconds(slice.end - std::min(slice.end, process_.first.tick));
     add(TableId::slices,

@@ -137,16 +137,21 @@ struct Collective {
 
 // One call in sync_interval on a communicator is preceded by a barrier: the time in it, for all of them.
 [[gnu::noinline, gnu::cold]] std::uint64_t wait_for_others(MPI_Comm comm) noexcept;
+// The same by a thread that does not record: those that do count on it.
+[[gnu::noinline, gnu::cold]] void let_others_wait(MPI_Comm comm) noexcept;
 
 // Blocking and non-blocking ones. `then` gets the communicator and the bytes.
 template <class Rule, class Call, class Then>
 [[gnu::always_inline]] inline int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits,
                                                   Call &&call, Then &&then) {
   const Entry state;
-  if (!state) return call();
+  const bool synchronized = __builtin_expect(waits && global.sync_interval != 0, 0);
+  if (!state) {
+    if (synchronized) let_others_wait(comm);
+    return call();
+  }
   const std::uint64_t begin = ticks();
-  const std::uint64_t skew =
-      __builtin_expect(waits && global.sync_interval != 0, 0) ? wait_for_others(comm) : 0;
+  const std::uint64_t skew = synchronized ? wait_for_others(comm) : 0;
   const int result = call();
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;

@@ -245,6 +245,20 @@ int world_rank(const Communicator &communicator, int rank) noexcept {
   return result == MPI_UNDEFINED ? -1 : result;
 }
 
+bool is_inside_world(MPI_Comm comm) noexcept {
+  const auto is_inside = [&](auto group_of) {
+    MPI_Group group = MPI_GROUP_NULL;
+    group_of(comm, &group);
+    const std::vector<int> ranks = world_ranks(group);
+    real.Group_free(&group);
+    return std::ranges::find(ranks, MPI_UNDEFINED) == ranks.end();
+  };
+  const std::lock_guard lock{book().mutex};
+  int inter = 0;
+  real.Comm_test_inter(comm, &inter);
+  return is_inside(real.Comm_group) && (inter == 0 || is_inside(real.Comm_remote_group));
+}
+
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept {
   const std::lock_guard lock{book().mutex};
   const std::string name = name_of(book(), parent) + "/" + how;

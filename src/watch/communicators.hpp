@@ -18,6 +18,9 @@ struct CachedUse {
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
 
+// Whether all its ranks are of this world.
+bool is_inside_world(MPI_Comm comm) noexcept;
+
 // A communicator made from `parent`, which it is named after unless the program names it itself.
 void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept;
 void rename_communicator(MPI_Comm comm, const char *name) noexcept;

@@ -52,11 +52,12 @@ int passed(Function function, Category category, Call &&call, Requests... reques
   if (!state) return call();
   const std::uint64_t begin = ticks();
   const int result = call();
-  const std::uint64_t duration = ticks() - begin;
+  const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   (clear_request(*state, *requests), ...);
-  count_call(*state, function, 0, duration);
-  add_time(*state->node, category, duration);
+  count_call(*state, function, 0, end - begin);
+  add_time(*state->node, category, end - begin);
+  passed_time(*state, end);
   return result;
 }
 
@@ -66,12 +67,14 @@ int one_sided(Function function, Count count, MPI_Datatype datatype, int target,
   if (!state) return call();
   const std::uint64_t begin = ticks();
   const int result = call();
-  const std::uint64_t duration = ticks() - begin;
+  const std::uint64_t end = ticks();
+  const std::uint64_t duration = end - begin;
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = target == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
   count_call(*state, function, bytes, duration);
   add_time(*state->node, Category::one_sided, duration);
   if (target != MPI_PROC_NULL) count_one_sided(*state, bytes, duration);
+  passed_time(*state, end);
   return result;
 }
 
@@ -93,13 +96,14 @@ int file_access(Function function, Count count, MPI_Datatype datatype, Call &&ca
   if (!state) return call();
   const std::uint64_t begin = ticks();
   const int result = call();
-  const std::uint64_t duration = ticks() - begin;
+  const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t bytes = payload(*state, count, datatype);
-  count_call(*state, function, bytes, duration);
-  add_time(*state->node, Category::io, duration);
+  count_call(*state, function, bytes, end - begin);
+  add_time(*state->node, Category::io, end - begin);
   state->node->io_ops++;
   state->node->io_bytes += bytes;
+  passed_time(*state, end);
   return result;
 }
 

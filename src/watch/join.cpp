@@ -69,6 +69,9 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.exact_times = process.exact_times;
   any.sync_interval = process.sync_interval;
   any.size_limit = process.size_limit;
+  any.record_from = process.record_from;
+  any.record_until = process.record_until;
+  any.only = process.only;
   any.program = process.program;
   any.command = process.command;
   any.library = process.library;

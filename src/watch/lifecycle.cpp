@@ -30,16 +30,20 @@ std::mutex &lifecycle() {
 }
 
 // Ranks of one run agree on a name for it, when nobody gave one, and on the identity of their world: a
-// run may have several programs.
-Place agree_on_place(const std::string &run) {
+// run may have several programs. Rank 0 also says how many collectives have a barrier before them.
+Place agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;
+    unsigned sync_interval = 0;
   } agreed;
+  const std::string &run = settings.run;
+  agreed.sync_interval = settings.sync_interval;
   agreed.world = nanoseconds(CLOCK_REALTIME) ^ static_cast<std::uint64_t>(getpid()) << 40U;
   const std::string name = run.empty() ? std::to_string(getpid()) + "-" + std::to_string(agreed.world) : run;
   name.copy(agreed.run.data(), agreed.run.size() - 1);
   real.Bcast(&agreed, sizeof agreed, MPI_CHAR, 0, comm);
+  settings.sync_interval = agreed.sync_interval;
   return {agreed.run.data(), {}, agreed.world};
 }
 
@@ -73,7 +77,7 @@ void start() {
   patience = settings.finalize_time;
   // All ranks send and receive the same here, also one that has begun before.
   const std::string world = world_name();
-  Place place = agree_on_place(settings.run);
+  Place place = agree(settings);
   place.spawned = world;
   MPI_Group group = MPI_GROUP_NULL;
   real.Comm_group(MPI_COMM_WORLD, &group);

@@ -79,6 +79,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   // So many that all ranks' are no more than a quarter of a million rows.
   process.most_slices = static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, 256));
   gethostname(process.host.data(), process.host.size() - 1);
+  copy_into(process.only, settings.only);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
   copy_into(process.command, settings.command);

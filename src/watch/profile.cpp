@@ -164,20 +164,48 @@ bool is_detail(TableId id) noexcept {
   }
 }
 
+bool is_of_series(TableId id) noexcept {
+  return id == TableId::series || id == TableId::instances || id == TableId::values;
+}
+
 } // namespace
 
+// Without `series` nobody knows whose the rows of `instances` are.
+void ProfileWriter::leave_out(TableId id, std::size_t rows) {
+  left_out_ += rows;
+  if (id != TableId::series && id != TableId::instances) return;
+  without_series_ = true;
+  for (const TableId of_series : {TableId::series, TableId::instances, TableId::values}) {
+    auto &chunks = chunks_[static_cast<unsigned>(of_series)];
+    for (const Chunk &chunk : chunks) left_out_ += chunk.rows;
+    chunks.clear();
+  }
+}
+
+void ProfileWriter::take_back(std::uint64_t offset) {
+  if (lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0 ||
+      ftruncate(file_, static_cast<off_t>(offset)) != 0)
+    fail("truncate");
+  offset_ = offset;
+}
+
 void ProfileWriter::add(TableId id, const Table &rows) {
-  if (limit_ != 0 && offset_ >= limit_ && is_detail(id)) {
-    left_out_ += rows.rows();
-    // One says what the other holds.
-    if (id == TableId::series || id == TableId::instances) without_series_ = true;
+  const bool limited = limit_ != 0 && is_detail(id);
+  if (limited && (offset_ >= limit_ || (without_series_ && is_of_series(id)))) {
+    leave_out(id, rows.rows());
     return;
   }
   const auto columns = rows.schema().columns;
   for (std::size_t first = 0; first < rows.rows(); first += most_chunk_rows) {
+    const std::uint64_t before = offset_;
     Chunk chunk{std::min(most_chunk_rows, rows.rows() - first), {}};
     for (std::size_t i = 0; i < columns.size(); i++)
       chunk.columns.push_back(store(std::span{rows.column(i)}.subspan(first, chunk.rows), columns[i].noise));
+    if (limited && offset_ > limit_) {
+      take_back(before);
+      leave_out(id, rows.rows() - first);
+      return;
+    }
     chunks_[static_cast<unsigned>(id)].push_back(std::move(chunk));
   }
 }
@@ -229,8 +257,6 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
 }
 
 void ProfileWriter::finish(const Names &names, const Info &info) {
-  if (without_series_)
-    for (const TableId id : {TableId::series, TableId::instances}) chunks_[static_cast<unsigned>(id)].clear();
   add_paths(names);
   const std::string json = directory(names, info);
   struct {

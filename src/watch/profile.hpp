@@ -16,8 +16,8 @@ using Info = std::vector<std::pair<std::string, Value>>;
 
 class ProfileWriter {
 public:
-  // Opens a file beside `path`. Beyond `limit` bytes, if it is not 0, rows that there are for each rank
-  // and partner, instance or slice are left out. Throws std::system_error.
+  // Opens a file beside `path`. Rows that there are for each rank and partner, instance or slice are left
+  // out where they would make the file larger than `limit`, if that is not 0. Throws std::system_error.
   explicit ProfileWriter(std::string path, std::uint64_t limit = 0);
   ~ProfileWriter(); // removes what is not finished
   ProfileWriter(const ProfileWriter &) = delete;
@@ -40,6 +40,8 @@ private:
     std::size_t rows;
     std::vector<StoredColumn> columns;
   };
+  void leave_out(TableId id, std::size_t rows);
+  void take_back(std::uint64_t offset);
   StoredColumn store(std::span<const std::uint64_t> values, bool noise = false);
   void add_paths(const Names &names);
   void write(const void *data, std::size_t bytes);

@@ -251,6 +251,9 @@ enum class Pause : std::uint8_t { program = 1, schedule = 2 };
 void pause(Recorder &to, Pause by, bool paused) noexcept;
 // Ends what is still open, the root last.
 void end_all(Recorder &to) noexcept;
+// Ends the instances that are open, and lets the same regions have another one.
+void suspend_regions(const Recorder &to, std::uint64_t now) noexcept;
+void resume_regions(const Recorder &to, std::uint64_t now) noexcept;
 // Another instance of the root, after `end_all`.
 void begin_again(Recorder &to) noexcept;
 
@@ -263,7 +266,7 @@ bool counts_outside() noexcept; // of the regions that alone count, if any were 
 // What happens by the clock (schedule.cpp): slices of time, and when to record. Checked wherever a stamp
 // was taken anyway.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
-void start_schedule(Recorder &to) noexcept;
+void start_schedule(Recorder &to, std::uint64_t now) noexcept;
 [[gnu::always_inline]] inline void passed_time(Recorder &to, std::uint64_t now) noexcept {
   to.record->newest = now;
   if (__builtin_expect(now >= to.deadline, 0)) pass_deadline(to, now);

@@ -224,16 +224,17 @@ struct CommunicatorUse {
 
 // What a thread did in a stretch of time.
 struct Slice {
-  std::uint64_t place; // in units of the slices' length, from the process's first tick
-  std::uint64_t begin, end;
+  std::uint64_t place;      // in units of the slices' length, from the process's first tick
+  std::uint64_t begin, end; // ends where a stamp was taken
   std::uint64_t sends, bytes_sent, recvs, bytes_recv, colls, coll_bytes, rma_ops, rma_bytes, io_bytes;
   std::uint64_t p2p_ticks, coll_ticks, rma_ticks, io_ticks, wait_ticks;
 };
 struct Slices {
   static constexpr unsigned most = 256;
-  std::uint64_t length; // of one, in ticks; doubled when there is no room
+  std::uint64_t doublings; // a slice is 2^doublings times the process's slice_ticks long
+  std::uint64_t begin;     // of the first
   std::uint64_t count;
-  Slice before; // totals at the end of the last one
+  Slices *spare; // where joined ones go: a process may be killed meanwhile
   std::array<Slice, most> slices;
 };
 
@@ -257,7 +258,9 @@ struct ProcessRecord {
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
   std::uint64_t size_limit;                 // bytes of the profile; 0: none
   double slice_seconds;                     // 0: no slices
+  std::atomic<std::uint64_t> slice_ticks;   // the same for all threads; 0: not known yet
   double record_from, record_until;         // seconds after the start; 0: at once, to the end
+  std::array<char, 1024> only;              // regions that alone count, one a line
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
   double start; // seconds since 1970
@@ -267,7 +270,8 @@ struct ProcessRecord {
 };
 // The reader refuses records of another build's shape, or with other functions.
 inline constexpr std::uint64_t record_layout = [] {
-  std::uint64_t hash = sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U;
+  std::uint64_t hash = sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U +
+                       sizeof(Slices) * 7U;
   for (const char *name : function_names)
     for (; *name != '\0'; name++) hash = hash * 31U + static_cast<unsigned char>(*name);
   return hash;

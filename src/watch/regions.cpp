@@ -233,6 +233,8 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   to.position = node;
   if (to.paused != 0) {
     node->begin = 0;
+    // It may be the first thing to be counted.
+    if (to.deadline != ~std::uint64_t{0}) passed_time(to, ticks());
     return;
   }
   to.node = node->counts;
@@ -271,6 +273,16 @@ void pause(Recorder &to, Pause by, bool paused) noexcept {
   const auto bit = static_cast<std::uint8_t>(by);
   to.paused = static_cast<std::uint8_t>(paused ? to.paused | bit : to.paused & ~bit);
   to.node = to.paused != 0 ? to.discard : to.position->counts;
+}
+
+void suspend_regions(const Recorder &to, std::uint64_t now) noexcept {
+  for (Node *node = to.position; node != nullptr; node = node->parent)
+    if (node->begin != 0) finish_instance(to, *node, now);
+}
+
+void resume_regions(const Recorder &to, std::uint64_t now) noexcept {
+  for (Node *node = to.position; node != nullptr; node = node->parent)
+    if (node->begin == 0) enter(*node, now);
 }
 
 void begin_again(Recorder &to) noexcept {

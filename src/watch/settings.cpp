@@ -29,17 +29,34 @@ bool is_name(const std::string &text) {
                              [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
-unsigned long number(const char *name, unsigned long otherwise, unsigned long most, const char *unit,
-                     bool speak, unsigned long least = 1) {
+template <class Number>
+Number number(const char *name, Number otherwise, unsigned long most, const char *unit, bool speak,
+              unsigned long least = 1) {
   const std::string text = environment(name);
   if (text.empty()) return otherwise;
-  char *end = nullptr;
-  const unsigned long value = std::strtoul(text.c_str(), &end, 10);
-  if (*end == '\0' && value >= least && value <= most) return value;
+  Number value{};
+  const char *end = text.data() + text.size();
+  const auto [next, error] = std::from_chars(text.data(), end, value);
+  const bool fits = value >= static_cast<Number>(least) && value <= static_cast<Number>(most);
+  if (error == std::errc{} && next == end && fits) return value;
   const std::string expected =
       std::string{"a number of "} + unit + " from " + std::to_string(least) + " to " + std::to_string(most);
   reject(speak, name, text, expected.c_str());
   return otherwise;
+}
+
+// As the clock goes: a slice of less than a millisecond is no history.
+void read_times(Settings &settings, bool speak) {
+  const auto seconds = [&](const char *name, double otherwise) {
+    return number(name, otherwise, 100'000'000, "seconds", speak, 0);
+  };
+  settings.slice_seconds = seconds("HALOSCOPE_SLICE", 1);
+  if (settings.slice_seconds > 0) settings.slice_seconds = std::max(settings.slice_seconds, 1e-3);
+  settings.record_from = seconds("HALOSCOPE_FROM", 0);
+  settings.record_until = seconds("HALOSCOPE_UNTIL", 0);
+  if (settings.record_until == 0 || settings.record_until > settings.record_from) return;
+  reject(speak, "HALOSCOPE_UNTIL", environment("HALOSCOPE_UNTIL"), "later than HALOSCOPE_FROM");
+  settings.record_until = 0;
 }
 
 using Ranges = std::vector<std::pair<int, int>>;
@@ -100,20 +117,14 @@ Settings read_settings(bool speak, int size) {
   const std::string exact = environment("HALOSCOPE_EXACT_TIMES", "0");
   settings.exact_times = exact == "1";
   if (exact != "0" && exact != "1") reject(speak, "HALOSCOPE_EXACT_TIMES", exact, "0 or 1");
-  settings.memory = number("HALOSCOPE_MEMORY", 16, 65536, "MiB", speak) << 20U;
+  settings.memory = number("HALOSCOPE_MEMORY", 16UL, 65536, "MiB", speak) << 20U;
   settings.finalize_time =
-      static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120, 86400, "seconds", speak));
+      static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120UL, 86400, "seconds", speak));
   settings.ranks = read_ranks(speak, size);
   settings.only = environment("HALOSCOPE_ONLY");
-  const auto seconds = [&](const char *name, unsigned long otherwise) {
-    return static_cast<unsigned>(number(name, otherwise, 100'000'000, "seconds", speak, 0));
-  };
-  settings.slice_seconds = seconds("HALOSCOPE_SLICE", 1);
-  settings.record_from = seconds("HALOSCOPE_FROM", 0);
-  settings.record_until = seconds("HALOSCOPE_UNTIL", 0);
-  settings.sync_interval =
-      static_cast<unsigned>(number("HALOSCOPE_SYNC_COLLECTIVES", 0, 1'000'000, "collectives", speak, 0));
-  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0, 1U << 30U, "MiB", speak, 0) << 20U;
+  read_times(settings, speak);
+  settings.sync_interval = number("HALOSCOPE_SYNC_COLLECTIVES", 0U, 1'000'000, "collectives", speak, 0);
+  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0UL, 1U << 30U, "MiB", speak, 0) << 20U;
   return settings;
 }
 

@@ -13,10 +13,10 @@ struct Settings {
   std::string output, command, live, run, series;
   std::string only;
   bool exact_times = false;
-  unsigned slice_seconds = 1, record_from = 0, record_until = 0; // 0: no slices, at once, to the end
-  unsigned sync_interval = 0;                                    // 0: collectives' skew is not measured
-  std::uint64_t size_limit = 0;                                  // bytes of the profile; 0: none
-  double finalize_time = 120;                                    // seconds
+  double slice_seconds = 1, record_from = 0, record_until = 0; // 0: no slices, at once, to the end
+  unsigned sync_interval = 0;                                  // 0: collectives' skew is not measured
+  std::uint64_t size_limit = 0;                                // bytes of the profile; 0: none
+  double finalize_time = 120;                                  // seconds
   std::size_t memory = std::size_t{16} << 20U;
   std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
 

@@ -7,13 +7,28 @@ namespace haloscope::watch {
 
 namespace {
 
-int forget_counter(MPI_Comm /*comm*/, int /*key*/, void *counter, void * /*extra*/) noexcept {
-  delete static_cast<std::uint64_t *>(counter);
+// Whose turn it is. Intervals vary (1 … 2N - 1) so that a loop with N collectives is not always measured
+// at the same one; they are the same on all ranks, which count the same calls.
+struct Turns {
+  bool measured;
+  unsigned interval = 1, left = 1;
+  std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
+
+  void draw() noexcept {
+    random ^= random << 13U;
+    random ^= random >> 7U;
+    random ^= random << 17U;
+    interval = left = 1 + static_cast<unsigned>(random % (2 * global.sync_interval - 1));
+  }
+};
+
+int forget_turns(MPI_Comm /*comm*/, int /*key*/, void *turns, void * /*extra*/) noexcept {
+  delete static_cast<Turns *>(turns);
   return MPI_SUCCESS;
 }
 
 // MPI_COMM_NULL_COPY_FN is a symbol of the library, which may be opened late.
-int inherit_nothing(MPI_Comm /*comm*/, int /*key*/, void * /*extra*/, void * /*counter*/, void * /*copy*/,
+int inherit_nothing(MPI_Comm /*comm*/, int /*key*/, void * /*extra*/, void * /*turns*/, void * /*copy*/,
                     int *flag) noexcept {
   *flag = 0;
   return MPI_SUCCESS;
@@ -21,33 +36,43 @@ int inherit_nothing(MPI_Comm /*comm*/, int /*key*/, void * /*extra*/, void * /*c
 
 int make_key() noexcept {
   int key = MPI_KEYVAL_INVALID;
-  real.Comm_create_keyval(inherit_nothing, forget_counter, &key, nullptr);
+  real.Comm_create_keyval(inherit_nothing, forget_turns, &key, nullptr);
   return key;
 }
 
 // Calls on one communicator are in the same order on all its ranks, those on several are not: each has
-// a counter of its own, as an attribute that duplicates do not inherit.
-std::uint64_t *counter_of(MPI_Comm comm) noexcept {
+// turns of its own, as an attribute that duplicates do not inherit. Nobody knows whether processes of
+// another world measure, too.
+Turns *turns_of(MPI_Comm comm) noexcept {
   static const int key = make_key();
-  void *counter = nullptr;
+  void *turns = nullptr;
   int found = 0;
   if (comm == MPI_COMM_NULL ||
-      real.Comm_get_attr(comm, key, static_cast<void *>(&counter), &found) != MPI_SUCCESS)
+      real.Comm_get_attr(comm, key, static_cast<void *>(&turns), &found) != MPI_SUCCESS)
     return nullptr;
-  if (found != 0) return static_cast<std::uint64_t *>(counter);
-  auto *made = new (std::nothrow) std::uint64_t{0};
-  if (made != nullptr) real.Comm_set_attr(comm, key, made);
+  if (found != 0) return static_cast<Turns *>(turns);
+  auto *made = new (std::nothrow) Turns{.measured = is_inside_world(comm)};
+  if (made == nullptr) return nullptr;
+  made->draw();
+  real.Comm_set_attr(comm, key, made);
   return made;
 }
 
 } // namespace
 
 std::uint64_t wait_for_others(MPI_Comm comm) noexcept {
-  std::uint64_t *counter = counter_of(comm);
-  if (counter == nullptr || ++*counter % global.sync_interval != 0) return 0;
+  Turns *turns = turns_of(comm);
+  if (turns == nullptr || !turns->measured || --turns->left != 0) return 0;
+  const unsigned stands_for = turns->interval;
+  turns->draw();
   const std::uint64_t begin = ticks();
   real.Barrier(comm);
-  return (ticks() - begin) * global.sync_interval;
+  return (ticks() - begin) * stands_for;
+}
+
+void let_others_wait(MPI_Comm comm) noexcept {
+  const Phase phase = global.phase;
+  if (this_thread == nullptr && (phase == Phase::running || phase == Phase::aside)) wait_for_others(comm);
 }
 
 } // namespace haloscope::watch

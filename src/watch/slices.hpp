@@ -17,6 +17,12 @@ template <class Combine> Slice combined(const Slice &a, const Slice &b, Combine 
   return result;
 }
 
+inline bool is_empty(const Slice &slice) noexcept {
+  bool empty = true;
+  combined(slice, slice, [&](std::uint64_t x, std::uint64_t) { return empty &= x == 0, x; });
+  return empty;
+}
+
 // `b` follows `a`.
 inline Slice joined(const Slice &a, const Slice &b) noexcept {
   Slice result = combined(a, b, [](std::uint64_t x, std::uint64_t y) { return x + y; });
@@ -26,6 +32,17 @@ inline Slice joined(const Slice &a, const Slice &b) noexcept {
 
 inline Slice difference(const Slice &after, const Slice &before) noexcept {
   return combined(after, before, [](std::uint64_t x, std::uint64_t y) { return x - std::min(x, y); });
+}
+
+inline Slice sum_of(const Slices &slices) noexcept {
+  Slice sum{};
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(slices.count, Slices::most); i++)
+    sum = joined(sum, slices.slices[i]);
+  return sum;
+}
+
+inline std::uint64_t end_of(const Slices &slices) noexcept {
+  return slices.count == 0 ? slices.begin : slices.slices[slices.count - 1].end;
 }
 
 inline void add(Slice &sum, const Node &node) noexcept {

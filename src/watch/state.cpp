@@ -102,7 +102,7 @@ ThreadState *attach_thread() noexcept {
   discard->counts = discard;
   root->counts = counts_outside() ? root : discard;
   state->node = root->counts;
-  start_schedule(*state);
+  start_schedule(*state, root->begin);
   record->next = global.process->threads.load(std::memory_order_relaxed);
   while (!global.process->threads.compare_exchange_weak(record->next, record)) {
   }

@@ -216,6 +216,11 @@ NONSENSE = {
     "HALOSCOPE_MEMORY": ["lots", "0", "-1", "1e3", "16 MiB", "65537", "9" * 30],
     "HALOSCOPE_EXACT_TIMES": ["yes", "2", "-1", "1 "],
     "HALOSCOPE_RUN": ["../../escape", "a b", "é"],
+    "HALOSCOPE_SLICE": ["-1", "1 s", "nan", "inf", "100000001"],
+    "HALOSCOPE_FROM": ["-0.5", "soon", " 1"],
+    "HALOSCOPE_UNTIL": ["-1", "1,5"],
+    "HALOSCOPE_SYNC_COLLECTIVES": ["-1", "1.5", "1000001"],
+    "HALOSCOPE_SIZE_LIMIT": ["-1", "1 MiB", "9" * 30],
     "HALOSCOPE_RANKS": ["all", "0,", ",", "-1", "1-0", "0-", "0;1", "0 1", "2,5-9", "9" * 30],
 }
 
@@ -249,6 +254,8 @@ def test_a_setting_that_makes_no_sense(
     watched = Watched(done, live / "run.halo")
     check_whole(watched)
     assert watched.info["exact_times"] == "false"
+    assert watched.info["sync_collectives"] == "0"
+    assert len(watched.rows("slices")) == 2
     assert (live / "size").read_text() == f"{16 << 20}\n"
     assert sorted(path.name for path in live.iterdir()) == ["run.halo", "size"]
 
@@ -260,6 +267,10 @@ def test_a_setting_that_makes_no_sense(
         ("HALOSCOPE_COMMAND", '\udcff\x01"\\\n\t'),
         ("HALOSCOPE_SERIES", "\n\n/\n//x\n" + "y" * 10_000),
         ("HALOSCOPE_SERIES", "\udcff"),
+        ("HALOSCOPE_ONLY", "\n"),
+        ("HALOSCOPE_SLICE", "1e-9"),
+        ("HALOSCOPE_FROM", "-0"),
+        ("HALOSCOPE_UNTIL", "1e8"),
         ("HALOSCOPE_MEMORY", ""),
         ("HALOSCOPE_EXACT_TIMES", ""),
         ("HALOSCOPE_RUN", ""),
@@ -273,6 +284,15 @@ def test_an_odd_setting_that_is_taken(
     assert (done.returncode, done.stdout) == (0, "end\n")
     assert said(done) == []
     check_whole(Watched(done, live / "run.halo"))
+
+
+def test_a_time_that_ends_before_it_begins(any_mpi: Mpi, during: Path, live: Path) -> None:
+    variables = {"HALOSCOPE_FROM": "0.5", "HALOSCOPE_UNTIL": "0.5"}
+    done = hand_run(any_mpi, during, live, variables)
+    (line,) = said(done)
+    assert "HALOSCOPE_UNTIL='0.5' is not later than HALOSCOPE_FROM; using the default" in line
+    watched = Watched(done, live / "run.halo")
+    assert (watched.info["from"], watched.info["until"]) == ("0.5", "0")
 
 
 @pytest.mark.parametrize(

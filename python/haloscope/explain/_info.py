@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TEXT_KEYS", "as_text", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
-TEXT_KEYS = frozenset({"program", "command", "mpi_library", "mpi_abi", "version"})
+TEXT_KEYS = frozenset({"program", "command", "mpi_library", "mpi_abi", "only", "version"})
 
 
 def _is_text(value: object) -> bool:

@@ -10,7 +10,7 @@ from haloscope._errors import UsageError
 
 __all__ = ["SETTINGS", "Setting", "Value", "to_environment"]
 
-Value = str | int | bool | Path | tuple[str, ...]
+Value = str | int | float | bool | Path | tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Setting:
 
     name: str
     variable: str
-    kind: type[str | int | bool | Path]
+    kind: type[str | int | float | bool | Path]
     default: str
     description: str
     metavar: str | None = None
@@ -53,7 +53,7 @@ def to_environment(
 def _plain(setting: Setting, value: Value) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
-    if setting.least is not None and isinstance(value, int) and value < setting.least:
+    if setting.least is not None and isinstance(value, int | float) and not value >= setting.least:
         raise UsageError(f"{setting.option} {value}: at least {setting.least}")
     return str(value)
 
@@ -114,28 +114,28 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="REGION", multiple=True,
     ),
     Setting(
-        "from", "HALOSCOPE_FROM", int, "0",
+        "from", "HALOSCOPE_FROM", float, "0",
         "Begin to count so many seconds after MPI_Init.", metavar="S", least=0,
     ),
     Setting(
-        "until", "HALOSCOPE_UNTIL", int, "0, the end",
+        "until", "HALOSCOPE_UNTIL", float, "0, the end",
         "Count no more from so many seconds after MPI_Init on.", metavar="S", least=0,
     ),
     Setting(
-        "slice", "HALOSCOPE_SLICE", int, "1",
+        "slice", "HALOSCOPE_SLICE", float, "1",
         "Seconds of a slice in the history that a profile keeps; doubled when a run has too many "
         "of them. 0 keeps none.",
         metavar="S", least=0,
     ),
     Setting(
         "sync_collectives", "HALOSCOPE_SYNC_COLLECTIVES", int, "0, none",
-        "Put a barrier before one in N blocking collectives of a communicator, to tell waiting for "
-        "late ranks (skew_time) from transfer.",
+        "Put a barrier before one in N (on average) blocking collectives of a communicator, to "
+        "tell waiting for late ranks (skew_time) from transfer.",
         metavar="N", least=0,
     ),
     Setting(
         "size_limit", "HALOSCOPE_SIZE_LIMIT", int, "0, none",
-        "MiB of profile from which on rows for each rank and partner, instance or slice are left "
+        "MiB of profile beyond which rows for each rank and partner, instance or slice are left "
         "out.",
         metavar="MIB", least=0,
     ),

@@ -1,5 +1,5 @@
-// More instances than memory has room for: `many_instances COUNT`; prints by how many KiB MPI_Finalize
-// made the largest rank larger than it was.
+// More instances than memory has room for: `many_instances COUNT [irregular]`; prints by how many KiB
+// MPI_Finalize made the largest rank larger than it was.
 #include "common.h"
 
 #include <sys/resource.h>
@@ -9,6 +9,8 @@ int main(int argc, char **argv) {
   start(&argc, &argv);
   int count = argc > 1 ? atoi(argv[1]) : 10000;
   for (int i = 0; i < count; i++) REGION("instant") {
+      volatile int work = argc > 2 ? rand() % 4000 : 0;
+      while (work > 0) work = work - 1;
     }
   MPI_Barrier(MPI_COMM_WORLD);
   getrusage(RUSAGE_SELF, &before);

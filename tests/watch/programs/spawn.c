@@ -23,6 +23,7 @@ int main(int argc, char **argv) {
     if (rank == 0) MPI_Send(buffer, 3, MPI_INT, 1, 2, together);
     if (rank == 1) MPI_Recv(other, 3, MPI_INT, 0, 2, together, MPI_STATUS_IGNORE);
   }
+  REGION("all") MPI_Allreduce(buffer, other, 1, MPI_INT, MPI_SUM, together);
   MPI_Comm_free(&together);
   MPI_Comm_disconnect(&others);
   MPI_Finalize();
