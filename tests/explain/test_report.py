@@ -12,7 +12,7 @@ import pytest
 from haloscope import explain
 from haloscope._errors import OutputError, ProfileError, UsageError
 from haloscope.explain import _report_data
-from support.profiles import Draft, draft, path_rows, process_rows
+from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
 if TYPE_CHECKING:
@@ -209,6 +209,71 @@ def test_nothing_is_wider_than_a_narrow_window(look: Callable[..., Page]) -> Non
         wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
         plot = "document.getElementById('matrix-plot')"
         wait_until(page, f"{plot}.layout.width <= {plot}.clientWidth")
+
+
+def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:
+    """Ranks that wait the more the higher they are, and from half of the time on."""
+    return [
+        {"rank": rank, "slice": number, "start": 0.5 * number, "duration": 0.5, "p2p_time": 0.1,
+         "coll_time": 0.2, "wait_time": 0.2 * rank / ranks if number >= count / 2 else 0.0}
+        for rank in range(ranks) for number in range(count)
+    ]  # fmt: skip
+
+
+def with_slices(written: Draft, rows: list[dict[str, Any]]) -> Draft:
+    written.tables["slices"] = columns_of("slices", rows)
+    return written
+
+
+def plotted(page: Page, figure: str, what: str) -> Any:
+    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
+
+
+def test_the_history_of_a_run(look: Callable[..., Page]) -> None:
+    page = look(with_slices(halo_profile((2, 2, 1)), slices(4)))
+    assert marks(page, "history-plot", ".bars path") == 40
+    p2p, coll, waiting = plotted(page, "history-plot", "y")
+    assert p2p == pytest.approx([0.2] * 20)
+    assert coll == pytest.approx([0.4] * 20)
+    assert waiting == pytest.approx([0.0] * 10 + [0.15] * 10)
+    (shares,) = plotted(page, "waiting-plot", "z")
+    assert [row[5] for row in shares] == [0, 0, 0, 0]
+    assert [row[15] for row in shares] == pytest.approx([0, 10, 20, 30], abs=0.02)
+    told = page.locator("#history").inner_text()
+    assert "Mean over 4 ranks, all threads together, in each cell of 500 ms. Source: slices" in told
+    titles = page.locator("#history .xtitle, #history .ytitle").all_text_contents()
+    assert titles == ["time since MPI_Init, s", "time in MPI, s per s, mean over ranks",
+                      "time since MPI_Init, s", "rank"]  # fmt: skip
+
+
+def test_history_needs_more_than_one_slice(look: Callable[..., Page]) -> None:
+    page = look(with_slices(halo_profile((2, 1, 1)), slices(2, count=1)))
+    assert not page.locator("#history").is_visible()
+    page = look(with_slices(halo_profile((1, 1, 1)), slices(1)))
+    assert page.locator("#history-plot").is_visible()
+    assert not page.locator("#waiting-plot").is_visible()
+
+
+def test_a_long_slice_is_spread_over_its_time(look: Callable[..., Page]) -> None:
+    rows = [
+        {"rank": 0, "slice": 0, "start": 0.0, "duration": 4.0, "io_time": 4.0},
+        {"rank": 0, "slice": 4, "start": 4.0, "duration": 1.0, "io_time": 0.5},
+        # What cannot be is not shown.
+        {"rank": 0, "slice": 5, "start": float("nan"), "duration": 1.0, "io_time": 1.0},
+        {"rank": 0, "slice": 6, "start": 5.0, "duration": float("inf"), "io_time": 1.0},
+        {"rank": -1, "slice": 1, "start": -1.0, "duration": 1.0, "io_time": 1.0},
+    ]
+    page = look(with_slices(halo_profile((1, 1, 1)), rows))
+    files, waiting = plotted(page, "history-plot", "y")
+    assert files == pytest.approx([1, 1, 1, 1, 0.5])
+    assert waiting == [0] * 5
+
+
+def test_the_history_of_many_ranks_is_bounded(look: Callable[..., Page]) -> None:
+    page = look(with_slices(halo_profile((1, 1, 1)), slices(3000, 20)))
+    (shares,) = plotted(page, "waiting-plot", "z")
+    assert (len(shares), len(shares[0])) == (500, 20)
+    assert "mean of 6 neighbouring ranks" in page.locator("#waiting-source").inner_text()
 
 
 def test_many_ranks_are_binned_and_the_page_says_so(

@@ -68,6 +68,10 @@ def sound() -> Draft:
             for i in range(3)
         ],
         values=[{"path": 1, "rank": 0, "instance": 0, "name": "x", "value": 2.0}],
+        slices=[
+            {"rank": 0, "slice": number, "start": 1.0 * number, "duration": 1.0, "wait_time": 0.5}
+            for number in range(3)
+        ],
     )
 
 

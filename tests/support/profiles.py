@@ -79,6 +79,23 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "unaccounted": (["calls"], [], ["call"]),
     "series": (["path", "rank", "thread", "instance", "instances"], [], []),
     "instances": (["packed"], [], []),
+    "slices": (
+        [
+            "rank",
+            "slice",
+            "sends",
+            "bytes_sent",
+            "recvs",
+            "bytes_recv",
+            "colls",
+            "coll_bytes",
+            "rma_ops",
+            "rma_bytes",
+            "io_bytes",
+        ],
+        ["start", "duration", "p2p_time", "coll_time", "rma_time", "io_time", "wait_time"],
+        [],
+    ),
     "values": (["path", "rank", "instance"], ["value"], ["name"]),
 }
 

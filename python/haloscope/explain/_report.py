@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["write_report"]
 
-_SCRIPTS = ("units.js", "data.js", "tables.js", "figures.js", "sizes.js", "main.js")
+_SCRIPTS = ("units.js", "data.js", "tables.js", "figures.js", "sizes.js", "history.js", "main.js")
 
 
 def write_report(paths: Sequence[Path], output: Path) -> None:

@@ -16,6 +16,7 @@ from haloscope._errors import printable
 from haloscope.explain._info import info, run_information
 from haloscope.explain._ranks import rank_rows
 from haloscope.explain._regions import region_rows
+from haloscope.explain._report_history import history
 from haloscope.explain._scope import Scope
 from haloscope.explain._summary import warnings
 from haloscope.explain._views import views
@@ -54,6 +55,7 @@ def page_data(profile: Profile, runs: int = 1) -> dict[str, Any]:
         "split": _split(profile, most_rows),
         "matrix": _matrix(profile, most_rows),
         "sizes": _sizes(profile),
+        "history": _history(profile, most_rows),
     }
 
 
@@ -135,6 +137,17 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     }
     types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
     return _packed(profile.regions, binned.rename(columns), types, ranks, bin_size)
+
+
+def _history(profile: Profile, most_rows: int) -> dict[str, Any] | None:
+    found = history(profile, most_rows)
+    if found is None:
+        return None
+    packed = {
+        name: _packed_column(pl.Series(values), "u2" if name == "share" else "f8")
+        for name, values in found["columns"].items()
+    }
+    return found | {"columns": packed}
 
 
 def _sizes(profile: Profile) -> dict[str, Any]:

@@ -92,6 +92,20 @@ function showTraffic() {
     + " Both axes are logarithmic. Source: sizes, " + state.nesting + ".";
 }
 
+function showHistory() {
+  const history = run().history;
+  at("history").hidden = !history;
+  if (!history) return;
+  drawHistory(at("history-plot"), history);
+  const each = "each cell of " + asTime(history.width);
+  at("history-source").textContent = "All regions. Mean over " + asCount(history.ranks) + " ranks, all threads together, in " + each + ". Source: slices.";
+  at("waiting-section").hidden = history.ranks < 2;
+  if (history.ranks < 2) return;
+  drawWaiting(at("waiting-plot"), history);
+  at("waiting-source").textContent = (history.bin > 1 ? "Each row is the mean of " + history.bin + " neighbouring ranks. " : "")
+    + "Share of " + each + " that was spent waiting in MPI. Source: slices.";
+}
+
 function showRegion() {
   for (const place of document.querySelectorAll(".where")) place.textContent = "in " + run().full[state.region];
   at("region").value = String(state.region);
@@ -114,6 +128,7 @@ function chooseRun(index) {
   at("region").replaceChildren(...run().full.map((name, p) => option(shortened(name, 80), p)));
   showHeader();
   showRuns();
+  showHistory();
   showRegion();
 }
 
