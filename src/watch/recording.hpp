@@ -48,7 +48,7 @@ struct Recorder {
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
-  std::array<Post, 256> posts{}; // the first is never used
+  std::array<Post, 256> posts{}; // requests never mean the first
 
   std::array<RecentCollective, 32> recent_collectives{};
 
