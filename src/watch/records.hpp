@@ -268,13 +268,7 @@ struct ProcessRecord {
   std::atomic<ThreadRecord *> threads;
   std::atomic<std::uint64_t> dropped;
 };
-// The reader refuses records of another build's shape, or with other functions.
-inline constexpr std::uint64_t record_layout = [] {
-  std::uint64_t hash = sizeof(Node) * 1'000'003U + sizeof(ProcessRecord) * 1'009U + sizeof(Partner) * 31U +
-                       sizeof(Slices) * 7U;
-  for (const char *name : function_names)
-    for (; *name != '\0'; name++) hash = hash * 31U + static_cast<unsigned char>(*name);
-  return hash;
-}();
+// What records mean, to builds of the same sources for the same functions; the reader refuses others.
+extern const std::uint64_t record_layout;
 
 } // namespace haloscope::watch
