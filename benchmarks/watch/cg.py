@@ -18,7 +18,7 @@ from common import Estimate, emit, estimate
 import haloscope
 from haloscope.watch._applications import build_application, toolchain
 
-SIZE = 64
+SIZE = 104
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 

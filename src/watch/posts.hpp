@@ -5,9 +5,6 @@
 
 namespace haloscope::watch {
 
-// Messages from this size on have the time of their post taken always; smaller ones are sampled.
-inline constexpr std::uint64_t stamped_size = 4096;
-
 // Nothing is known of the handles without an object of their own.
 inline bool has_slot(MPI_Request handle) noexcept {
   return handle != MPI_REQUEST_NULL && !is_finished(handle);
@@ -68,7 +65,7 @@ int post(Function function, Count count, MPI_Datatype datatype, Call &&call, The
   ThreadState &state = *entry;
   // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
   std::uint64_t bytes = known_payload(state, count, datatype);
-  const unsigned weight = bytes >= stamped_size ? 1 : state.stamp_weight();
+  const unsigned weight = bytes >= state.stamped_size ? 1 : state.stamp_weight();
   const std::uint64_t begin = weight == 0 ? 0 : ticks();
   const int result = call();
   const std::uint64_t duration = weight == 0 ? 0 : ticks() - begin;
@@ -163,7 +160,7 @@ public:
     if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
         state_->handle_epoch != global.handle_epoch.load(std::memory_order_relaxed))
       return;
-    weight_ = post.request.bytes >= stamped_size ? 1 : state_->stamp_weight();
+    weight_ = post.request.bytes >= state_->stamped_size ? 1 : state_->stamp_weight();
     post_ = &post;
     state_->busy = true;
   }

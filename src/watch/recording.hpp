@@ -38,6 +38,8 @@ struct Recorder {
   Node *position = nullptr; // where the markers are; the same unless recording is switched off
   bool busy = false;        // inside an MPI call: whatever the library calls by itself is not counted
   std::uint8_t paused = 0;  // Pause bits
+  // Posts of messages from this size on are stamped always.
+  std::uint64_t stamped_size = 4096;
   // Posts of small messages: one at the end of each interval is stamped and stands for all in it. The
   // first ones, of unusual length since everything is new to the library, stand for themselves.
   unsigned interval = 1, until_stamp = 1, exact_posts = 64;
@@ -64,7 +66,7 @@ struct Recorder {
     if (__builtin_expect(--until_stamp != 0, 1)) return 0;
     const unsigned weight = interval;
     if (exact_posts > 0) {
-      if (!process->exact_times) exact_posts--;
+      exact_posts--;
     } else {
       random ^= random << 13U;
       random ^= random >> 7U;

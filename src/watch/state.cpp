@@ -97,6 +97,7 @@ ThreadState *attach_thread() noexcept {
   state->position = root;
   state->arena = &arena;
   state->process = global.process;
+  if (global.process->exact_times) state->stamped_size = 0;
   state->record = record;
   state->discard = discard;
   discard->counts = discard;
