@@ -170,16 +170,14 @@ bool is_of_series(TableId id) noexcept {
 
 } // namespace
 
-// Without `series` nobody knows whose the rows of `instances` are.
+// Without `series` nobody knows whose the rows of `instances` are. What stands in the file already stays,
+// under names that nobody asks for.
 void ProfileWriter::leave_out(TableId id, std::size_t rows) {
   left_out_ += rows;
-  if (id != TableId::series && id != TableId::instances) return;
+  if (without_series_ || (id != TableId::series && id != TableId::instances)) return;
   without_series_ = true;
-  for (const TableId of_series : {TableId::series, TableId::instances, TableId::values}) {
-    auto &chunks = chunks_[static_cast<unsigned>(of_series)];
-    for (const Chunk &chunk : chunks) left_out_ += chunk.rows;
-    chunks.clear();
-  }
+  for (const TableId of_series : {TableId::series, TableId::instances, TableId::values})
+    for (const Chunk &chunk : chunks_[static_cast<unsigned>(of_series)]) left_out_ += chunk.rows;
 }
 
 void ProfileWriter::take_back(std::uint64_t offset) {
@@ -244,8 +242,10 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
   json += "]}";
   static constexpr const char *types[] = {"integer", "real", "string"};
   for (unsigned t = 0; t < table_count; t++) {
-    const Schema &schema = schema_of(static_cast<TableId>(t));
-    json += std::string{",\n{\"name\":"} + quoted(schema.name) + ",\"columns\":[";
+    const auto id = static_cast<TableId>(t);
+    const Schema &schema = schema_of(id);
+    const std::string name = (without_series_ && is_of_series(id) ? "unused_" : "") + std::string{schema.name};
+    json += std::string{",\n{\"name\":"} + quoted(name) + ",\"columns\":[";
     for (const auto &column : schema.columns)
       json += (json.back() == '[' ? "[" : ",[") + quoted(column.name) + "," +
               quoted(types[static_cast<unsigned>(column.type)]) + "," + quoted(column.unit) + "]";
