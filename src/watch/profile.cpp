@@ -244,7 +244,8 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
   for (unsigned t = 0; t < table_count; t++) {
     const auto id = static_cast<TableId>(t);
     const Schema &schema = schema_of(id);
-    const std::string name = (without_series_ && is_of_series(id) ? "unused_" : "") + std::string{schema.name};
+    const std::string name =
+        (without_series_ && is_of_series(id) ? "unused_" : "") + std::string{schema.name};
     json += std::string{",\n{\"name\":"} + quoted(name) + ",\"columns\":[";
     for (const auto &column : schema.columns)
       json += (json.back() == '[' ? "[" : ",[") + quoted(column.name) + "," +

@@ -64,7 +64,7 @@ def test_slices_add_up(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
 
 
 def test_neighbours_are_joined(any_mpi: Mpi, talking: Path, tmp_path: Path) -> None:
-    watched = watch(any_mpi, 2, [talking, "800"], tmp_path, options=["--slice", "0.001"])
+    watched = watch(any_mpi, 2, [talking, "2000"], tmp_path, options=["--slice", "0.001"])
     for rank in range(2):
         check_sums(watched, rank)
         factor = check_order(watched, rank, 0.001)
