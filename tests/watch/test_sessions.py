@@ -40,7 +40,7 @@ def facts(watched: Watched, table: str) -> list[dict[str, Any]]:
     """A table without what differs by nature: names of communicators, and calls that make them."""
     rows = watched.facts(table)
     if table == "communicators":
-        name = {"MPI_COMM_WORLD/dup": "group/work", "MPI_COMM_WORLD/dup/split": "group/work/split"}
+        name = {"MPI_COMM_WORLD/dup": "group/all", "MPI_COMM_WORLD/dup/split": "group/all/split"}
         rows = [{**row, "name": name.get(row["name"], row["name"])} for row in rows]
     return [row for row in rows if not str(row.get("call")).startswith(MANAGING)]
 

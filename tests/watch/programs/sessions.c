@@ -15,7 +15,7 @@ static MPI_Group group_of(MPI_Session session, const char *set) {
 static void open(int which) {
   MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &sessions[which]);
   MPI_Group group = group_of(sessions[which], "mpi://WORLD");
-  MPI_Comm_create_from_group(group, "work", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &everyone);
+  MPI_Comm_create_from_group(group, "all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &everyone);
   MPI_Comm_rank(everyone, &rank), MPI_Comm_size(everyone, &size);
   MPI_Group_free(&group);
 }
