@@ -25,10 +25,10 @@ int main(int argc, char **argv) {
     MPI_Sendrecv(buffer, 3, MPI_INT, next, 0, other, 3, MPI_INT, previous, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  HALOSCOPE_REGION_BEGIN("last");
+  MPI_Barrier(MPI_COMM_WORLD); // all are in the region before one ends
   if (rank == 0) printf("working\n");
   fflush(stdout);
-  HALOSCOPE_REGION_BEGIN("last");
   if (rank == 1 && !late) end(how);
   if (argc == 3 && !strcmp(others, "wait"))
     MPI_Recv(buffer, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
