@@ -1,0 +1,8 @@
+"""Regimes: hidden Markov models of timings, separating what the program does from its machine."""
+
+from __future__ import annotations
+
+from haloscope.explain.regimes._reading import read_timings
+from haloscope.explain.regimes._timings import Timings
+
+__all__ = ["Timings", "read_timings"]
