@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import Estimate, emit, estimate
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 import haloscope
 from haloscope import explain
@@ -191,13 +190,9 @@ def measure_real(directory: Path) -> None:
     launch = [str(toolchain().launcher), "-n", "2", cg]
     sizes = [word for axis in "xyz" for word in (f"--n{axis}", "16")]
     watch = [haloscope_command, "run", "--quiet", "-o", str(target), "--series", REAL_REGION, "--"]
-    environment = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    }
     subprocess.run(
         [*watch, *launch, *sizes, "--iterations", "5000"],
-        env=environment, check=True, capture_output=True, timeout=600,
+        env=MPI_ENVIRONMENT, check=True, capture_output=True, timeout=600,
     )  # fmt: skip
     with haloscope.open(target) as opened:
         frame = opened.table("series", region=REAL_REGION)

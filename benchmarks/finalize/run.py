@@ -9,7 +9,6 @@ receives one after the other: at each doubling it grows by four, or five where o
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import Estimate, emit, estimate
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from plot import Curve, figure
 
 from haloscope.watch._applications import toolchain
@@ -29,9 +28,7 @@ PICTURE = ROOT / "docs" / "pictures" / "finalize.svg"
 AIM = 1000.0  # milliseconds, at 64 ranks
 MOST = 64
 # More ranks than cores: they are to yield while they wait, as far as the MPI lets them.
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+ENVIRONMENT = MPI_ENVIRONMENT | {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -59,7 +56,7 @@ class Bench:
             "--",
         ]
         launch = [str(self.launcher), "-n", str(ranks), str(self.directory / "program")]
-        environment = os.environ | ENVIRONMENT | ({"LD_PRELOAD": preload} if preload else {})
+        environment = ENVIRONMENT | ({"LD_PRELOAD": preload} if preload else {})
         done = subprocess.run(
             [*(front if watched else []), *launch], env=environment, check=True, timeout=600,
             capture_output=True, text=True,

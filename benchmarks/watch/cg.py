@@ -6,20 +6,18 @@ difference of the program's own times, which two cores' noise makes much wider.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
-from common import Estimate, emit, estimate
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 import haloscope
 from haloscope.watch._applications import build_application, toolchain
 
 SIZE = 104
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds: int) -> None:
@@ -46,7 +44,7 @@ def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds
 
 def _seconds(command: list[str]) -> float:
     done = subprocess.run(
-        command, env=os.environ | ROOT, check=True, capture_output=True, text=True, timeout=600
+        command, env=MPI_ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600
     )
     found = re.search(r"^time\s+([\d.]+) s", done.stdout, re.MULTILINE)
     assert found is not None, done.stdout

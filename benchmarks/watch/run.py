@@ -8,7 +8,6 @@ time. A marker that nobody watches is to cost under 2 ns.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cg import measure as measure_cg
-from common import Estimate, emit, estimate
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 from haloscope.watch._applications import toolchain
 
@@ -56,13 +55,9 @@ class Bench:
     launch: list[str]
 
     def run(self, prefix: list[str], calls: int) -> Times:
-        environment = os.environ | {
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        }
         command = [*prefix, *self.launch, str(self.program), str(calls)]
         done = subprocess.run(
-            command, env=environment, check=True, capture_output=True, text=True, timeout=600
+            command, env=MPI_ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600
         )
         lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
         return {name: float(value) for name, value in lines}

@@ -1,127 +1,14 @@
-// The eight Wait and Test forms, MPI_Start and MPI_Request_free.
-//
-// A request's slot must be taken out before the call under MPI_THREAD_MULTIPLE: the library may give
-// the handle to another thread's new request before the call returns. With one thread it is read
-// after the call, which leaves polls cheap.
+// The eight Wait and Test forms.
 #pragma once
 
+#include "claims.hpp"
 #include "collectives.hpp"
 #include "point_to_point.hpp"
 
-#include <optional>
 #include <span>
 #include <utility>
 
 namespace haloscope::watch {
-
-inline bool counts(const Request &request) noexcept {
-  return request.kind != Pending::none && !request.has(Request::idle);
-}
-
-// Forgets a request that is complete; a persistent one becomes inactive.
-inline void forget(Request &slot) noexcept {
-  if (slot.has(Request::persistent))
-    slot.flags |= Request::idle;
-  else if (!slot.has(Request::shared))
-    slot.kind = Pending::none;
-}
-
-// What is known of one handle, taken out before the call that completes it.
-class Claim {
-public:
-  Claim(ThreadState &state, MPI_Request handle) noexcept : slot_(request_slot(state, handle)) {
-    if (slot_ == nullptr) return;
-    taken_ = *slot_;
-    forget(*slot_);
-  }
-  Request *request() noexcept { return &taken_; }
-  // It is not complete.
-  void give_back() const noexcept {
-    if (slot_ != nullptr) *slot_ = taken_;
-  }
-
-private:
-  Request *slot_;
-  Request taken_;
-};
-
-// The same for the handles of one call that may complete some of them.
-class Claims {
-public:
-  Claims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
-    state.make_room(count_);
-    for (std::size_t i = 0; i < count_; i++) state.handles[i] = handles[i];
-    if (__builtin_expect(global.several_threads, 0)) take();
-  }
-
-  // After the call: what is known of the i-th; nullptr if nothing is.
-  Request *request(std::size_t i) noexcept {
-    return global.several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
-  }
-  // Ends the call: what has not been forgotten stays known.
-  void give_back() noexcept {
-    if (__builtin_expect(global.several_threads, 0)) put_back();
-  }
-
-private:
-  [[gnu::noinline]] void take() noexcept {
-    for (std::size_t i = 0; i < count_; i++) {
-      Request *slot = request_slot(state_.handles[i]);
-      state_.taken[i] = slot == nullptr ? Request{} : *slot;
-      if (slot != nullptr) forget(*slot);
-    }
-  }
-  [[gnu::noinline]] void put_back() noexcept {
-    for (std::size_t i = 0; i < count_; i++)
-      if (state_.taken[i].kind != Pending::none)
-        if (Request *slot = request_slot(state_.handles[i])) *slot = state_.taken[i];
-  }
-
-  ThreadState &state_;
-  std::size_t count_;
-};
-
-// For MPI_Waitall: what each request is, is looked up at once.
-class AllClaims {
-public:
-  AllClaims(ThreadState &state, std::span<const MPI_Request> handles)
-      : state_(state), count_(handles.size()) {
-    state.make_room(count_);
-    if (__builtin_expect(global.several_threads, 0)) {
-      take(handles);
-      return;
-    }
-    Request **known = state.known.data();
-    std::size_t active = 0;
-    for (std::size_t i = 0; i < handles.size(); i++) {
-      Request *request = request_slot(state, handles[i]);
-      if (request != nullptr && !counts(*request)) request = nullptr;
-      known[i] = request;
-      active += request == nullptr ? 0 : 1;
-    }
-    active_ = active;
-  }
-  // nullptr for those that do not count.
-  [[nodiscard]] std::span<Request *> requests() const noexcept { return {state_.known.data(), count_}; }
-  [[nodiscard]] std::size_t active() const noexcept { return active_; }
-  void give_back() noexcept {
-    if (__builtin_expect(several_.has_value(), 0)) several_->give_back();
-  }
-
-private:
-  [[gnu::noinline]] void take(std::span<const MPI_Request> handles) {
-    several_.emplace(state_, handles);
-    for (std::size_t i = 0; i < count_; i++) {
-      Request *request = several_->request(i);
-      state_.known[i] = counts(*request) ? request : nullptr;
-      active_ += counts(*request) ? 1 : 0;
-    }
-  }
-
-  ThreadState &state_;
-  std::size_t count_, active_ = 0;
-  std::optional<Claims> several_;
-};
 
 inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept {
   switch (kind) {
@@ -481,59 +368,6 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
   const std::uint64_t bytes =
       complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
   if (result == MPI_SUCCESS) count_call(*state, function, bytes);
-  return result;
-}
-
-// A persistent operation begins.
-inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
-  request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
-  if (request.kind == Pending::send && request.has(Request::persistent)) {
-    request.record =
-        count_send(state, started_again, communicator_of(request), request.partner, request.bytes, duration);
-  } else if (request.kind == Pending::collective && request.has(Request::persistent)) {
-    const Communicator &communicator = communicator_of(request);
-    count_collective(state, request.function, communicator, request.bytes, duration);
-    if (request.flows != nullptr)
-      for (const Flow &flow : *request.flows) count_flow(state, communicator, flow);
-  }
-}
-
-// MPI_Start and MPI_Startall.
-template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const auto all = span_of(requests, count);
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  const std::uint64_t part = all.empty() ? 0 : (end - begin) / all.size();
-  for (const MPI_Request handle : all)
-    if (Request *slot = request_slot(*state, handle)) {
-      started(*state, *slot, part);
-      add_share(*state->node, slot->kind, part);
-    }
-  count_call(*state, function, 0, end - begin);
-  return result;
-}
-
-template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {
-  const int result = poll(function, call);
-  if (result != MPI_SUCCESS) return result;
-  if (Request *slot = request_slot(*request)) slot->flags |= Request::cancelling;
-  return result;
-}
-
-// A receive that is freed before it is complete can never be observed.
-template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
-  const Entry state;
-  const MPI_Request handle = *request;
-  if (Request *slot = request_slot(handle); slot != nullptr && !slot->has(Request::shared)) {
-    if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
-    *slot = Request{};
-  }
-  const int result = call();
-  if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
   return result;
 }
 

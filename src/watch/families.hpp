@@ -7,8 +7,8 @@
 #pragma once
 
 #include "collectives.hpp"
-#include "completion.hpp"
 #include "lifecycle.hpp"
+#include "persistent.hpp"
 #include "point_to_point.hpp"
 #include "state.hpp"
 

@@ -124,19 +124,22 @@ def body(procedure: Procedure) -> str:
 _REPEATED = {"post_send": "send", "post_receive": "receive"}
 
 
+def definition(returned: str, name: str, parameters: str, statements: str) -> str:
+    """The function that the program calls in place of the library's."""
+    return (
+        f'HALOSCOPE_WRAPPER {returned} wrapped_{name}({parameters}) __asm__("{name}");\n'
+        f"{returned} wrapped_{name}({parameters}) {{\n{statements}}}\n"
+    )
+
+
 def wrapper(procedure: Procedure) -> str:
-    name = str(procedure.name)
     meaning = FAMILIES.get(short_name(procedure).removesuffix("_c"))
     if meaning is not None and meaning.family in _REPEATED:
         return repeated_wrapper(procedure, meaning)
-    return (
-        f"HALOSCOPE_WRAPPER {procedure.return_type} wrapped_{name}({parameter_list(procedure)})"
-        f' __asm__("{name}");\n'
-        f"{procedure.return_type} wrapped_{name}({parameter_list(procedure)}) {{\n"
-        f"  ensure_resolved();\n"
-        f"  {body(procedure)}\n"
-        f"}}\n"
-    )
+    return definition(
+        str(procedure.return_type), str(procedure.name), parameter_list(procedure),
+        f"  ensure_resolved();\n  {body(procedure)}\n",
+    )  # fmt: skip
 
 
 def extension_wrapper(extension: Extension) -> str:
@@ -144,34 +147,30 @@ def extension_wrapper(extension: Extension) -> str:
     function = f"Function::{name}, Category::other"
     forward = f"forward({', '.join([f'next.{name}', *extension.names()])})"
     clears = "".join(f", {request}" for request in extension.new_requests())
-    return (
-        f'HALOSCOPE_WRAPPER int wrapped_{name}({parameters}) __asm__("{name}");\n'
-        f"int wrapped_{name}({parameters}) {{\n"
-        f"  ensure_resolved();\n"
-        f"  return passed({function}, [&] {{ return {forward}; }}{clears});\n"
-        f"}}\n"
+    statements = (
+        f"  ensure_resolved();\n  return passed({function}, [&] {{ return {forward}; }}{clears});\n"
     )
+    return definition("int", name, parameters, statements)
 
 
 def repeated_wrapper(procedure: Procedure, meaning: Meaning) -> str:
-    name, returned = str(procedure.name), procedure.return_type
+    name, returned = str(procedure.name), str(procedure.return_type)
     function = f"Function::{short_name(procedure)}"
     arguments, request = meaning.arguments.rsplit(", ", 1)
     given = ", ".join(str(p.name) for p in procedure.parameters)
-    return (
+    other = (
         f"[[gnu::noinline]] static {returned} other_{name}({parameter_list(procedure)}) {{\n"
         f"  ensure_resolved();\n"
         f"  {body(procedure)}\n"
         f"}}\n"
-        f"HALOSCOPE_WRAPPER {returned} wrapped_{name}({parameter_list(procedure)})"
-        f' __asm__("{name}");\n'
-        f"{returned} wrapped_{name}({parameter_list(procedure)}) {{\n"
+    )
+    statements = (
         f"  if (const RepeatedPost repeated{{{function}, {arguments}}}; repeated)\n"
         f"    return repeated.{_REPEATED[meaning.family]}({function}, {request}, "
         f"[&] {{ return {call(procedure)}; }});\n"
         f"  return other_{name}({given});\n"
-        f"}}\n"
     )
+    return other + definition(returned, name, parameter_list(procedure), statements)
 
 
 def is_unaccounted(name: str) -> bool:

@@ -77,7 +77,8 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.record_from = settings.record_from;
   process.record_until = settings.record_until;
   // So many that all ranks' are no more than a quarter of a million rows.
-  process.most_slices = static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, 256));
+  process.most_slices =
+      static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
   gethostname(process.host.data(), process.host.size() - 1);
   copy_into(process.only, settings.only);
   copy_into(process.program, program_name());

@@ -86,8 +86,9 @@ MessageRecord *make_message(Recorder &to, const MessageKey &key, const Communica
   if (node.messages.count >= most_message_records) return nullptr;
   Partner *partner = find_partner(to, communicator, rank);
   if (partner == nullptr) return nullptr;
+  const MessageRecord *before = node.messages.slots;
   MessageRecord *record = node.messages.find_or_make(key, *to.arena);
-  to.forget_posts(); // the others may have moved
+  if (node.messages.slots != before) to.forget_posts(); // the others have moved
   if (record != nullptr) record->partner = partner;
   return record;
 }
@@ -180,6 +181,7 @@ void uncount_send(Recorder &to, std::uint64_t message, const Communicator &commu
     if (message >= sent) count_call(to, static_cast<Function>(message - sent), 0);
   } else {
     Partner &partner = partner_of(to, communicator, rank);
+    if (partner.sends == 0) return; // counted apart, in a region that is not known any more
     partner.sends--;
     partner.bytes_sent -= bytes;
     size_record(to, Kind::p2p, bytes).messages--;
@@ -200,21 +202,23 @@ CollectiveRecord *find_collective(Recorder &to, RecentCollective &recent) noexce
   Node &node = *to.node;
   CollectiveKey key{(static_cast<std::uint64_t>(recent.function) + 1) << 32U | recent.communicator->size,
                     recent.bytes};
-  CollectiveRecord *record = node.collectives.find(key);
-  if (record == nullptr) {
-    if (node.collectives.count >= exact_sizes) {
-      key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
-      node.sizes_spilled++;
-    }
+  if (node.collectives.find(key) == nullptr && node.collectives.count >= exact_sizes) {
+    key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
+    node.sizes_spilled++;
+  }
+  const CollectiveRecord *before = node.collectives.slots;
+  CollectiveRecord *record = node.collectives.find_or_make(key, *to.arena);
+  if (record == nullptr) to.dropped();
+  if (node.collectives.slots != before) { // the others have moved
     const RecentCollective wanted = recent;
-    to.recent_collectives.fill({}); // the others may move
+    to.recent_collectives.fill({});
     recent = wanted;
-    record = node.collectives.find_or_make(key, *to.arena);
-    if (record == nullptr) to.dropped();
   }
   // A range is not remembered: each message in it is to be counted as one.
-  if (key.bytes == recent.bytes) recent.record = record;
-  if (recent.record == nullptr) recent = {};
+  if (record == nullptr || key.bytes != recent.bytes)
+    recent = {};
+  else
+    recent.record = record;
   return record;
 }
 

@@ -1,11 +1,12 @@
 // Writing down what happened: the second half of every wrapper.
 //
 // Budget a call in the steady state (known region, partner, size; data in the first-level cache):
-// no lock, no allocation, no system call; a post that is not stamped 95 instructions, a completion in
-// MPI_Waitall 80, any other call 140, 3 to 12 ns on a 2023 server core, beside two time stamps of 10 ns
-// (clock.hpp). `make bench-watch` measures it.
+// no lock, no allocation, no system call; at most 100 instructions for a post that is not stamped and for
+// a completion in MPI_Waitall, 150 for any other call (callgrind counts them), beside two time stamps
+// (clock.hpp). `make bench-watch` measures the time.
 #pragma once
 
+#include "intervals.hpp"
 #include "records.hpp"
 #include "requests.hpp"
 
@@ -35,17 +36,17 @@ struct RecentCollective {
 // The state of one thread. Only that thread touches it.
 struct Recorder {
   Node *node = nullptr;     // where calls are counted
-  Node *position = nullptr; // where the markers are; the same unless recording is switched off
+  Node *position = nullptr; // where the markers are; the same unless what happens there does not count
   bool busy = false;        // inside an MPI call: whatever the library calls by itself is not counted
   std::uint8_t paused = 0;  // Pause bits
   // Posts of messages from this size on are stamped always.
   std::uint64_t stamped_size = 4096;
-  // Posts of small messages: one at the end of each interval is stamped and stands for all in it. The
-  // first ones, of unusual length since everything is new to the library, stand for themselves.
-  unsigned interval = 1, until_stamp = 1, exact_posts = 64;
+  // Of smaller ones, one an interval is. The first ones, of unusual length since everything is new to the
+  // library, stand for themselves.
+  VaryingInterval stamps;
+  unsigned exact_posts = 64;
   std::uint64_t deadline = 0; // tick of the next thing to do by the clock
   unsigned lost_regions = 0;  // begun when the arena was full
-  std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
   Arena *arena = nullptr;
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;
@@ -60,20 +61,16 @@ struct Recorder {
 
   static constexpr unsigned mean_interval = 16;
 
-  // How many posts the stamp of this one stands for; 0: do not stamp it. Intervals vary (1 … 31) so
-  // that a loop of a regular length is not always sampled at the same call.
+  // How many posts the stamp of this one stands for; 0: do not stamp it.
   unsigned stamp_weight() noexcept {
-    if (__builtin_expect(--until_stamp != 0, 1)) return 0;
-    const unsigned weight = interval;
+    if (__builtin_expect(--stamps.left != 0, 1)) return 0;
+    const unsigned weight = stamps.length;
     if (exact_posts > 0) {
       exact_posts--;
+      stamps.left = 1;
     } else {
-      random ^= random << 13U;
-      random ^= random >> 7U;
-      random ^= random << 17U;
-      interval = 1 + static_cast<unsigned>(random % (2 * mean_interval - 1));
+      stamps.draw(mean_interval);
     }
-    until_stamp = interval;
     return weight;
   }
 };
@@ -141,27 +138,26 @@ inline void add_time(CallRecord &call, std::uint64_t duration, unsigned weight =
 inline std::uint64_t message_of(Function function) noexcept {
   return static_cast<std::uint64_t>(function) + sent;
 }
-[[gnu::always_inline]] inline void count_sent(Node &node, MessageRecord &record, std::uint64_t bytes,
-                                              std::uint64_t duration) noexcept {
-  node.now[sends]++;
-  node.now[bytes_sent] += bytes;
+template <Quantity number, Quantity size>
+[[gnu::always_inline]] inline void count_message(Node &node, MessageRecord &record, std::uint64_t bytes,
+                                                 std::uint64_t duration,
+                                                 void (*first_of_instance)(Node &, Partner &)) noexcept {
+  node.now[number]++;
+  node.now[size] += bytes;
   record.messages++;
   record.ticks += duration;
   if (record.seen != node.instance) {
     record.seen = node.instance;
-    first_send_of_instance(node, *record.partner);
+    first_of_instance(node, *record.partner);
   }
+}
+[[gnu::always_inline]] inline void count_sent(Node &node, MessageRecord &record, std::uint64_t bytes,
+                                              std::uint64_t duration) noexcept {
+  count_message<sends, bytes_sent>(node, record, bytes, duration, first_send_of_instance);
 }
 [[gnu::always_inline]] inline void count_arrived(Node &node, MessageRecord &record, std::uint64_t bytes,
                                                  std::uint64_t duration) noexcept {
-  node.now[recvs]++;
-  node.now[bytes_recv] += bytes;
-  record.messages++;
-  record.ticks += duration;
-  if (record.seen != node.instance) {
-    record.seen = node.instance;
-    first_receive_of_instance(node, *record.partner);
-  }
+  count_message<recvs, bytes_recv>(node, record, bytes, duration, first_receive_of_instance);
 }
 
 // Returns the record, if there is one.

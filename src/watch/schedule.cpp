@@ -61,7 +61,7 @@ bool join_pairs(const Recorder &to) noexcept {
 }
 
 bool make_room(const Recorder &to) noexcept {
-  while (to.record->slices->count >= std::clamp(to.process->most_slices, 2U, Slices::most))
+  while (to.record->slices->count >= to.process->most_slices)
     if (!join_pairs(to)) return false;
   return true;
 }

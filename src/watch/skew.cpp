@@ -7,19 +7,10 @@ namespace haloscope::watch {
 
 namespace {
 
-// Whose turn it is. Intervals vary (1 … 2N - 1) so that a loop with N collectives is not always measured
-// at the same one; they are the same on all ranks, which count the same calls.
+// Whose turn it is: on all ranks at the same call, as they count the same ones.
 struct Turns {
   bool measured;
-  unsigned interval = 1, left = 1;
-  std::uint64_t random = 0x9E37'79B9'7F4A'7C15U;
-
-  void draw() noexcept {
-    random ^= random << 13U;
-    random ^= random >> 7U;
-    random ^= random << 17U;
-    interval = left = 1 + static_cast<unsigned>(random % (2 * global.sync_interval - 1));
-  }
+  VaryingInterval interval;
 };
 
 int forget_turns(MPI_Comm /*comm*/, int /*key*/, void *turns, void * /*extra*/) noexcept {
@@ -53,7 +44,7 @@ Turns *turns_of(MPI_Comm comm) noexcept {
   if (found != 0) return static_cast<Turns *>(turns);
   auto *made = new (std::nothrow) Turns{.measured = is_inside_world(comm)};
   if (made == nullptr) return nullptr;
-  made->draw();
+  made->interval.draw(global.sync_interval);
   real.Comm_set_attr(comm, key, made);
   return made;
 }
@@ -62,9 +53,9 @@ Turns *turns_of(MPI_Comm comm) noexcept {
 
 std::uint64_t wait_for_others(MPI_Comm comm) noexcept {
   Turns *turns = turns_of(comm);
-  if (turns == nullptr || !turns->measured || --turns->left != 0) return 0;
-  const unsigned stands_for = turns->interval;
-  turns->draw();
+  if (turns == nullptr || !turns->measured || --turns->interval.left != 0) return 0;
+  const unsigned stands_for = turns->interval.length;
+  turns->interval.draw(global.sync_interval);
   const std::uint64_t begin = ticks();
   real.Barrier(comm);
   return (ticks() - begin) * stands_for;

@@ -43,7 +43,6 @@ class Outcome:
 
     status: int
     profiles: list[Path] = field(default_factory=list)
-    partial: bool = False
     remarks: list[str] = field(default_factory=list)
 
 
@@ -113,7 +112,6 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
             outcome.remarks.append(str(error))
             continue
         outcome.profiles.append(target)
-        outcome.partial = True
     if unread:
         outcome.remarks.append(
             f"{unread[0].parent}: has records that this recorder can't read; they stay there, for "

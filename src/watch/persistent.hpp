@@ -1,0 +1,61 @@
+// MPI_Start, MPI_Cancel and MPI_Request_free: what happens to a request before it completes.
+#pragma once
+
+#include "completion.hpp"
+
+namespace haloscope::watch {
+
+// A persistent operation begins.
+inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
+  request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
+  if (request.kind == Pending::send && request.has(Request::persistent)) {
+    request.record =
+        count_send(state, started_again, communicator_of(request), request.partner, request.bytes, duration);
+  } else if (request.kind == Pending::collective && request.has(Request::persistent)) {
+    const Communicator &communicator = communicator_of(request);
+    count_collective(state, request.function, communicator, request.bytes, duration);
+    if (request.flows != nullptr)
+      for (const Flow &flow : *request.flows) count_flow(state, communicator, flow);
+  }
+}
+
+// MPI_Start and MPI_Startall.
+template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
+  const Entry state;
+  if (!state) return call();
+  const auto all = span_of(requests, count);
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  const std::uint64_t part = all.empty() ? 0 : (end - begin) / all.size();
+  for (const MPI_Request handle : all)
+    if (Request *slot = request_slot(*state, handle)) {
+      started(*state, *slot, part);
+      add_share(*state->node, slot->kind, part);
+    }
+  count_call(*state, function, 0, end - begin);
+  return result;
+}
+
+template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {
+  const int result = poll(function, call);
+  if (result != MPI_SUCCESS) return result;
+  if (Request *slot = request_slot(*request)) slot->flags |= Request::cancelling;
+  return result;
+}
+
+// A receive that is freed before it is complete can never be observed.
+template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
+  const Entry state;
+  const MPI_Request handle = *request;
+  if (Request *slot = request_slot(handle); slot != nullptr && !slot->has(Request::shared)) {
+    if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
+    *slot = Request{};
+  }
+  const int result = call();
+  if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
+  return result;
+}
+
+} // namespace haloscope::watch
