@@ -1,0 +1,153 @@
+"""Means of one regime with their intervals, and by how much one method is faster than another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import t as student
+
+from haloscope.explain.regimes._dependence import Mean, ratio_mean
+from haloscope.explain.regimes._samples import Sample, row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["regime_means", "sentences"]
+
+_SCHEMA = {
+    "name": pl.String,
+    "regime": pl.Int64,
+    "instances": pl.Int64,
+    "share": pl.Float64,
+    "effective": pl.Float64,
+    "mean": pl.Float64,
+    "mean_low": pl.Float64,
+    "mean_high": pl.Float64,
+    "faster": pl.Float64,
+    "faster_low": pl.Float64,
+    "faster_high": pl.Float64,
+}
+
+
+def regime_means(
+    samples: Sequence[Sample], regime: int | None = 0, baseline: int = 0, level: float = 0.95
+) -> pl.DataFrame:
+    """Return each sample's mean time in `regime`, beside that of the sample `baseline`.
+
+    Columns: `name`, `regime` (from 1; null: all times), `instances` (of all ranks), `share` of the
+    sample's instances that are in it, `effective` (independent instances that they are worth),
+    `mean` in seconds with its interval `mean_low`, `mean_high`; `faster`: by how many percent the
+    mean is less than the baseline's, 100 (1 − mean / baseline mean), with its interval; null for
+    the baseline.
+
+    The intervals hold at `level` for points that depend on each other within an instance in any
+    way and on instances before: Student's t at the effective number of instances, for the ratio
+    with the variances of the two logarithms added (degrees of freedom after Welch). They don't hold
+    what differs from one run to the next. Null where nothing is known.
+    """
+    parts = [_Part.of(sample, regime) for sample in samples]
+    rows = []
+    for index, part in enumerate(parts):
+        row = part.row(level) | {"regime": None if regime is None else regime + 1}
+        if index != baseline:
+            row |= _faster(part.mean, parts[baseline].mean, level)
+        rows.append(row)
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+class _Part:
+    """What a sample's mean and its row are made of."""
+
+    def __init__(self, name: str, mean: Mean | None, chosen: int, all_points: int) -> None:
+        self.name, self.mean, self.chosen, self.all_points = name, mean, chosen, all_points
+
+    @classmethod
+    def of(cls, sample: Sample, regime: int | None) -> _Part:
+        instances = sample.durations.shape[1]
+        sums, counts, there = np.zeros(instances), np.zeros(instances), 0
+        for rows in row_blocks(sample):
+            chosen = sample.chosen(rows, regime)
+            sums += np.where(chosen, sample.durations[rows], 0).sum(axis=0)
+            counts += chosen.sum(axis=0)
+            there += int(np.count_nonzero(sample.chosen(rows, None)))
+        return cls(sample.name, ratio_mean(sums, counts), int(counts.sum()), there)
+
+    def row(self, level: float) -> dict[str, object]:
+        row: dict[str, object] = {"name": self.name, "instances": self.chosen}
+        if self.all_points:
+            row["share"] = self.chosen / self.all_points
+        if self.mean is None:
+            return row
+        row["mean"] = self.mean.value
+        if np.isfinite(self.mean.effective):
+            reach = _quantile(level, self.mean.effective) * _error(self.mean)
+            low, high = self.mean.value - reach, self.mean.value + reach
+            row |= {"effective": self.mean.effective, "mean_low": low, "mean_high": high}
+        return row
+
+
+def _faster(own: Mean | None, baseline: Mean | None, level: float) -> dict[str, float]:
+    if own is None or baseline is None or not own.value > 0 < baseline.value:
+        return {}
+    ratio = own.value / baseline.value
+    row = {"faster": 100 * (1 - ratio)}
+    variances = np.array([(_error(mean) / mean.value) ** 2 for mean in (own, baseline)])
+    if not np.isfinite(variances).all():
+        return row
+    freedom = np.array([own.effective, baseline.effective])
+    welch = _welch(variances, freedom)
+    factor = float(np.exp(_quantile(level, welch) * np.sqrt(variances.sum())))
+    return row | {
+        "faster_low": 100 * (1 - ratio * factor),
+        "faster_high": 100 * (1 - ratio / factor),
+    }
+
+
+def _welch(variances: NDArray[np.float64], effective: NDArray[np.float64]) -> float:
+    """Return the effective number of instances of the sum of both variances."""
+    if not variances.sum():
+        return float(effective.sum())
+    freedom = np.maximum(effective - 1, 1)
+    return float(variances.sum() ** 2 / (variances**2 / freedom).sum()) + 1
+
+
+def _error(mean: Mean) -> float:
+    """Return the standard error; a variance within few instances is short of one of them."""
+    return float(np.sqrt(mean.variance * mean.effective / max(mean.effective - 1, 1)))
+
+
+def _quantile(level: float, effective: float) -> float:
+    return float(student.ppf(0.5 + level / 2, max(effective - 1, 1)))
+
+
+def sentences(means: pl.DataFrame, baseline: int = 0) -> list[str]:
+    """Say of each sample but the baseline how much faster or slower it is: one line each.
+
+    `means` is what `regime_means` returned for this `baseline`. "B is 4.2 % [3.6, 4.8] faster than
+    A in the fast regime"; where the interval holds 0, that no difference is sure.
+    """
+    rows = means.to_dicts()
+    peer = rows[baseline]["name"]
+    return [_sentence(row, peer) for index, row in enumerate(rows) if index != baseline]
+
+
+def _sentence(row: dict[str, Any], peer: str) -> str:
+    regime = row["regime"]
+    where = {None: "", 1: " in the fast regime"}.get(regime, f" in regime {regime}")
+    amount, low, high = row["faster"], row["faster_low"], row["faster_high"]
+    if amount is None:
+        return f"{row['name']} cannot be compared with {peer}{where}: one of them has no times"
+    word = "faster" if amount >= 0 else "slower"
+    than = f"{word} than {peer}{where}"
+    if low is None:
+        return f"{row['name']} is {abs(amount):.1f} % {than}; too few instances to say how surely"
+    if low <= 0 <= high:
+        amount, low, high = (round(number, 1) + 0.0 for number in (amount, low, high))  # not -0.0
+        bounds = f"{amount:+.1f} % [{low:+.1f}, {high:+.1f}]"
+        return f"{row['name']} is not surely faster or slower than {peer}{where}: {bounds}"
+    lesser, larger = sorted((abs(low), abs(high)))
+    return f"{row['name']} is {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"
