@@ -1,0 +1,101 @@
+"""Where slow instances are: by host and instance, how many, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from haloscope.explain.regimes._samples import ROWS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Slow"]
+
+# So that one or two stretches, if they are all there is, don't seem the usual thing.
+_FEW_RUNS = np.ones(3, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Counts by group of ranks, those of one host, and instance: (groups, instances) each.
+
+    `bad` instances in a bad regime, `there` instances at all, `excess` seconds over the rank's
+    usual time; `exists` and `events`, (ranks, instances), the instances that there are and the bad
+    ones; `usual` each rank's median time outside the bad regimes, or of all if it's always in one.
+    `names` of the groups: hosts, and None for the ranks whose host is unknown. `stays`: the chance
+    that a rank's bad instance follows a bad one, as the usual stretches have it: a few very long
+    ones don't matter.
+    """
+
+    names: list[str | None]
+    group: NDArray[np.int64]
+    exists: NDArray[np.bool_]
+    events: NDArray[np.bool_]
+    bad: NDArray[np.int64]
+    there: NDArray[np.int64]
+    excess: NDArray[np.float64]
+    usual: NDArray[np.float64]
+    stays: float
+
+    @classmethod
+    def of(
+        cls,
+        durations: NDArray[np.float64],
+        states: NDArray[np.uint8],
+        regimes: range,
+        hosts: tuple[str | None, ...],
+    ) -> Slow:
+        """Count; `regimes` are the bad states."""
+        names = list(dict.fromkeys(hosts))
+        group = np.array([names.index(host) for host in hosts], dtype=np.int64)
+        shape = (len(names), durations.shape[1])
+        bad, there = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        excess = np.zeros(shape)
+        exists = states < regimes.stop
+        events = exists & (states >= regimes.start)
+        usual = np.empty(len(durations))
+        for row, times in enumerate(durations):
+            usual[row] = _usual(times, exists[row], events[row])
+            index = group[row]
+            bad[index] += events[row]
+            there[index] += exists[row]
+            excess[index] += np.where(exists[row], times - usual[row], 0)
+        lengths = [_run_lengths(events[row : row + ROWS]) for row in range(0, len(events), ROWS)]
+        stays = _stays(np.concatenate([_FEW_RUNS, *lengths]))
+        return cls(names, group, exists, events, bad, there, excess, usual, stays)
+
+    def typical_share(self) -> NDArray[np.float64]:
+        """Return the share of bad instances on the median host, the lower of two: (instances,).
+
+        So that one host, of two or three, isn't the machine.
+        """
+        shares = np.where(self.there > 0, self.bad / np.maximum(self.there, 1), np.inf)
+        present = (self.there > 0).sum(axis=0)
+        ordered = np.sort(shares, axis=0)
+        middle = np.maximum(present - 1, 0) // 2
+        median = np.take_along_axis(ordered, middle[None, :], axis=0)[0]
+        return np.where(present > 0, median, 0.0)
+
+
+def _usual(times: NDArray[np.float64], exists: NDArray[np.bool_], bad: NDArray[np.bool_]) -> float:
+    good = times[exists & ~bad]
+    if not good.size:
+        good = times[exists]
+    return float(np.median(good, overwrite_input=True)) if good.size else 0.0
+
+
+def _stays(lengths: NDArray[np.int64]) -> float:
+    """Return the chance of a geometric distribution that has the median of these lengths."""
+    median = float(np.median(lengths))
+    return float(0.5 ** (1 / median)) if median > 1 else float((lengths > 1).mean())
+
+
+def _run_lengths(events: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How long each stretch of events in a row is."""
+    padded = np.zeros((len(events), events.shape[1] + 2), dtype=np.int8)
+    padded[:, 1:-1] = events
+    change = np.diff(padded, axis=1).ravel()
+    return np.flatnonzero(change == -1) - np.flatnonzero(change == 1)
