@@ -1,10 +1,10 @@
 """Stretches of a sequence in which events are unusually frequent: a likelihood scan.
 
 Each instance scores log P(count | raised rate) − log P(count | base rate), both binomial, the
-raised rate halfway from the base rate to one. A stretch begins where the running score leaves nought and
-ends at its peak (Page's cumulative sum, 1954). By Wald's inequality a peak of h happens by chance
-with at most e^−h for every instance that a stretch could begin at, if instances are independent; so
-`bar` is log(places / chance).
+raised rate halfway from the base rate to one. A stretch begins where the running score leaves
+nought and ends at its peak (Page's cumulative sum, 1954). By Wald's inequality a peak of h happens
+by chance with at most e^−h for every instance that a stretch could begin at, if instances are
+independent; so `bar` is log(places / chance).
 """
 
 from __future__ import annotations

@@ -1,0 +1,116 @@
+"""Statistics of times that were seen beside those of times drawn from the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from haloscope.explain.regimes._dependence import autocorrelation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    States = NDArray[np.uint8]
+
+__all__ = ["checks", "regime_fits"]
+
+_FITS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "regime": pl.Int64,
+    "instances": pl.Int64,
+    "distance": pl.Float64,
+    "allowed": pl.Float64,
+    "negative": pl.Float64,
+    "run_length": pl.Float64,
+    "drawn_run_length": pl.Float64,
+}
+
+
+def regime_fits(
+    seen: tuple[Floats, States],
+    drawn: tuple[list[Floats], list[States]],
+    count: int,
+    levels: Floats,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return how the times of each regime agree, and their quantiles side by side."""
+    fits, quantiles = [], []
+    every, states = np.concatenate(drawn[0]), np.concatenate(drawn[1])
+    for regime in range(count):
+        own, other = seen[0][seen[1] == regime], every[states == regime]
+        row: dict[str, float | None] = {"regime": regime + 1, "instances": own.size}
+        row["run_length"] = _run_length(seen[1], regime)
+        row["drawn_run_length"] = _run_length(states, regime)
+        if own.size and other.size:
+            own.sort()
+            other.sort()
+            row["distance"] = _distance(own, other)
+            row["allowed"] = _allowed(own, drawn, regime, other)
+            row["negative"] = np.searchsorted(other, 0.0) / other.size
+            quantiles.append(_quantiles(regime + 1, levels, own, other))
+        fits.append(row)
+    table = pl.concat(quantiles) if quantiles else _quantiles(0, levels[:0], levels, levels)
+    return pl.DataFrame(fits, schema=_FITS), table
+
+
+def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.DataFrame:
+    sides = {"observed": np.quantile(own, levels), "drawn": np.quantile(other, levels)}
+    return pl.DataFrame({"level": levels, **sides}).select(
+        pl.lit(regime, dtype=pl.Int64).alias("regime"), pl.all()
+    )
+
+
+def _distance(first: Floats, second: Floats) -> float:
+    """The largest distance between two empirical distributions of sorted values."""
+    values = np.concatenate((first, second))
+    shares = [np.searchsorted(part, values, "right") / part.size for part in (first, second)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def _allowed(
+    own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats
+) -> float:
+    """The largest distance of any one series drawn from all that were drawn."""
+    parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
+    return max((_distance(part, every) for part in parts if part.size), default=1.0)
+
+
+def _run_length(states: States, regime: int) -> float | None:
+    inside = states == regime
+    begins = int(np.count_nonzero(inside[:, 0]))
+    begins += int(np.count_nonzero(inside[:, 1:] & ~inside[:, :-1]))
+    return float(np.count_nonzero(inside)) / begins if begins else None
+
+
+def checks(
+    seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int
+) -> pl.DataFrame:
+    """Return each statistic as seen and as drawn: the median and the middle 95 %."""
+    observed = _statistics(*seen, count)
+    others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]
+    rows = []
+    for name, value in observed.items():
+        values = np.array([other[name] for other in others])
+        low, median, high = np.quantile(values, [0.025, 0.5, 0.975])
+        row = {"statistic": name, "observed": value, "low": low, "median": median, "high": high}
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def _statistics(durations: Floats, states: States, count: int) -> dict[str, float]:
+    values = durations[~np.isnan(durations)]
+    rows = [row[~np.isnan(row)] for row in durations]
+    first = [autocorrelation(row, 1)[1] for row in rows if row.size > 2]
+    shares = np.bincount(states[states < count], minlength=count) / max(1, values.size)
+    median, most = np.quantile(values, [0.5, 0.99])
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std()),
+        "median": float(median),
+        "99 % quantile": float(most),
+        "maximum": float(values.max()),
+        "minimum": float(values.min()),
+        "correlation with the instance before": float(np.mean(first)) if first else 0.0,
+        **{f"share of regime {regime + 1}": float(shares[regime]) for regime in range(count)},
+    }
