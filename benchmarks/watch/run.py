@@ -2,7 +2,8 @@
 
 One rank with itself (calls.c), bare and watched processes in turn; a round is one of each, the
 difference of their medians is one sample, in nanoseconds a call. `ratio` is clock_gettime ÷ added
-time. A marker that nobody watches is to cost under 2 ns.
+time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` are the floor: a
+library that stamps every call and does nothing else (stamps.c).
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ class Bench:
     """The compiled program and how one rank of it is started."""
 
     program: Path
+    stamps: Path
     launch: list[str]
 
-    def run(self, prefix: list[str], calls: int) -> Times:
-        command = [*prefix, *self.launch, str(self.program), str(calls)]
+    def run(self, prefix: list[str], calls: int, *, stamped: bool = False) -> Times:
+        preloaded = ["env", f"LD_PRELOAD={self.stamps}"] if stamped else []
+        command = [*prefix, *self.launch, *preloaded, str(self.program), str(calls)]
         done = subprocess.run(
             command, env=MPI_ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600
         )
@@ -65,11 +68,12 @@ class Bench:
 
 def build(directory: Path) -> Bench:
     tools = toolchain()
-    program = directory / "calls"
-    compiler = tools.compiler.with_name("mpicc")
-    flags = ["-O2", f"-I{INCLUDE}", str(HERE / "calls.c"), "-o", str(program)]
-    subprocess.run([str(compiler), *flags], check=True)
-    return Bench(program, [str(tools.launcher), "-n", "1"])
+    program, stamps = directory / "calls", directory / "stamps.so"
+    compile_it = [str(tools.compiler.with_name("mpicc")), "-O2", f"-I{INCLUDE}"]
+    subprocess.run([*compile_it, str(HERE / "calls.c"), "-o", str(program)], check=True)
+    shared = ["-shared", "-fPIC", str(HERE / "stamps.c"), "-o", str(stamps)]
+    subprocess.run([*compile_it, *shared], check=True)
+    return Bench(program, stamps, [str(tools.launcher), "-n", "1"])
 
 
 def watched(directory: Path, *options: str) -> list[str]:
@@ -115,15 +119,17 @@ def main() -> None:
         directory = Path(name)
         bench = build(directory)
         kinds = {"bare": [], "": watched(directory), "-exact": watched(directory, "--exact-times")}
-        results: dict[str, list[Times]] = {kind: [] for kind in kinds}
+        results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
         for _ in range(options.rounds):
             for kind, prefix in kinds.items():
                 results[kind].append(bench.run(prefix, options.calls))
+            results["-stamps"].append(bench.run([], options.calls, stamped=True))
         markers = estimate([times["empty region"] / 2 for times in results["bare"]])
         clock = estimate([times[CLOCK] for times in results["bare"]]).median
         emit_cost("watch-not-watched", "marker", markers, clock, 2.0 / clock)
         costs = report("", results["bare"], results[""], ALLOWED)
         report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
+        report("-stamps", results["bare"], results["-stamps"], {})
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
 
