@@ -192,28 +192,22 @@ int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *
 // Counted at each MPI_Start.
 template <class Rule, class Call>
 int init_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  if (const CommunicatorUse *use = communicator_use(*state, comm)) {
-    std::vector<Flow> flows;
-    const std::uint64_t bytes = rule(Collective{*state, *use->communicator, &flows});
-    put_request(*state, *request,
-                {.kind = Pending::collective,
-                 .flags = Request::persistent | Request::idle,
-                 .function = function,
-                 .communicator = use->communicator->number,
-                 .bytes = bytes,
-                 // Freed with the request.
-                 .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
-  }
-  count_call(*state, function, 0, end - begin);
-  state->node->coll_ticks += end - begin;
-  passed_time(*state, end);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    if (const CommunicatorUse *use = communicator_use(state, comm)) {
+      std::vector<Flow> flows;
+      const std::uint64_t bytes = rule(Collective{state, *use->communicator, &flows});
+      put_request(state, *request,
+                  {.kind = Pending::collective,
+                   .flags = Request::persistent | Request::idle,
+                   .function = function,
+                   .communicator = use->communicator->number,
+                   .bytes = bytes,
+                   // Freed with the request.
+                   .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
+    }
+    count_call(state, function, 0, duration);
+    state.node->coll_ticks += duration;
+  });
 }
 
 } // namespace haloscope::watch

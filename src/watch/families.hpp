@@ -48,34 +48,21 @@ template <class Call> auto counted(Function function, Call &&call) {
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
 template <class Call, class... Requests>
 int passed(Function function, Category category, Call &&call, Requests... requests) {
-  const Entry state;
-  if (!state) return call();
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  (clear_request(*state, *requests), ...);
-  count_call(*state, function, 0, end - begin);
-  add_time(*state->node, category, end - begin);
-  passed_time(*state, end);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    (clear_request(state, *requests), ...);
+    count_call(state, function, 0, duration);
+    add_time(*state.node, category, duration);
+  });
 }
 
 template <class Count, class Call>
 int one_sided(Function function, Count count, MPI_Datatype datatype, int target, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  const std::uint64_t duration = end - begin;
-  if (result != MPI_SUCCESS) return result;
-  const std::uint64_t bytes = target == MPI_PROC_NULL ? 0 : payload(*state, count, datatype);
-  count_call(*state, function, bytes, duration);
-  add_time(*state->node, Category::one_sided, duration);
-  if (target != MPI_PROC_NULL) count_one_sided(*state, bytes, duration);
-  passed_time(*state, end);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    const std::uint64_t bytes = target == MPI_PROC_NULL ? 0 : payload(state, count, datatype);
+    count_call(state, function, bytes, duration);
+    add_time(*state.node, Category::one_sided, duration);
+    if (target != MPI_PROC_NULL) count_one_sided(state, bytes, duration);
+  });
 }
 
 inline void keep_other(MPI_Request handle, Pending kind, Function function) noexcept {
@@ -92,19 +79,13 @@ int post_one_sided(Function function, Count count, MPI_Datatype datatype, int ta
 
 template <class Count, class Call>
 int file_access(Function function, Count count, MPI_Datatype datatype, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  const std::uint64_t bytes = payload(*state, count, datatype);
-  count_call(*state, function, bytes, end - begin);
-  add_time(*state->node, Category::io, end - begin);
-  state->node->io_ops++;
-  state->node->io_bytes += bytes;
-  passed_time(*state, end);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    const std::uint64_t bytes = payload(state, count, datatype);
+    count_call(state, function, bytes, duration);
+    add_time(*state.node, Category::io, duration);
+    state.node->io_ops++;
+    state.node->io_bytes += bytes;
+  });
 }
 
 template <class Count, class Call>

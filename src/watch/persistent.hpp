@@ -21,21 +21,16 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
 
 // MPI_Start and MPI_Startall.
 template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const auto all = span_of(requests, count);
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  const std::uint64_t part = all.empty() ? 0 : (end - begin) / all.size();
-  for (const MPI_Request handle : all)
-    if (Request *slot = request_slot(*state, handle)) {
-      started(*state, *slot, part);
-      add_share(*state->node, slot->kind, part);
-    }
-  count_call(*state, function, 0, end - begin);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    const auto all = span_of(requests, count);
+    const std::uint64_t part = all.empty() ? 0 : duration / all.size();
+    for (const MPI_Request handle : all)
+      if (Request *slot = request_slot(state, handle)) {
+        started(state, *slot, part);
+        add_share(*state.node, slot->kind, part);
+      }
+    count_call(state, function, 0, duration);
+  });
 }
 
 template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {

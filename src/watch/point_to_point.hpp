@@ -181,15 +181,10 @@ int init_partitioned_receive(Function function, Count count, MPI_Datatype dataty
 }
 
 template <class Call> int probe(Function function, Call &&call) {
-  const Entry state;
-  if (!state) return call();
-  const std::uint64_t begin = ticks();
-  const int result = call();
-  const std::uint64_t end = ticks();
-  if (result != MPI_SUCCESS) return result;
-  count_call(*state, function, 0, end - begin);
-  add_waiting(*state, end - begin);
-  return result;
+  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+    count_call(state, function, 0, duration);
+    add_waiting(state, duration);
+  });
 }
 
 // A poll: counted, not timed.

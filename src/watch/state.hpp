@@ -115,6 +115,19 @@ private:
   ThreadState *state_;
 };
 
+// Makes a timed call; `count(state, ticks)` counts it if it succeeded.
+template <class Call, class Count> int timed(Call &&call, Count &&count) {
+  const Entry state;
+  if (!state) return call();
+  const std::uint64_t begin = ticks();
+  const int result = call();
+  const std::uint64_t end = ticks();
+  if (result != MPI_SUCCESS) return result;
+  count(*state, end - begin);
+  passed_time(*state, end);
+  return result;
+}
+
 // Size of one element; 0 for MPI_DATATYPE_NULL, which is legal where the argument is insignificant.
 [[gnu::noinline]] std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept;
 inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
