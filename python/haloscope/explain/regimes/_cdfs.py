@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.explain.regimes._samples import Sample, row_blocks
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes._samples import Sample
 
 __all__ = ["Cdfs", "common_times", "rank_cdfs"]
 
@@ -42,18 +43,27 @@ def common_times(
     the largest: dense where the times are, and with the same depths whether one looks at times
     or at their logarithms. Equal ones are one.
     """
-    pooled, ends = [], []
-    for sample in samples:
-        values = sample.values(regime)
-        if values.size:
-            ends += [values.min(), values.max()]
-            levels = np.linspace(0, values.size - 1, min(values.size, _MOST)).astype(np.int64)
-            pooled.append(np.quantile(values[levels], np.linspace(0, 1, 8 * points)))
-    if not pooled:
+    found = [picked for sample in samples if (picked := _picked(sample, regime, 8 * points)).size]
+    if not found:
         return np.empty(0)
-    inner = np.quantile(np.concatenate(pooled), np.linspace(0, 1, points), method="lower")
-    inner[0], inner[-1] = min(ends), max(ends)
+    inner = np.quantile(np.concatenate(found), np.linspace(0, 1, points), method="lower")
     return np.unique(inner)
+
+
+def _picked(sample: Sample, regime: int | None, count: int) -> NDArray[np.float64]:
+    """Return `count` quantiles of a sample's times, the first and last of them exact."""
+    step = 1 + sample.durations.size // _MOST
+    some, ends = [], []
+    for rows in row_blocks(sample):
+        values = sample.durations[rows][sample.chosen(rows, regime)]
+        if values.size:
+            some.append(values[::step])
+            ends += [values.min(), values.max()]
+    if not some:
+        return np.empty(0)
+    quantiles = np.quantile(np.concatenate(some), np.linspace(0, 1, count), method="nearest")
+    quantiles[0], quantiles[-1] = min(ends), max(ends)
+    return quantiles
 
 
 def rank_cdfs(

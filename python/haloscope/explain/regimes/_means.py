@@ -140,7 +140,7 @@ def _sentence(row: dict[str, Any], peer: str) -> str:
     where = {None: "", 1: " in the fast regime"}.get(regime, f" in regime {regime}")
     amount, low, high = row["faster"], row["faster_low"], row["faster_high"]
     if amount is None:
-        return f"{row['name']} cannot be compared with {peer}{where}: one of them has no times"
+        return f"{row['name']} cannot be compared with {peer}{where}: one has no times"
     word = "faster" if amount >= 0 else "slower"
     than = f"{word} than {peer}{where}"
     if low is None:

@@ -1,0 +1,156 @@
+"""Tests between runs and methods, and means with intervals: do they hold what they promise?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.stats import ks_2samp
+
+from haloscope.explain.regimes._comparison import compare_distributions
+from haloscope.explain.regimes._dependence import autocorrelation, long_run_variance
+from haloscope.explain.regimes._means import regime_means, sentences
+from haloscope.explain.regimes._samples import Sample
+
+Floats = NDArray[np.float64]
+
+
+def autoregressive(random: np.random.Generator, memory: float, shape: tuple[int, int]) -> Floats:
+    """Standard normal series, each value `memory` times the one before and something new."""
+    new = random.normal(size=(shape[0], shape[1] + 300)) * np.sqrt(1 - memory**2)
+    series: Floats = lfilter([1], [1, -memory], new, axis=1)[:, 300:]
+    return series
+
+
+def ranks_in_step(random: np.random.Generator, memory: float, instances: int) -> Floats:
+    """Four ranks' times that depend on those before and on one another's."""
+    shared = autoregressive(random, memory, (1, instances))
+    own = autoregressive(random, memory, (4, instances))
+    return np.exp(0.2 * (0.8 * shared + 0.6 * own))
+
+
+def test_the_corrected_test_keeps_its_level_where_the_plain_one_does_not() -> None:
+    random = np.random.default_rng(0)
+    rejected = np.zeros(2)
+    for _ in range(300):
+        samples = [Sample(name, ranks_in_step(random, 0.9, 1000)) for name in "ab"]
+        row = compare_distributions(samples).row(0, named=True)
+        rejected += [row["p_plain"] < 0.05, row["p_corrected"] < 0.05]
+    plain, corrected = rejected / 300
+    assert plain > 0.7
+    assert 0.003 < corrected < 0.09
+
+
+def test_a_difference_is_found() -> None:
+    random = np.random.default_rng(1)
+    slower = 1.2 * ranks_in_step(random, 0.7, 2000)
+    samples = [Sample("a", ranks_in_step(random, 0.7, 2000)), Sample("b", slower)]
+    assert compare_distributions(samples)["p_corrected"][0] < 1e-6
+
+
+@given(st.integers(0, 1000), st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_the_plain_test_is_scipys(seed: int, tied: bool) -> None:
+    random = np.random.default_rng(seed)
+    first, second = random.normal(size=(2, 50, 20))
+    if tied:
+        first, second = first.round(), second.round()
+    row = compare_distributions([Sample("a", first), Sample("b", second)]).row(0, named=True)
+    peer = ks_2samp(first.ravel(), second.ravel(), method="asymp")
+    assert row["statistic"] == pytest.approx(peer.statistic)
+    assert row["p_plain"] == pytest.approx(peer.pvalue, rel=0.1, abs=0.02)
+
+
+def test_long_samples_lose_nothing_that_matters() -> None:
+    random = np.random.default_rng(2)
+    first, second = random.normal(size=(2, 100, 2000))
+    second += 0.05
+    found = compare_distributions([Sample("a", first), Sample("b", second)])["statistic"][0]
+    exact = ks_2samp(first.ravel(), second.ravel(), method="asymp").statistic
+    assert exact - 1.6e-5 <= found <= exact
+
+
+def test_independent_times_are_worth_their_number_and_copies_nothing() -> None:
+    random = np.random.default_rng(3)
+    times = random.lognormal(size=(8, 4000))
+    copies = np.repeat(times[:1], 8, axis=0)
+    table = compare_distributions([Sample("own", times), Sample("copies", copies)])
+    assert table["effective_first"][0] == pytest.approx(32000, rel=0.15)
+    assert table["effective_second"][0] == pytest.approx(4000, rel=0.15)
+
+
+def test_what_cannot_be_compared_is_null() -> None:
+    none = Sample("none", np.full((2, 30), np.nan), np.full((2, 30), 255, dtype=np.uint8))
+    short = Sample("short", np.ones((5, 3)) + np.arange(3), np.zeros((5, 3), dtype=np.uint8))
+    same = Sample("same", np.ones((5, 30)), np.zeros((5, 30), dtype=np.uint8))
+    table = compare_distributions([none, short, same], 0)
+    assert table["regime"].to_list() == [1, 1, 1]
+    assert table["statistic"].to_list()[:2] == [None, None]
+    assert table["p_plain"][2] is not None
+    assert table["p_corrected"].to_list() == [None] * 3
+    assert compare_distributions([same, same])["p_corrected"][0] == 1
+    assert compare_distributions([same]).is_empty()
+    means = regime_means([none, short, same], regime=0, baseline=1)
+    assert means["mean"].to_list() == [None, 2.0, 1.0]
+    assert means["mean_low"].to_list() == [None, None, 1.0]
+    assert means["faster"].to_list() == [None, None, 50.0]
+    lines = sentences(means, baseline=1)
+    assert lines[0] == "none cannot be compared with short in the fast regime: one has no times"
+    assert lines[1].endswith("in the fast regime; too few instances to say how surely")
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.8])
+def test_the_intervals_cover_what_they_say(memory: float) -> None:
+    random = np.random.default_rng(4)
+    mean = float(np.exp(0.02))  # of exp(0.2 × a standard normal)
+    covered = np.zeros(2)
+    for _ in range(300):
+        series = [ranks_in_step(random, memory, 1500), 0.958 * ranks_in_step(random, memory, 1500)]
+        # Stretches of a slow regime take times away.
+        states = [autoregressive(random, memory, (4, 1500)) > 0.5 for _ in series]
+        found = regime_means(
+            [
+                Sample(name, times, slow.astype(np.uint8))
+                for name, times, slow in zip("ab", series, states, strict=True)
+            ]
+        )
+        low, high = found["mean_low"][0], found["mean_high"][0]
+        covered += [low < mean < high, found["faster_low"][1] < 4.2 < found["faster_high"][1]]
+    assert (covered / 300 > 0.91).all()
+    assert (covered / 300 < 0.985).all()
+
+
+def test_the_sentence() -> None:
+    random = np.random.default_rng(5)
+    base = 1 + 0.01 * random.random((1, 4000))
+    names = {"A": 1.0, "B": 0.958, "C": 1.05, "D": 1.0}
+    samples = [Sample(name, base * factor) for name, factor in names.items()]
+    states = np.zeros(base.shape, dtype=np.uint8)
+    samples = [Sample(one.name, one.durations, states) for one in samples]
+    b, c, d = sentences(regime_means(samples))
+    assert b == "B is 4.2 % [4.2, 4.2] faster than A in the fast regime"
+    assert c == "C is 5.0 % [5.0, 5.0] slower than A in the fast regime"
+    same = "D is not surely faster or slower than A in the fast regime: +0.0 % [-0.0, +0.0]"
+    assert d == same.replace("-0.0", "+0.0")
+    assert sentences(regime_means(samples, regime=None))[0].endswith("faster than A")
+
+
+def test_the_long_run_variance_of_an_autoregressive_series_is_known() -> None:
+    random = np.random.default_rng(6)
+    for memory in (0.0, 0.5, 0.9):
+        series = autoregressive(random, memory, (30, 8192))
+        mean = np.mean([long_run_variance(row) for row in series])
+        assert mean == pytest.approx((1 + memory) / (1 - memory), rel=0.12)
+    assert np.isnan(long_run_variance(np.ones(7)))
+    assert long_run_variance(np.ones(100)) == 0
+
+
+def test_the_autocorrelation_is_what_its_definition_says() -> None:
+    series = np.random.default_rng(7).normal(size=101).cumsum()
+    centred = series - series.mean()
+    expected = [centred[: 101 - lag] @ centred[lag:] / (centred @ centred) for lag in range(20)]
+    np.testing.assert_allclose(autocorrelation(series, 19), expected, atol=1e-12)
+    assert autocorrelation(np.full(5, 0.1), 9).tolist() == [1, 0, 0, 0, 0]
