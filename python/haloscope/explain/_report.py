@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import html
-import json
-import os
-import re
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import plotly.offline
-
-from haloscope import __version__
-from haloscope._errors import OutputError, UsageError, printable
+from haloscope._errors import UsageError
+from haloscope.explain._page import page, write_page
 from haloscope.explain._profile import Profile
 from haloscope.explain._report_data import page_data
 
@@ -22,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["write_report"]
 
-_SCRIPTS = ("units.js", "data.js", "tables.js", "figures.js", "sizes.js", "history.js", "main.js")
+_SCRIPTS = (
+    "units.js", "data.js", "tables.js", "draw.js", "figures.js", "sizes.js", "history.js",
+    "sections.js", "main.js",
+)  # fmt: skip
 
 
 def write_report(paths: Sequence[Path], output: Path) -> None:
@@ -37,7 +33,7 @@ def write_report(paths: Sequence[Path], output: Path) -> None:
     for path in paths:
         with Profile(path) as profile:
             runs.append(_data(profile, len(paths)))
-    _write(_page(runs), Path(output))
+    write_page(_page(runs), Path(output))
 
 
 def _data(profile: Profile, runs: int) -> dict[str, Any]:
@@ -47,37 +43,5 @@ def _data(profile: Profile, runs: int) -> dict[str, Any]:
 def _page(runs: Sequence[Mapping[str, Any]]) -> str:
     programs = dict.fromkeys(run["program"] for run in runs)
     many = f" ({len(runs)} runs)" if len(runs) > 1 else ""
-    parts = {
-        "title": html.escape(f"{', '.join(programs)}{many} – Haloscope"),
-        "style": _part("report.css"),
-        "version": html.escape(printable(__version__)),
-        "data": _script_safe(json.dumps({"runs": runs}, allow_nan=False)),
-        "plotly": plotly.offline.get_plotlyjs(),
-        "script": "\n".join(_part(name) for name in _SCRIPTS),
-    }
-    # In one pass: what is put in is never searched for places.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part("report.html"))
-
-
-def _part(name: str) -> str:
-    return (files("haloscope.explain") / "page" / name).read_text("utf-8")
-
-
-def _script_safe(text: str) -> str:
-    """Return JSON that no HTML parser takes for the end of its script, or for a comment."""
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _write(page: str, output: Path) -> None:
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; name a file to write the page to")
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(page, "utf-8")
-        aside.replace(output)
-    except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written: {error.strerror}; name another place with -o"
-        ) from None
-    finally:
-        aside.unlink(missing_ok=True)
+    title = f"{', '.join(programs)}{many} – Haloscope"
+    return page("report.html", title, _SCRIPTS, {"runs": runs})

@@ -1,0 +1,60 @@
+"""One self-contained page, for any browser, without network."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import plotly.offline
+
+from haloscope import __version__
+from haloscope._errors import OutputError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["page", "write_page"]
+
+
+def page(template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any]) -> str:
+    """Return the page `template` with its data; nothing of `title` and `data` becomes markup."""
+    parts = {
+        "title": html.escape(title),
+        "style": _part("report.css"),
+        "version": html.escape(printable(__version__)),
+        "data": _script_safe(json.dumps(data, allow_nan=False)),
+        "plotly": plotly.offline.get_plotlyjs(),
+        "script": "\n".join(_part(name) for name in scripts),
+    }
+    # In one pass: what is put in is never searched for places.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(template))
+
+
+def _part(name: str) -> str:
+    return (files("haloscope.explain") / "page" / name).read_text("utf-8")
+
+
+def _script_safe(text: str) -> str:
+    """Return JSON that no HTML parser takes for the end of its script, or for a comment."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def write_page(text: str, output: Path) -> None:
+    """Replace `output` when the page is whole. Raises `OutputError`."""
+    if output.exists() and not output.is_file():
+        raise OutputError(f"{output}: is not a file; name a file to write the page to")
+    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        aside.write_text(text, "utf-8")
+        aside.replace(output)
+    except OSError as error:
+        raise OutputError(
+            f"{output}: cannot be written: {error.strerror}; name another place with -o"
+        ) from None
+    finally:
+        aside.unlink(missing_ok=True)

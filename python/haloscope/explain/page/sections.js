@@ -1,0 +1,45 @@
+// Sections that come with all that is in them: text, tables, and figures for Plotly.
+
+function sectionsInto(place, sections) {
+  place.replaceChildren();
+  const waiting = [];
+  for (const section of sections) {
+    const made = element("section");
+    made.id = section.name;
+    made.append(element("h2", section.title));
+    for (const line of section.text) made.append(element("p", line, "told"));
+    for (const table of section.tables) made.append(...tableOf(table));
+    const plots = element("div", undefined, section.pair ? "pair" : undefined);
+    for (const figure of section.figures) plots.append(plotOf(figure, waiting));
+    made.append(plots);
+    place.append(made);
+  }
+  drawNext(place, waiting);
+}
+
+// One after the other, so that the page can be read meanwhile.
+function drawNext(place, waiting) {
+  place.dataset.waiting = String(waiting.length);
+  if (!waiting.length) return;
+  waiting.shift()();
+  setTimeout(drawNext, 0, place, waiting);
+}
+
+function plotOf(figure, waiting) {
+  const made = element("figure");
+  if (figure.title) made.append(element("h3", figure.title));
+  const plot = element("div", undefined, "plot");
+  made.append(plot, element("figcaption", figure.caption, "source"));
+  waiting.push(() => draw(plot, figure.traces, figure.layout));
+  return made;
+}
+
+function tableOf(table) {
+  const made = element("table");
+  const columns = table.columns.map(([title, explanation], index) =>
+    [title, explanation, (row) => row[index][0], (row) => row[index][1]]);
+  tableInto(made, columns, table.rows, { column: null, down: false, chosen: null }, () => {});
+  const scroll = element("div", undefined, "scroll still");
+  scroll.append(made);
+  return [scroll, element("p", table.caption, "source")];
+}
