@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from haloscope.explain.regimes._samples import Sample
     from haloscope.explain.regimes._view import View
@@ -34,7 +34,7 @@ __all__ = ["boxes", "median_densities", "sums"]
 _MOST_POINTS = 1024
 
 
-def _line(name: str, x: NDArray[np.float64], y: NDArray[np.float64], colour: str) -> Trace:
+def _line(name: str, x: ArrayLike, y: ArrayLike, colour: str) -> Trace:
     return {
         "type": "scatter", "mode": "lines", "name": plain(name), "x": array(x), "y": array(y),
         "line": {"color": colour, "width": 1.8},
