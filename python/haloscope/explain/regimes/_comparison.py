@@ -11,6 +11,7 @@ import polars as pl
 from scipy.stats import kstwobign
 
 from haloscope.explain.regimes._dependence import long_run_variance
+from haloscope.explain.regimes._distance import largest_distance
 from haloscope.explain.regimes._samples import Sample, row_blocks
 
 if TYPE_CHECKING:
@@ -78,11 +79,6 @@ class _Part:
         values.sort()
         return cls(values, _effective(sample, regime, values))
 
-    def quantiles(self) -> NDArray[np.float64]:
-        if self.ordered.size <= _QUANTILES:
-            return self.ordered
-        return self.ordered[np.linspace(0, self.ordered.size - 1, _QUANTILES).astype(np.int64)]
-
 
 def _test(first: _Part, second: _Part) -> dict[str, float | None]:
     sizes = first.ordered.size, second.ordered.size
@@ -94,9 +90,7 @@ def _test(first: _Part, second: _Part) -> dict[str, float | None]:
     }
     if not all(sizes):
         return row
-    times = np.concatenate((first.quantiles(), second.quantiles()))
-    shares = [np.searchsorted(p.ordered, times, "right") / p.ordered.size for p in (first, second)]
-    statistic = float(np.abs(shares[0] - shares[1]).max())
+    statistic = largest_distance(first.ordered, second.ordered, _QUANTILES)
     row |= {"statistic": statistic, "p_plain": _p_value(statistic, *sizes)}
     if first.effective is not None and second.effective is not None:
         row["p_corrected"] = _p_value(statistic, first.effective, second.effective)

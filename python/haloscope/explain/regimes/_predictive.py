@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain.regimes._dependence import autocorrelation
+from haloscope.explain.regimes._distance import largest_distance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     States = NDArray[np.uint8]
 
 __all__ = ["checks", "regime_fits"]
+
+_QUANTILES = 4096  # where distributions are compared: a distance that small matters to nobody
 
 _FITS: dict[str, pl.DataType | type[pl.DataType]] = {
     "regime": pl.Int64,
@@ -45,7 +48,7 @@ def regime_fits(
         if own.size and other.size:
             own.sort()
             other.sort()
-            row["distance"] = _distance(own, other)
+            row["distance"] = largest_distance(own, other, _QUANTILES)
             row["allowed"] = _allowed(own, drawn, regime, other)
             row["negative"] = np.searchsorted(other, 0.0) / other.size
             quantiles.append(_quantiles(regime + 1, levels, own, other))
@@ -61,19 +64,14 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
     )
 
 
-def _distance(first: Floats, second: Floats) -> float:
-    """The largest distance between two empirical distributions of sorted values."""
-    values = np.concatenate((first, second))
-    shares = [np.searchsorted(part, values, "right") / part.size for part in (first, second)]
-    return float(np.abs(shares[0] - shares[1]).max())
-
-
 def _allowed(
     own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats
 ) -> float:
     """The largest distance of any one series drawn from all that were drawn."""
     parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
-    return max((_distance(part, every) for part in parts if part.size), default=1.0)
+    return max(
+        (largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0
+    )
 
 
 def _run_length(states: States, regime: int) -> float | None:
