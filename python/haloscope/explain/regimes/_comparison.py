@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy.stats import kstwobign
+from scipy.special import kolmogorov
 
 from haloscope.explain.regimes._dependence import long_run_variance
 from haloscope.explain.regimes._distance import largest_distance
@@ -98,7 +98,7 @@ def _test(first: _Part, second: _Part) -> dict[str, float | None]:
 
 
 def _p_value(statistic: float, first: float, second: float) -> float:
-    return float(kstwobign.sf(statistic * np.sqrt(first * second / (first + second))))
+    return float(kolmogorov(statistic * np.sqrt(first * second / (first + second))))
 
 
 def _effective(sample: Sample, regime: int | None, ordered: NDArray[np.float64]) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from haloscope.explain.regimes._dependence import Mean, ratio_mean
 from haloscope.explain.regimes._samples import Sample, row_blocks
@@ -121,7 +121,7 @@ def _error(mean: Mean) -> float:
 
 
 def _quantile(level: float, effective: float) -> float:
-    return float(student.ppf(0.5 + level / 2, max(effective - 1, 1)))
+    return float(stdtrit(max(effective - 1, 1), 0.5 + level / 2))
 
 
 def sentences(means: pl.DataFrame, baseline: int = 0) -> list[str]:
