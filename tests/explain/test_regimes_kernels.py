@@ -1,0 +1,170 @@
+"""The native kernels against hmmlearn, brute force, and themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from haloscope.explain import _kernels
+from haloscope.explain._kernels import Chain, Places
+from support.chains import Truth, chain_of, hmmlearn_model, places_of
+
+Floats = NDArray[np.float64]
+
+
+@pytest.fixture(params=range(len(_kernels.instruction_sets())), ids=_kernels.instruction_sets())
+def instructions(request: pytest.FixtureRequest) -> Iterator[None]:
+    _kernels._instruction_set = request.param
+    yield
+    _kernels._instruction_set = 0
+
+
+def ragged(states: int, lengths: list[int]) -> tuple[Truth, Floats, NDArray[np.int64]]:
+    truth, rng = Truth.of(states), np.random.default_rng(states)
+    values = np.concatenate([truth.draw(rng, length)[0] for length in lengths])
+    return truth, values, np.array(lengths)
+
+
+@pytest.mark.usefixtures("instructions")
+@pytest.mark.parametrize("states", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("lengths", [[300] * 11, [1, 400, 2, 17, 16, 15, 399, 8, 33], [50]])
+def test_agrees_with_hmmlearn(states: int, lengths: list[int]) -> None:
+    truth, values, sizes = ragged(states, lengths)
+    places, column = places_of(sizes), values[:, None]
+    oracle = hmmlearn_model(truth)
+    likelihood, posterior = oracle.score_samples(column, sizes)
+    density = np.ascontiguousarray(oracle._compute_log_likelihood(column))
+    gaussian = (values, places, truth.chain, truth.means, truth.stds)
+    counts = _kernels.gaussian_expectation(*gaussian)
+    general = _kernels.expectation(density, places, truth.chain)
+    for found in (counts.log_likelihood, general.log_likelihood):
+        assert found.sum() == pytest.approx(likelihood, rel=1e-10)
+    np.testing.assert_allclose(general.posterior, posterior, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        _kernels.gaussian_posterior(*gaussian), posterior, rtol=1e-8, atol=1e-12
+    )
+    np.testing.assert_allclose(counts.weight, posterior.sum(0), rtol=1e-8)
+    np.testing.assert_allclose(counts.transition, general.transition, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(counts.start, posterior[places.begins].sum(0), rtol=1e-8)
+    path = oracle.predict(column, sizes)
+    np.testing.assert_array_equal(_kernels.gaussian_viterbi(*gaussian), path)
+    np.testing.assert_array_equal(_kernels.viterbi(density, places, truth.chain), path)
+
+
+@pytest.mark.parametrize("states", [2, 3, 6])
+def test_one_step_is_hmmlearns(states: int) -> None:
+    truth, values, sizes = ragged(states, [700, 30, 500])
+    counts = _kernels.gaussian_expectation(
+        values, places_of(sizes), truth.chain, truth.means, truth.stds
+    )
+    oracle = hmmlearn_model(truth).fit(values[:, None], sizes)
+    shift = counts.first / counts.weight
+    variance = counts.second / counts.weight - shift**2
+    np.testing.assert_allclose(truth.means + shift, oracle.means_[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(variance, oracle.covars_[:, 0, 0], rtol=1e-8)
+    transition = counts.transition / counts.transition.sum(1, keepdims=True)
+    np.testing.assert_allclose(transition, oracle.transmat_, rtol=1e-8)
+    np.testing.assert_allclose(counts.start / len(sizes), oracle.startprob_, rtol=1e-8)
+
+
+@st.composite
+def short_problems(draw: st.DrawFn) -> tuple[Floats, Chain]:
+    states, length = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    density = rng.normal(0, draw(st.sampled_from([1.0, 30.0, 2000.0])), (length, states))
+    start, transition = rng.dirichlet(np.ones(states)), rng.dirichlet(np.ones(states), states)
+    for _ in range(draw(st.integers(0, 3))):  # what can never be
+        transition[rng.integers(states), rng.integers(states)] = 0
+    transition += np.eye(states) * (transition.sum(1, keepdims=True) == 0)
+    return density, Chain(start, transition / transition.sum(1, keepdims=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(short_problems())
+def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:
+    density, chain = problem
+    length, states = density.shape
+    paths = np.array(list(itertools.product(range(states), repeat=length)))
+    with np.errstate(divide="ignore"):
+        scores = np.log(chain.start)[paths[:, 0]] + density[np.arange(length), paths].sum(1)
+        scores += np.log(chain.transition)[paths[:, :-1], paths[:, 1:]].sum(1)
+    places = places_of(np.array([length]))
+    found = _kernels.expectation(density, places, chain)
+    total = logsumexp(scores)
+    np.testing.assert_allclose(found.log_likelihood[0], total, rtol=1e-11, atol=1e-11)
+    weights = np.exp(scores - total)
+    expected = [[weights[paths[:, t] == j].sum() for j in range(states)] for t in range(length)]
+    np.testing.assert_allclose(found.posterior, expected, rtol=1e-8, atol=1e-11)
+    best = _kernels.viterbi(density, places, chain)
+    np.testing.assert_allclose(scores[(paths == best).all(1)], scores.max(), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("instructions")
+def test_a_million_instances_do_not_underflow() -> None:
+    """Also where regimes are far apart, and over the blocks that histories are cut into."""
+    truth, rng = Truth.of(3), np.random.default_rng(0)
+    part, states = truth.draw(rng, 10_000)
+    values = np.tile(part, 100)
+    arguments = (values, places_of(np.array([len(values)])), truth.chain, truth.means, truth.stds)
+    counts = _kernels.gaussian_expectation(*arguments)
+    short = _kernels.gaussian_log_likelihood(part, places_of(np.array([len(part)])), *arguments[2:])
+    # Each of the parts is followed by another one, which costs one transition.
+    assert counts.log_likelihood[0] == pytest.approx(100 * short[0], rel=1e-3)
+    assert counts.weight.sum() == pytest.approx(len(values), rel=1e-9)
+    assert counts.transition.sum() == pytest.approx(len(values) - 1, rel=1e-9)
+    np.testing.assert_allclose(_kernels.gaussian_posterior(*arguments).sum(1), 1, rtol=1e-12)
+    assert (_kernels.gaussian_viterbi(*arguments) == np.tile(states, 100)).mean() > 0.99
+
+
+@pytest.mark.usefixtures("instructions")
+def test_what_no_state_explains() -> None:
+    """Impossible instants and transitions: logarithms, not underflow, say how unlikely they are."""
+    chain = Chain(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    values = np.array([0.0, 0.1, 2000.0, 0.0])
+    arguments = (values, places_of(np.array([4])), chain, np.array([0.0, 2000.0]), np.ones(2))
+    expected = -2 * np.log(2 * np.pi) - 0.5 * (0.01 + 4e6)
+    found = _kernels.gaussian_expectation(*arguments)
+    assert found.log_likelihood[0] == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(found.weight, [4, 0], atol=1e-12)
+    np.testing.assert_array_equal(_kernels.gaussian_viterbi(*arguments), 0)
+    nowhere = np.full((5, 2), -np.inf)
+    general = _kernels.expectation(nowhere, places_of(np.array([5])), chain_of(2, 0.9))
+    assert general.log_likelihood[0] == -np.inf
+    np.testing.assert_allclose(general.posterior.sum(1), 1)
+    assert set(_kernels.viterbi(nowhere, places_of(np.array([5])), chain_of(2, 0.9))) <= {0, 1}
+
+
+def test_neither_threads_nor_instruction_set_matter() -> None:
+    truth, values, sizes = ragged(3, [500] * 40 + [3, 77])
+    arguments = (values, places_of(sizes), truth.chain, truth.means, truth.stds)
+    results = []
+    for chosen, threads in itertools.product(range(len(_kernels.instruction_sets())), (1, 2, 3)):
+        _kernels._instruction_set = chosen
+        try:
+            found = _kernels.gaussian_expectation(*arguments, threads)
+        finally:
+            _kernels._instruction_set = 0
+        results.append((chosen, found))
+    for (chosen, found), (before, other) in itertools.pairwise(results):
+        np.testing.assert_allclose(found.second, other.second, rtol=1e-11)
+        np.testing.assert_allclose(found.log_likelihood, other.log_likelihood, rtol=1e-12)
+        if chosen == before:
+            np.testing.assert_array_equal(found.transition, other.transition)
+
+
+def test_what_is_no_batch_is_refused() -> None:
+    truth, values, sizes = ragged(2, [10])
+    rest = (truth.chain, truth.means, truth.stds)
+    with pytest.raises(ValueError, match="not within the points"):
+        _kernels.gaussian_viterbi(values, Places(np.array([1]), sizes), *rest)
+    with pytest.raises(ValueError, match="contiguous array of float64"):
+        _kernels.gaussian_viterbi(values[::2], places_of(sizes), *rest)
+    with pytest.raises(ValueError, match="33 states"):
+        _kernels.viterbi(np.zeros((10, 33)), places_of(sizes), chain_of(33, 0.9))
