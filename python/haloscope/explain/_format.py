@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from haloscope._errors import ProfileError
-from haloscope.explain._columns import decode
+from haloscope.explain._columns import decode, low_bytes
 from haloscope.explain._directory import (
     HEADER_BYTES,
     REMEDY,
@@ -103,18 +103,30 @@ class ProfileFile:
         ends = list(accumulate(chunk.rows for chunk in column.chunks)) if column else []
         return list(zip([0, *ends], ends))  # noqa: B905  one longer
 
-    def stream(
-        self, table: str, name: str, numbers: Sequence[int]
-    ) -> Iterator[NDArray[np.int64] | NDArray[np.float64]]:
-        """Yield the values of a column's chunks by number, the next ones being unpacked meanwhile.
+    def each_chunk(
+        self,
+        table: str,
+        name: str,
+        numbers: Sequence[int],
+        low: int,
+        work: Callable[[int, NDArray[np.uint8]], _T],
+    ) -> Iterator[_T]:
+        """Yield what `work` makes of chunk after chunk of a column, the next ones in the meantime.
 
-        Raises `ProfileError` if one is damaged.
+        `work` is called on several threads with one of `numbers` and the `low` lowest bytes of each
+        value in that chunk, shape (low, rows). Raises `ProfileError` if a chunk is damaged.
         """
-        waiting: deque[Future[NDArray[np.int64]]] = deque()
+        chunks = self.tables[table][name].chunks
+
+        def one(number: int) -> _T:
+            chunk = chunks[number]
+            raw = self._read(chunk.offset, chunk.size)
+            return work(number, low_bytes(raw, chunk, low, name))
+
+        waiting: deque[Future[_T]] = deque()
         with ThreadPoolExecutor(_THREADS) as pool:
             for number in numbers:
-                chunk = self.tables[table][name].chunks[number]
-                waiting.append(pool.submit(self._load_chunk, chunk, name))
+                waiting.append(pool.submit(one, number))
                 if len(waiting) > _THREADS:
                     yield self._checked(waiting.popleft().result)
             while waiting:

@@ -1,0 +1,23 @@
+"""The library of `src/explain`: compiled code that knows nothing of Python."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+from haloscope._errors import HaloscopeError
+
+__all__ = ["library"]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Return the library, whose functions run without the interpreter's lock."""
+    path = Path(__file__).with_name("libhaloscope-explain.so")
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise HaloscopeError(
+            f"{path.name} cannot be loaded ({error}): run make setup, or install again"
+        ) from None
