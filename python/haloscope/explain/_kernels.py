@@ -10,14 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope._errors import HaloscopeError
+from haloscope.explain._native import library
 
 __all__ = [
     "MOST_STATES",
@@ -141,7 +139,7 @@ def viterbi(
 def instruction_sets() -> list[str]:
     """The instruction sets that can be used here, the one that is used first."""
     names: list[str] = []
-    while name := _library().haloscope_instruction_set(len(names)):
+    while name := library().haloscope_instruction_set(len(names)):
         names.append(name.decode())
     return names
 
@@ -206,7 +204,7 @@ class _Batch:
         likelihood = np.zeros(self.sequences)
         sums = np.zeros(self.states * (self.states + 4) if counting else 0)
         rows = np.full((self.points if posterior else 0, self.states), np.nan)
-        status = _library().haloscope_expectation(
+        status = library().haloscope_expectation(
             ctypes.byref(self.struct), threads, _instruction_set, likelihood.ctypes.data,
             sums.ctypes.data if counting else None, rows.ctypes.data if posterior else None,
         )  # fmt: skip
@@ -216,7 +214,7 @@ class _Batch:
     def viterbi(self, threads: int) -> NDArray[np.uint8]:
         states = np.full(self.points, 255, dtype=np.uint8)
         _succeed(
-            _library().haloscope_viterbi(
+            library().haloscope_viterbi(
                 ctypes.byref(self.struct), threads, _instruction_set, states.ctypes.data
             )
         )
@@ -240,19 +238,3 @@ def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
     """Start, transition, weight, first and second moments."""
     start, transition, *rest = np.split(sums, np.cumsum([states, states * states, states, states]))
     return (start, transition.reshape(states, states), *rest)
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    path = Path(__file__).with_name("libhaloscope-explain.so")
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise HaloscopeError(
-            f"{path.name} cannot be loaded ({error}): run make setup, or install again"
-        ) from None
-    library.haloscope_instruction_set.restype = ctypes.c_char_p
-    pointer = ctypes.c_void_p
-    library.haloscope_expectation.argtypes = [pointer, ctypes.c_int, ctypes.c_int, *[pointer] * 3]
-    library.haloscope_viterbi.argtypes = [pointer, ctypes.c_int, ctypes.c_int, pointer]
-    return library

@@ -16,8 +16,14 @@ def library() -> ctypes.CDLL:
     """Return the library, whose functions run without the interpreter's lock."""
     path = Path(__file__).with_name("libhaloscope-explain.so")
     try:
-        return ctypes.CDLL(str(path))
+        found = ctypes.CDLL(str(path))
     except OSError as error:
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
+    number, wide, pointer = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+    found.haloscope_instruction_set.restype = ctypes.c_char_p
+    found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]
+    found.haloscope_viterbi.argtypes = [pointer, number, number, pointer]
+    found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
+    return found

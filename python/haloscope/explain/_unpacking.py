@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LOW_BYTES", "STRETCH", "unpack"]
 
-# How many bytes of an instance, from the lowest one on, hold a quantity and all that it needs: three
-# for the duration, three for the gap before it, two for the share of waiting.
+# How many bytes of an instance, from the lowest one on, hold a quantity and all that it needs:
+# three for the duration, three for the gap before it, two for the share of waiting.
 LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
 
 # `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
@@ -42,8 +42,7 @@ def unpack(
     assert counts.sum() == len(into)
     ticks = ctypes.c_uint64(end)
     library().haloscope_unpack(
-        ctypes.c_void_p(planes.ctypes.data), ctypes.c_int64(rows), ctypes.c_int(planes.shape[0]),
-        ctypes.c_void_p(stretches.ctypes.data), ctypes.c_int64(len(stretches)),
-        ctypes.byref(ticks), ctypes.c_void_p(into.ctypes.data),
+        planes.ctypes.data, rows, len(planes), stretches.ctypes.data, len(stretches),
+        ctypes.byref(ticks), into.ctypes.data,
     )  # fmt: skip
     return ticks.value
