@@ -5,6 +5,7 @@ HaloscopeError             exit status 1
 ├── ProfileError           a profile file cannot be read
 ├── TimingsError           timings that nothing can be said about
 ├── OutputError            a result cannot be written
+├── MachineError           a machine model cannot be read, or lacks what is asked of it
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
 └── LaunchError            the program to be watched cannot be started
 
@@ -20,6 +21,7 @@ from typing import ClassVar
 __all__ = [
     "HaloscopeError",
     "LaunchError",
+    "MachineError",
     "OutputError",
     "ProfileError",
     "RecorderError",
@@ -69,6 +71,10 @@ class TimingsError(HaloscopeError):
 
 class OutputError(HaloscopeError):
     """A file or directory that cannot be written."""
+
+
+class MachineError(HaloscopeError):
+    """A machine model that is missing, damaged, or lacks what a formula needs."""
 
 
 class RecorderError(HaloscopeError):

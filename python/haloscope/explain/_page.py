@@ -21,22 +21,31 @@ if TYPE_CHECKING:
 __all__ = ["page", "write_page"]
 
 
-def page(template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any]) -> str:
-    """Return the page `template` with its data; nothing of `title` and `data` becomes markup."""
+def page(
+    template: str,
+    title: str,
+    scripts: Sequence[str],
+    data: Mapping[str, Any],
+    room: str = "explain",
+) -> str:
+    """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
+
+    Template and scripts are in the directory `page` of the room.
+    """
     parts = {
         "title": html.escape(title),
-        "style": _part("report.css"),
+        "style": _part("explain", "report.css"),
         "version": html.escape(printable(__version__)),
         "data": _script_safe(json.dumps(data, allow_nan=False)),
         "plotly": plotly.offline.get_plotlyjs(),
-        "script": "\n".join(_part(name) for name in scripts),
+        "script": "\n".join(_part(room, name) for name in scripts),
     }
     # In one pass: what is put in is never searched for places.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(room, template))
 
 
-def _part(name: str) -> str:
-    return (files("haloscope.explain") / "page" / name).read_text("utf-8")
+def _part(room: str, name: str) -> str:
+    return (files(f"haloscope.{room}") / "page" / name).read_text("utf-8")
 
 
 def _script_safe(text: str) -> str:

@@ -189,6 +189,13 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _time("collectives' time", "coll_time"),
         _time("waiting", "wait_time"),
     ],
+    "model": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _time("time", "time"),
+    ],
     "info": [
         _text("about the run", "key"),
         View("", ("key", "value"), _told, left=True),

@@ -1,0 +1,71 @@
+"""Machine models from YAML: those that come with Haloscope by name, other people's by path."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+from pydantic import ValidationError
+
+from haloscope._errors import MachineError
+from haloscope.predict._machine import Machine
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+    from pydantic_core import ErrorDetails
+
+__all__ = ["load_machine", "machines"]
+
+_SHIPPED = files("haloscope.predict") / "machines"
+_MOST_BYTES = 1 << 20
+
+
+def machines() -> list[str]:
+    """Names of the machine models that come with Haloscope."""
+    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
+    return sorted(name.stem for name in names if name.suffix == ".yaml")
+
+
+def load_machine(machine: str | Path) -> Machine:
+    """Read a machine model: a name from `machines()`, or the path of a YAML file.
+
+    Raises `MachineError` for what cannot be found, read or understood.
+    """
+    text = str(machine)
+    if text in machines():
+        return _parsed(_SHIPPED / f"{text}.yaml", text)
+    path = Path(machine)
+    if not path.suffix and not path.exists():
+        known = ", ".join(machines())
+        raise MachineError(f"there is no machine {text!r}; there is {known}, or name a YAML file")
+    return _parsed(path, text)
+
+
+def _parsed(place: Traversable, name: str) -> Machine:
+    try:
+        with place.open("rb") as stream:
+            text = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
+    if len(text) > _MOST_BYTES:
+        raise MachineError(f"{name}: is no machine model: larger than {_MOST_BYTES} bytes")
+    try:
+        return Machine.model_validate(yaml.safe_load(text))
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise MachineError(f"{name}{line}: is not YAML: {error.problem}") from None
+    except ValidationError as error:
+        raise MachineError(f"{name}: {_first(error.errors())}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates that do not exist
+        raise MachineError(f"{name}: is not YAML text") from None
+
+
+def _first(problems: list[ErrorDetails]) -> str:
+    problem = problems[0]
+    place = ".".join(str(part) for part in problem["loc"]) or "machine model"
+    said = problem["msg"].removeprefix("Value error, ")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{place}: {said}{more}; docs/reference/model.md has the form"

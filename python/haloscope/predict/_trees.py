@@ -1,0 +1,67 @@
+"""Who sends to whom: the trees that Open MPI builds, from rank 0.
+
+Each is a list with the children of every rank, in the order in which it serves them; a child's
+rank is higher than its parent's. After ompi/mca/coll/base/coll_base_topo.c of Open MPI 4 and 5.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+__all__ = ["Tree", "binary", "binomial", "chain", "in_order_binomial", "pipeline", "runs"]
+
+Tree = list[list[int]]
+
+
+def runs(ranks: int, chains: int) -> list[range]:
+    """Ranks 1 … P-1 in so many contiguous runs, at most P-1; the longer ones, by one, first."""
+    chains = min(chains, ranks - 1)
+    length, longer = divmod(ranks - 1, chains)
+    starts = [1 + run * length + min(run, longer) for run in range(chains + 1)]
+    return [range(*ends) for ends in pairwise(starts)]
+
+
+def pipeline(ranks: int) -> Tree:
+    """0 → 1 → 2 → …"""
+    return chain(ranks, 1)
+
+
+def chain(ranks: int, chains: int) -> Tree:
+    """The root feeds the head of each run, and in a run each rank the next one."""
+    children: Tree = [[] for _ in range(ranks)]
+    for run in runs(ranks, chains):
+        children[0].append(run[0])
+        for rank in run[1:]:
+            children[rank - 1].append(rank)
+    return children
+
+
+def binomial(ranks: int) -> Tree:
+    """0 → 1, 2, 4, 8 …; 1 → 3, 5, 9 …: what the broadcast uses, largest subtree first."""
+    return [
+        [rank + (1 << bit) for bit in range(rank.bit_length(), ranks.bit_length())
+         if rank + (1 << bit) < ranks]
+        for rank in range(ranks)
+    ]  # fmt: skip
+
+
+def in_order_binomial(ranks: int) -> Tree:
+    """0 ← 1, 2, 4, 8 …; 4 ← 5, 6: what the reduction uses, smallest subtree first."""
+    return [
+        [rank + (1 << bit) for bit in range(_zeros(rank, ranks)) if rank + (1 << bit) < ranks]
+        for rank in range(ranks)
+    ]
+
+
+def binary(ranks: int) -> Tree:
+    """0 ← 1, 2; 1 ← 3, 5; 2 ← 4, 6; a rank of the level with w ranks has children w and 2w on."""
+    return [
+        [rank + times * width for times in (1, 2) if rank + times * width < ranks]
+        for rank in range(ranks)
+        for width in [1 << ((rank + 1).bit_length() - 1)]
+    ]
+
+
+def _zeros(rank: int, ranks: int) -> int:
+    """How many lowest bits of a rank are 0; of rank 0, all that ranks have."""
+    return (rank & -rank).bit_length() - 1 if rank else (ranks - 1).bit_length()

@@ -1,0 +1,120 @@
+"""`haloscope model`: tables for programs and people, a page, and one line for mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from haloscope.cli import _main
+
+CHROMIUM = Path("/usr/bin/chromium")
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def model(haloscope: Path, tmp_path: Path) -> Command:
+    """`model(words)` runs the command in a directory of its own."""
+
+    def run(words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, "model", *words.split()], cwd=tmp_path, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+
+    return run
+
+
+def test_rows_for_programs(model: Command) -> None:
+    asked = "--machine orfeo --collective bcast --algorithm pipeline --ranks 2:256 --bytes 2"
+    done = model(f"{asked} --formula paper --format json")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)
+    assert [row["ranks"] for row in rows] == list(range(2, 257))
+    assert rows[3] == {
+        "collective": "bcast", "algorithm": "pipeline", "ranks": 5, "bytes": 2, "time": 7.7e-07,
+    }  # fmt: skip
+    assert type(rows[3]["ranks"]) is type(rows[3]["bytes"]) is int
+    printed = list(csv.DictReader(model(f"{asked} --format csv").stdout.splitlines()))
+    assert [float(row["time"]) for row in printed] == [row["time"] for row in rows]
+
+
+def test_lists_and_ranges(model: Command) -> None:
+    asked = "--machine orfeo --collective bcast,reduce --algorithm binomial --format json"
+    rows = json.loads(model(f"{asked} --ranks 8,16:18 --bytes 3:20,2").stdout)
+    pairs = [(r["ranks"], r["bytes"]) for r in rows if r["collective"] == "reduce"]
+    assert pairs == [(p, size) for p in (8, 16, 17, 18) for size in (3, 6, 12, 2)]
+
+
+def test_table_for_people(model: Command) -> None:
+    done = model("--machine orfeo --collective reduce --ranks 256")
+    assert "rabenseifner" in done.stdout
+    assert "14.6 µs" in done.stdout
+    assert "--machine orfeo" in model("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("--collective bcast", 2, "--machine"),
+        ("--machine nemo --collective bcast", 1, "nemo"),
+        ("--machine orfeo --collective scan", 2, "scan"),
+        ("--machine orfeo --collective bcast --algorithm binary", 2, "binary"),
+        ("--machine orfeo --collective bcast --ranks 1:9", 2, "2 are the fewest"),
+        ("--machine orfeo --collective bcast --ranks 9:3", 2, "9:3"),
+        ("--machine orfeo --collective bcast --ranks two", 2, "two"),
+        ("--machine orfeo --collective bcast --ranks 2:9999999999", 2, "65536 numbers"),
+        ("--machine orfeo --collective bcast --ranks 300", 2, "256 cores"),
+        ("--machine orfeo --collective bcast --bytes 0", 2, "0"),
+        ("--machine orfeo --collective bcast --formula hockney", 1, "bandwidth"),
+        ("--machine orfeo --collective bcast --ranks 2 -o no/such/page.html", 1, "page.html"),
+    ],
+)
+def test_mistakes(words: str, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _main._run(["model", *words.split()]) == status
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("haloscope: ")
+    assert said in told.err
+
+
+def test_the_page_draws_the_table_and_marks_the_topology(model: Command, tmp_path: Path) -> None:
+    hostile = "<b>%{x}</b></script>{{data}}"
+    near, far = f"name: '{hostile}', cores: 4, latency: 1 us", "name: all, cores: 32, latency: 1 s"
+    (tmp_path / "own.yaml").write_text(f"name: '{hostile}'\nlevels: [{{{near}}}, {{{far}}}]\n")
+    done = model("--machine own.yaml --collective bcast,reduce --ranks 2:32 --bytes 2,64 -o p.html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    if not CHROMIUM.exists():
+        pytest.skip("no browser: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda request: troubles.append(request.url))
+        page.goto(f"file://{tmp_path}/p.html")
+        assert page.locator("h1").inner_text() == hostile
+        for scale in ("log", "linear"):
+            page.click(f"#scale >> text={scale}")
+            for collective in ("bcast", "reduce"):
+                place = page.locator(f"#{collective}-plot")
+                assert place.locator(".scatterlayer .trace").count() == 6
+                assert place.locator(".shapelayer path").count() == 1
+                assert place.locator(".annotation").text_content() == hostile
+        drawn = page.evaluate("Array.from(document.getElementById('bcast-plot').data[0].y)")
+        browser.close()
+    rows = json.loads(
+        model("--machine own.yaml --collective bcast --algorithm pipeline --format json").stdout
+    )
+    assert drawn == [row["time"] for row in rows]
+    assert [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))] == []
