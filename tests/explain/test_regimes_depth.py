@@ -43,6 +43,28 @@ def test_without_ties_the_modified_depth_is_that_of_statsmodels() -> None:
     np.testing.assert_allclose(modified_band_depth(curves), banddepth(curves), rtol=1e-12)
 
 
+def test_values_far_apart_and_nearly_alike() -> None:
+    """What a sort must be fallen back on for, since buckets of equal width tell nothing apart."""
+    random = np.random.default_rng(3)
+    curves = random.normal(size=(40, 12)) * 10.0 ** random.integers(-300, 300, 12)
+    curves[:, :4] = 1 + random.integers(0, 9, (40, 4)) * 2.0**-52
+    curves[:5, 5] = np.inf
+    curves[7, 6] = -1e308
+    curves[8, 6] = 1e308
+    curves[9, 7] = 1e6
+    inside = between(curves)
+    np.testing.assert_allclose(modified_band_depth(curves), inside.mean(axis=(0, 2)))
+    threaded = modified_band_depth(np.tile(curves, (1, 30)))
+    np.testing.assert_allclose(threaded, inside.mean(axis=(0, 2)))
+
+
+def test_nan_has_no_depth() -> None:
+    curves = np.ones((3, 20))
+    curves[1, 13] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        modified_band_depth(curves)
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_few_curves(count: int) -> None:
     curves = np.ones((count, 5))

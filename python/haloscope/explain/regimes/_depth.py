@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.explain import _depth_kernels
+from haloscope.explain._kernels import available_threads
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -45,14 +48,14 @@ def functional_boxplot(
     """
     if not curves.size:
         return None
+    curves = np.ascontiguousarray(curves, dtype=np.float64)
     if depth is None:
         depth = modified_band_depth(curves)
     order = np.argsort(-depth, kind="stable")
-    central = curves[np.sort(order[: (len(curves) + 1) // 2])]
-    low, high = central.min(axis=0), central.max(axis=0)
+    low, high = _depth_kernels.envelope(curves, order[: (len(curves) + 1) // 2])
     reach = factor * (high - low)
-    outside = ((curves < low - reach) | (curves > high + reach)).any(axis=1)
-    inside = curves[~outside]
+    outside = _depth_kernels.outside(curves, low - reach, high + reach)
+    least, largest = _depth_kernels.envelope(curves, np.flatnonzero(~outside))
     return FunctionalBoxplot(
         depth=depth,
         median=int(order[0]),
@@ -60,8 +63,8 @@ def functional_boxplot(
         central_high=high,
         fence_low=low - reach,
         fence_high=high + reach,
-        low=inside.min(axis=0),
-        high=inside.max(axis=0),
+        low=least,
+        high=largest,
         outliers=np.flatnonzero(outside),
     )
 
@@ -69,31 +72,14 @@ def functional_boxplot(
 def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each curve, the share of points and of pairs of curves between which it lies there.
 
-    By ranks at each point, as Sun, Genton and Nychka (2012, doi 10.1002/sta4.8) do, in
+    By ranks at each point, as Sun, Genton and Nychka (2012, doi 10.1002/sta4.8) do, in at most
     O(p n log n); where curves tie, still exactly what counting all pairs gives: of n(n−1)/2 pairs
-    those fail that are both above or both below.
+    those fail that are both above or both below. Raises `ValueError` for NaN.
     """
-    n, points = curves.shape
-    if n < 2:
-        return np.ones(n)
-    inside: NDArray[np.float64] = np.zeros(n)
-    for values in np.ascontiguousarray(curves.T):
-        below, above = _others(values)
-        inside += n * (n - 1) - below * (below - 1) - above * (above - 1)
-    inside /= n * (n - 1) * points
-    return inside
-
-
-def _others(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How many values are less than each one, and how many are larger."""
-    order = np.argsort(values)
-    ordered = values[order]
-    begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    sizes = np.diff(begins, append=values.size)
-    below, above = np.empty(values.size), np.empty(values.size)
-    below[order] = np.repeat(begins, sizes)
-    above[order] = values.size - np.repeat(begins + sizes, sizes)
-    return below, above
+    if len(curves) < 2 or not curves.shape[1]:
+        return np.ones(len(curves))
+    contiguous = np.ascontiguousarray(curves, dtype=np.float64)
+    return _depth_kernels.band_depth(contiguous, available_threads())
 
 
 def band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
