@@ -22,6 +22,7 @@ _VERBS = {
     "recover": "_recover",
     "show": "_show",
     "report": "_show",
+    "regimes": "_regimes",
     "model": "_model",
     "demo": "_demo",
     "doctor": "_doctor",

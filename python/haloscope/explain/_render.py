@@ -123,6 +123,7 @@ def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[
 _MEANINGS = {
     "regions": "time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
     " to, min–max over ranks",
+    "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
     "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
 }
 

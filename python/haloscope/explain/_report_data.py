@@ -56,6 +56,7 @@ def page_data(profile: Profile, runs: int = 1) -> dict[str, Any]:
         "matrix": _matrix(profile, most_rows),
         "sizes": _sizes(profile),
         "history": _history(profile, most_rows),
+        "regimes": _regimes(profile),
     }
 
 
@@ -148,6 +149,14 @@ def _history(profile: Profile, most_rows: int) -> dict[str, Any] | None:
         for name, values in found["columns"].items()
     }
     return found | {"columns": packed}
+
+
+def _regimes(profile: Profile) -> list[dict[str, Any]]:
+    if not profile.file.rows("instances"):
+        return []
+    from haloscope.explain.regimes._report_section import report_sections
+
+    return report_sections(profile)
 
 
 def _sizes(profile: Profile) -> dict[str, Any]:

@@ -45,6 +45,12 @@ def _range(low: int | None, high: int | None) -> str:
     return count_text(low) if low == high else f"{count_text(low)}–{count_text(high)}"
 
 
+def _within(mean: float | None, low: float | None, high: float | None) -> str:
+    if not mean or low is None or high is None:
+        return UNKNOWN
+    return f"{50 * (high - low) / mean:.2g} %"
+
+
 def _yes(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
 
@@ -195,6 +201,16 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _exact("ranks", "ranks"),
         _exact("bytes", "bytes"),
         _time("time", "time"),
+    ],
+    "regimes": [
+        _text("file", "file"),
+        _exact("regime", "regime"),
+        _time("mean", "mean"),
+        _time("std", "std"),
+        _time("median", "median"),
+        View("share", ("share",), lambda share: percent_text(share, 1)),
+        _count("instances", "instances"),
+        View("mean ±", ("mean", "mean_low", "mean_high"), _within),
     ],
     "info": [
         _text("about the run", "key"),

@@ -129,6 +129,7 @@ function chooseRun(index) {
   showHeader();
   showRuns();
   showHistory();
+  sectionsInto(at("regimes"), run().regimes);
   showRegion();
 }
 

@@ -9,7 +9,7 @@ function sectionsInto(place, sections) {
     made.append(element("h2", section.title));
     for (const line of section.text) made.append(element("p", line, "told"));
     for (const table of section.tables) made.append(...tableOf(table));
-    const plots = element("div", undefined, section.pair ? "pair" : undefined);
+    const plots = element("div", undefined, ["", "pair", "pair three"][section.columns - 1]);
     for (const figure of section.figures) plots.append(plotOf(figure, waiting));
     made.append(plots);
     place.append(made);

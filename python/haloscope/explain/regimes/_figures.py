@@ -73,19 +73,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """Plots and tables under one heading; `pair` sets two plots side by side."""
+    """Plots and tables under one heading, so many plots side by side."""
 
     name: str
     title: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     text: Sequence[str] = ()
-    pair: bool = False
+    columns: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
         return {
-            "name": self.name, "title": self.title, "pair": self.pair, "text": list(self.text),
+            "name": self.name, "title": self.title, "columns": self.columns,
+            "text": list(self.text),
             "figures": [figure.as_json() for figure in self.figures],
             "tables": [table.as_json() for table in self.tables],
         }  # fmt: skip

@@ -76,7 +76,7 @@ def sums(views: Sequence[View]) -> Section:
         _sums(samples, None, f"{whole} of all instances", "Figures 11, left, and 13, top"),
         _sums(samples, 0, f"{whole} of those in the fast regime", "Figure 13, bottom"),
     ]
-    return Section("sums", "What the run would have taken", figures, pair=True)
+    return Section("sums", "What the run would have taken", figures, columns=2)
 
 
 def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: str) -> Figure:

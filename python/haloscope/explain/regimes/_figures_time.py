@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.explain._units import time_text
-from haloscope.explain.regimes._cells import MOST_ROWS, Cells, cells
+from haloscope.explain.regimes._cells import MOST_COLUMNS, MOST_ROWS, Cells, cells
 from haloscope.explain.regimes._figures import (
     Figure,
     Panel,
@@ -36,17 +36,21 @@ _MOST_POINTS = 4096
 _TIMES = [[0, "#f3f6f9"], [0.3, "#f2d9a0"], [0.6, "#e08a3c"], [0.85, "#b3301f"], [1, "#5a0f1c"]]
 
 
-def heat_maps(views: Sequence[View]) -> Section | None:
-    """Ranks × instances of times and of regimes; None where no run has several ranks."""
+def heat_maps(
+    views: Sequence[View], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
+) -> Section | None:
+    """Ranks × instances of times and of regimes; None where no run has several ranks.
+
+    All together have at most `most_rows` rows of cells.
+    """
     wide = [view for view in views if not view.reduced]
     if not wide:
         return None
     figures = []
     for view in wide:
         whole = view.whole
-        small = cells(
-            whole.timings.durations, whole.states, view.regimes, most_rows=MOST_ROWS // len(wide)
-        )
+        rows = max(1, most_rows // len(wide))
+        small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
         said = f" Each cell is {small.said}." if small.said else ""
         means = "mean of a cell" if small.said else "each instance"
         commonest = "commonest of a cell" if small.said else "of each instance"
@@ -62,7 +66,7 @@ def heat_maps(views: Sequence[View]) -> Section | None:
                 [_regimes(small, view.regimes)], _axes(view, small), f"{title}regimes",
             ),
         ]  # fmt: skip
-    return Section("heat", "Who was slow when", figures, pair=True)
+    return Section("heat", "Who was slow when", figures, columns=2)
 
 
 def _axes(view: View, small: Cells) -> dict[str, Any]:
@@ -111,7 +115,8 @@ def _regimes(small: Cells, regimes: int) -> Trace:
         for state, colour in enumerate(colours) for edge in (state, state + 1)
     ]  # fmt: skip
     return _place(small) | {
-        "z": array(small.state), "zmin": -0.5, "zmax": regimes - 0.5, "colorscale": scale,
+        "z": array(small.state, "f4" if np.isnan(small.state).any() else "u1"),
+        "zmin": -0.5, "zmax": regimes - 0.5, "colorscale": scale,
         "hovertemplate": "instance %{x}, row %{y}<br>state %{z}<extra></extra>",
         "colorbar": {"title": {"text": "regime", "side": "right"}, "thickness": 14,
                      "outlinewidth": 0, "tickvals": list(range(regimes)),

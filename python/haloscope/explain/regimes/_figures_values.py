@@ -67,7 +67,7 @@ def values(views: Sequence[View], names: Sequence[str], unit: Unit) -> Section:
         figure = _figure(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
         figures.append(figure)
     title = f"{printable(names[0])} and {printable(names[1])}"
-    return Section("values", title, figures, pair=True)
+    return Section("values", title, figures, columns=2)
 
 
 def _sample(view: View, names: Sequence[str], colour: str, most: int) -> _Points:

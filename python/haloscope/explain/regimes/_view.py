@@ -57,7 +57,7 @@ class View:
     @property
     def reduced(self) -> bool:
         """True if there is one series only."""
-        return self.slowest is self.whole
+        return len(self.whole.timings.ranks) == 1
 
     @cached_property
     def medians(self) -> NDArray[np.float64]:

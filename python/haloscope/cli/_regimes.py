@@ -1,0 +1,187 @@
+"""`haloscope regimes`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from haloscope._errors import UsageError, printable
+from haloscope.cli._progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from haloscope.explain.regimes._analysis import Analysis
+    from haloscope.explain.regimes._results import Results
+
+__all__ = ["regimes"]
+
+_STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 13
+_EXAMPLES = """\b
+Examples:
+  haloscope run --series halo -o cg.halo -- mpiexec -n 8 ./cg
+  haloscope regimes cg.halo
+  haloscope regimes fixed.halo dynamic.halo --region matvec -o methods.html
+  haloscope regimes cg.halo --reduce max --states 2
+  haloscope regimes cg.halo --states auto
+  haloscope regimes times.csv --emission lognormal --format json
+"""
+
+
+def _states(_context: click.Context, _option: click.Parameter, text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= 32:
+        raise click.BadParameter(f"{text} is neither auto nor 1, 2, … 32")
+    return int(text)
+
+
+def _instances(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
+    first, colon, end = text.partition(":")
+    if not colon or not all(not part or part.isdecimal() for part in (first, end)):
+        raise click.BadParameter(f"{text} is not FROM:TO, such as 100:2000, 100: or :2000")
+    return int(first) if first else None, int(end) if end else None
+
+
+def _values(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
+    names = text.split(",") if text else []
+    if len(names) not in {0, 2}:
+        raise click.BadParameter(f"{text} are not two names, such as t_in,t_out")
+    return names
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F...")
+@click.option(
+    "--region", metavar="REGION", help="The region. [default: the only one with a series]"
+)
+@click.option(
+    "--states", default="3", show_default=True, callback=_states, metavar="auto|N",
+    help="How many regimes.",
+)  # fmt: skip
+@click.option(
+    "--criterion", type=click.Choice(("bic", "aic", "icl")), default="bic", show_default=True,
+    help="What chooses their number with --states auto.",
+)  # fmt: skip
+@click.option(
+    "--emission", type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
+    default="gaussian", show_default=True, help="Distribution of the times in a regime.",
+)  # fmt: skip
+@click.option(
+    "--reduce", type=click.Choice(("none", "max", "median", "mean")), default="none",
+    show_default=True, help="Of each instance, take this over all ranks.",
+)  # fmt: skip
+@click.option(
+    "--ranks-fitted", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+    help="Fit so many ranks, equidistant by their medians; all are decoded.",
+)  # fmt: skip
+@click.option(
+    "--instances", metavar="FROM:TO", callback=_instances,
+    help="Fit these instances, counted from 0, without TO. [default: all]",
+)  # fmt: skip
+@click.option(
+    "--starts", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+    help="Fit from so many starts and keep the best.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the starts.")
+@click.option(
+    "--values", "recorded", metavar="X,Y", callback=_values,
+    help="Draw two recorded values against each other, such as t_in,t_out.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="PAGE.html",
+    help="The page to write. [default: NAME-regimes.html here; none with csv and json]",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
+    show_default=True, help="For people, or for programs.",
+)  # fmt: skip
+def regimes(
+    files: tuple[Path, ...],
+    region: str | None,
+    output: Path | None,
+    form: str,
+    recorded: list[str],
+    **options: object,
+) -> None:
+    """Find the regimes of a region's times: what the program does, what its machine did to it.
+
+    F is a profile with a series (haloscope run --series REGION), or times as .npy, .npz, CSV or
+    Parquet. Of several files each is fitted by itself, and all are compared with the first.
+    """
+    if output is None and form == "table":
+        output = Path(f"{files[0].stem}-regimes.html" if len(files) == 1 else "regimes.html")
+    steps = _STEPS_OF_A_FILE * len(files) + 1 + (_STEPS_OF_A_PAGE if output else 0)
+    with progress(steps) as step:
+        from haloscope.explain.regimes._regimes_page import write_regimes_page
+        from haloscope.explain.regimes._results import results_of
+
+        analyses = _analyses(files, region, options, step)
+        step("comparing")
+        results = results_of(analyses)
+        if output is not None:
+            write_regimes_page(analyses, results, output, recorded, step)
+    _print(results, analyses, form)
+    if output is not None and form == "table":
+        click.echo(f"page: {printable(shlex.quote(str(output)))}")
+
+
+def _analyses(
+    files: Sequence[Path],
+    region: str | None,
+    options: dict[str, object],
+    step: Callable[[str], None],
+) -> list[Analysis]:
+    from haloscope.explain.regimes import read_timings
+    from haloscope.explain.regimes._analysis import Options, analyse
+
+    reduce = None if options["reduce"] == "none" else options["reduce"]
+    chosen = Options(**{**options, "reduce": reduce})  # type: ignore[arg-type]  # by click
+    names = _names(files)
+    analyses = []
+    for path, name in zip(files, names, strict=True):
+        step(f"reading {name}")
+        timings = replace(read_timings(path, region), name=name)
+        step(f"fitting {name}")
+        analyses.append(analyse(timings, chosen))
+    return analyses
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """What the files are called in tables: as little of their paths as tells them apart."""
+    stems = [path.stem for path in files]
+    if len(set(stems)) == len(files):
+        return stems
+    paths = [str(path) for path in files]
+    if len(set(paths)) == len(files):
+        return paths
+    twice = next(path for path in paths if paths.count(path) > 1)
+    raise UsageError(f"{twice}: is named twice; name different files")
+
+
+def _print(results: Results, analyses: Sequence[Analysis], form: str) -> None:
+    from haloscope.explain import render
+    from haloscope.explain.regimes._results import FASTER, tests_told, told
+
+    frame = results.frame if len(analyses) > 1 else results.frame.drop(*FASTER)
+    render(frame, form, "regimes", sys.stdout)
+    if form != "table":
+        return
+    for analysis in analyses:
+        named = f"{printable(analysis.name)}: " if len(analyses) > 1 else ""
+        for line in told(analysis):
+            click.echo(named + line)
+    for line in (
+        *results.lines,
+        *tests_told(results.tests.filter(results.tests["regime"].is_null())),
+    ):
+        click.echo(line)

@@ -1,0 +1,134 @@
+"""Timings of files, through Algorithm 1: every rank's, and those of the slowest rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from haloscope.explain.regimes._algorithm import find_regimes, representative
+from haloscope.explain.regimes._foreseen import Foreseen
+from haloscope.explain.regimes._goodness import Goodness, goodness
+from haloscope.explain.regimes._model import RegimeModel
+from haloscope.explain.regimes._selection import select
+from haloscope.explain.regimes._view import Decoded, View
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from haloscope.explain.regimes._algorithm import Regimes
+    from haloscope.explain.regimes._selection import Criterion
+    from haloscope.explain.regimes._timings import Reduction, Timings
+
+__all__ = ["Analysis", "Found", "Options", "analyse", "decoded", "found"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How regimes are found; see docs/reference/regimes.md."""
+
+    states: int | None = 3  # None: as many as the criterion says
+    emission: str = "gaussian"
+    reduce: Reduction | None = None
+    ranks_fitted: int = 20
+    instances: tuple[int | None, int | None] = (None, None)  # from which on, up to which
+    starts: int = 10
+    seed: int = 0
+    criterion: Criterion = "bic"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Regimes, the curves of the criteria if their number was chosen, and what was fitted."""
+
+    regimes: Regimes
+    curves: pl.DataFrame | None
+    fitted: list[NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The regimes of every rank's times, and of T^max; the same object if there is one series."""
+
+    ranks: Found
+    slowest: Found
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """The file's or method's name."""
+        return self.ranks.regimes.timings.name
+
+    @property
+    def several(self) -> bool:
+        """True if there are several ranks' series."""
+        return self.slowest is not self.ranks
+
+    @property
+    def series(self) -> list[tuple[str, Found]]:
+        """What was fitted, with names for people."""
+        if not self.several:
+            return [("the series", self.ranks)]
+        return [("ranks", self.ranks), ("T^max", self.slowest)]
+
+    @cached_property
+    def goodness(self) -> Goodness:
+        """How the model of the ranks agrees with what it was fitted to."""
+        regimes = self.ranks.regimes
+        model = regimes.model
+
+        def decode(durations: NDArray[np.float64]) -> NDArray[np.uint8]:
+            return np.asarray(model.predict(durations))
+
+        return goodness(
+            regimes.timings.durations[regimes.training], model.start_, model.transition_,
+            Foreseen(model.emission_), decode, seed=self.options.seed,
+        )  # fmt: skip
+
+    @cached_property
+    def view(self) -> View:
+        """As the figures see it."""
+        whole = decoded(self.ranks.regimes)
+        slowest = decoded(self.slowest.regimes) if self.several else whole
+        return View(whole, slowest, self.ranks.regimes.training)
+
+
+def decoded(regimes: Regimes) -> Decoded:
+    """Return times and states as the figures see them."""
+    return Decoded(regimes.timings, regimes.states, regimes.model.n_regimes)
+
+
+def analyse(timings: Timings, options: Options) -> Analysis:
+    """Fit and decode all ranks' times, or the reduced series if one is asked for, and T^max.
+
+    Raises `UsageError` for too few times for so many regimes.
+    """
+    if options.reduce is not None:
+        timings = timings.reduced(options.reduce)
+    ranks = found(timings, options)
+    slowest = ranks if len(timings.ranks) == 1 else found(timings.reduced("max"), options)
+    return Analysis(ranks, slowest, options)
+
+
+def found(timings: Timings, options: Options) -> Found:
+    """Fit and decode the rows of `timings`. Raises `UsageError`, `TimingsError`."""
+    first, end = options.instances
+    instances = slice(first, end)
+    training = representative(timings, options.ranks_fitted)
+    rows = timings.rows
+    fitted = [rows[row][instances] for row in training.tolist()]
+    how: dict[str, Any] = {
+        "emission": options.emission,
+        "n_init": options.starts,
+        "random_state": options.seed,
+    }
+    curves, states = None, options.states
+    if states is None:
+        selection = select(fitted, criterion=options.criterion, **how)
+        curves, states = selection.table, selection.model.n_regimes
+    model = RegimeModel(states, **how)
+    regimes = find_regimes(timings, model, ranks=options.ranks_fitted, instances=instances)
+    return Found(regimes, curves, fitted)

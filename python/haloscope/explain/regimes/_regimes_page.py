@@ -1,0 +1,173 @@
+"""One self-contained page about the regimes of one run, or of several that are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from haloscope._errors import printable
+from haloscope.explain._page import page, write_page
+from haloscope.explain._units import count_text, percent_text, time_text
+from haloscope.explain.regimes._episodes import episodes
+from haloscope.explain.regimes._figures import Figure, Section, Unit, unit_of
+from haloscope.explain.regimes._figures_cdfs import functional_boxes
+from haloscope.explain.regimes._figures_fit import criteria, goodness_figures
+from haloscope.explain.regimes._figures_spread import boxes, median_densities, sums
+from haloscope.explain.regimes._figures_time import heat_maps, median_ranks, slowest_ranks
+from haloscope.explain.regimes._figures_values import values
+from haloscope.explain.regimes._results import Results, fits, told
+from haloscope.explain.regimes._tables_page import (
+    check_table,
+    episode_table,
+    fit_table,
+    regime_tables,
+    test_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from haloscope.explain.regimes._analysis import Analysis
+
+__all__ = ["write_regimes_page"]
+
+_SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
+_MOST_EPISODES = 200
+
+
+def write_regimes_page(
+    analyses: Sequence[Analysis],
+    results: Results,
+    output: Path,
+    recorded: Sequence[str] = (),
+    step: Callable[[str], None] = lambda what: None,
+) -> None:
+    """Write the page about `analyses` to `output`, which is replaced when it is whole.
+
+    `recorded` are two values of the instances that are drawn against each other; `step` is
+    called with what is done next. Raises `UsageError` if they are not there, `OutputError` if the
+    page cannot be written.
+    """
+    names = [printable(analysis.name) for analysis in analyses]
+    title = f"Regimes of {', '.join(names)}"
+    region = analyses[0].ranks.regimes.timings.region
+    data = {
+        "title": title,
+        "about": "" if region is None else f"region {printable(region)}",
+        "notes": _notes(analyses),
+        "figures": _key_figures(analyses),
+        "sections": [section.as_json() for section in _sections(analyses, results, recorded, step)],
+    }
+    write_page(page("regimes.html", f"{title} – Haloscope", _SCRIPTS, data), output)
+
+
+def _notes(analyses: Sequence[Analysis]) -> list[str]:
+    several = len(analyses) > 1
+    return [
+        f"{analysis.name}: {line}" if several else line
+        for analysis in analyses
+        for line in told(analysis)
+        if line.startswith(("warning:", "note:"))
+    ]
+
+
+def _key_figures(analyses: Sequence[Analysis]) -> list[tuple[str, str, str]]:
+    """Return title, figure and remark of what comes first: of the runs, or of the only one."""
+    figures = []
+    for analysis in analyses:
+        timings = analysis.ranks.regimes.timings
+        states = analysis.ranks.regimes.states
+        fast = states == 0
+        count = int(timings.counts.sum())
+        mean = float(timings.durations[fast].mean()) if fast.any() else None
+        figures.append((
+            f"{printable(analysis.name)}: fast regime" if len(analyses) > 1 else "fast regime",
+            time_text(mean),
+            f"mean; {percent_text(int(fast.sum()), count)} of {count_text(count)} instances",
+        ))  # fmt: skip
+    return figures
+
+
+def _sections(
+    analyses: Sequence[Analysis],
+    results: Results,
+    recorded: Sequence[str],
+    step: Callable[[str], None],
+) -> list[Section]:
+    views = [analysis.view for analysis in analyses]
+    unit = unit_of(float(np.nanmedian(views[0].medians)))
+    parts: list[tuple[str, Callable[[], Section | list[Section] | None]]] = [
+        ("tables", lambda: _tables(analyses, results)),
+        ("tests", lambda: _comparison(results) if len(analyses) > 1 else None),
+        ("values", lambda: values(views, recorded, unit) if recorded else None),
+        ("heat maps", lambda: heat_maps(views)),
+        ("times", lambda: median_ranks(views, unit)),
+        ("times", lambda: slowest_ranks(views, unit)),
+        ("episodes", lambda: _episodes(analyses)),
+        ("box plots", lambda: boxes(views, unit)),
+        ("sums", lambda: sums(views)),
+        ("densities", lambda: median_densities(views, unit)),
+        ("functional boxplots", lambda: functional_boxes(views, unit)),
+        ("goodness of fit", lambda: _goodness(analyses, unit)),
+        ("criteria", lambda: criteria(analyses)),
+        ("fits", lambda: _fits(analyses)),
+    ]
+    sections: list[Section] = []
+    for name, make in parts:
+        step(name)
+        made = make()
+        sections += made if isinstance(made, list) else [made] if made else []
+    return sections
+
+
+def _tables(analyses: Sequence[Analysis], results: Results) -> Section:
+    several = len(analyses) > 1
+    what = "the series" if results.slowest is None else "all ranks"
+    tables = [regime_tables(results.frame, several, f"Times of {what} by regime. Paper: Table 1.")]
+    if results.slowest is not None:
+        caption = "Times of the slowest rank of each instance, T^max, by regimes of its own."
+        tables.append(regime_tables(results.slowest, several, caption))
+    return Section("tables", "Regimes", tables=tables)
+
+
+def _goodness(analyses: Sequence[Analysis], unit: Unit) -> Section:
+    figures: list[Figure] = []
+    lines = []
+    several = len(analyses) > 1
+    for analysis in analyses:
+        found = analysis.goodness
+        figures += goodness_figures(found, analysis.name if several else "", unit)
+        lines += [f"{analysis.name}: {line}" if several else line for line in found.verdicts]
+    table = check_table([(analysis.name, analysis.goodness.checks) for analysis in analyses])
+    told = lines or ["Nothing speaks against the model."]
+    return Section("goodness", "Does the model fit?", figures, [table], told, columns=3)
+
+
+def _fits(analyses: Sequence[Analysis]) -> Section:
+    table = fit_table(fits(analyses), len(analyses) > 1)
+    return Section("fits", "How the models were fitted", tables=[table])
+
+
+def _comparison(results: Results) -> Section:
+    return Section("comparison", "What differs", text=results.lines,
+                   tables=[test_table(results.tests)])  # fmt: skip
+
+
+def _episodes(analyses: Sequence[Analysis]) -> Section | None:
+    frames = []
+    for analysis in analyses:
+        regimes = analysis.ranks.regimes
+        timings = regimes.timings
+        found = episodes(
+            timings.durations, regimes.states, regimes.model.n_regimes, ranks=timings.ranks,
+            hosts=timings.hosts, starts=timings.others.get("start"),
+        )  # fmt: skip
+        frames.append(found.with_columns(file=pl.lit(analysis.name)))
+    frame = pl.concat(frames)
+    if not len(frame):
+        return None
+    table = episode_table(frame, len(analyses) > 1, _MOST_EPISODES)
+    return Section("episodes", "When it was slow, and where", tables=[table])

@@ -1,0 +1,158 @@
+"""What the command prints: one row a file and regime, and how each model was fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from haloscope._errors import printable
+from haloscope.explain.regimes._comparison import compare_distributions
+from haloscope.explain.regimes._means import regime_means, sentences
+from haloscope.explain.regimes._tables import regime_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from haloscope.explain.regimes._analysis import Analysis, Found
+    from haloscope.explain.regimes._samples import Sample
+
+__all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "tests_told", "told"]
+
+FASTER = ("faster", "faster_low", "faster_high")
+_INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
+_UNLIKE = 1.5  # times as large a share
+
+
+@dataclass(frozen=True)
+class Results:
+    """The tables of all files: by regime of all ranks' times, and of T^max (None: one series).
+
+    Of several files also `lines` that compare their fast regimes, and `tests` of all times and
+    of those in the fast regime.
+    """
+
+    frame: pl.DataFrame
+    slowest: pl.DataFrame | None
+    lines: list[str]
+    tests: pl.DataFrame
+
+
+def results_of(analyses: Sequence[Analysis]) -> Results:
+    """Return what is printed of the analyses, and stands on the page."""
+    whole = [analysis.view.whole.sample for analysis in analyses]
+    slowest = [analysis.view.slowest.sample for analysis in analyses]
+    several = any(analysis.several for analysis in analyses)
+    lines = sentences(regime_means(whole, 0))
+    if several:
+        lines += [f"T^max: {line}" for line in sentences(regime_means(slowest, 0))]
+    lines += _unlike(whole)
+    tests = [compare_distributions(whole, regime) for regime in (None, 0)]
+    regions = [analysis.ranks.regimes.timings.region for analysis in analyses]
+    return Results(
+        regime_frame(whole, regions, max(a.view.regimes for a in analyses)),
+        regime_frame(slowest, regions, max(a.view.slowest.regimes for a in analyses))
+        if several else None,
+        [printable(line) for line in lines],
+        pl.concat(tests),
+    )  # fmt: skip
+
+
+def _unlike(samples: Sequence[Sample]) -> list[str]:
+    """Warn of fast regimes that can hardly be the same thing."""
+    shares = [row["share"] for row in regime_means(samples, 0).to_dicts()]
+    known = [share for share in shares if share]
+    if len(known) < 2 or max(known) < _UNLIKE * min(known):
+        return []
+    told = ", ".join(f"{100 * (share or 0):.0f} %" for share in shares)
+    return [f"warning: the fast regimes hold {told} of the instances: they may not be alike"]
+
+
+def regime_frame(samples: Sequence[Sample], regions: Sequence[str | None], n: int) -> pl.DataFrame:
+    """Return a row a sample and regime; `faster` and its interval compare with the first sample.
+
+    Columns: `file`, `region`, those of `regime_table`, and `effective`, `mean_low`, `mean_high`,
+    `faster`, `faster_low`, `faster_high` of `regime_means`. A regime that
+    nobody is in has nulls.
+    """
+    means = {
+        (row["name"], row["regime"]): {key: row[key] for key in _INTERVAL}
+        for regime in range(n)
+        for row in regime_means(samples, regime).to_dicts()
+    }
+    frames = []
+    for sample, region in zip(samples, regions, strict=True):
+        assert sample.states is not None
+        table = regime_table(sample.durations, sample.states, n)
+        rows = [{**row, **means[sample.name, row["regime"]]} for row in table.to_dicts()]
+        kept = pl.DataFrame(rows, schema={**table.schema, **dict.fromkeys(_INTERVAL, pl.Float64)})
+        named = kept.select(
+            pl.lit(sample.name).alias("file"), pl.lit(region, pl.String).alias("region"), pl.all()
+        )
+        frames.append(named)
+    return pl.concat(frames)
+
+
+def fits(analyses: Sequence[Analysis]) -> list[dict[str, Any]]:
+    """Return how each model was fitted, a record each."""
+    return [
+        {"file": analysis.name, "series": name, "starts": analysis.options.starts, **_fit(found)}
+        for analysis in analyses
+        for name, found in analysis.series
+    ]
+
+
+def _fit(found: Found) -> dict[str, Any]:
+    model = found.regimes.model
+    return {
+        "regimes": model.n_regimes,
+        "family": model.emission,
+        "ranks": f"{len(found.fitted)} of {len(found.regimes.timings.ranks)}",
+        "instances": max(len(row) for row in found.fitted),
+        "iterations": model.n_iter_,
+        "converged": model.converged_,
+        "log_likelihood": model.log_likelihood_,
+        **{name: getattr(model, name)(found.fitted) for name in ("aic", "bic", "icl")},
+    }
+
+
+def told(analysis: Analysis) -> list[str]:
+    """Return what a person has to know of a fit: how it was done, and what went wrong."""
+    ranks = analysis.series[0][1]
+    lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
+    for name, found in analysis.series:
+        lines += [f"warning: {name}: {line}" for line in found.regimes.model.warnings_]
+    verdicts = analysis.goodness.verdicts
+    lines += [f"warning: {line}" for line in verdicts]
+    if any("bad model" in line for line in verdicts):
+        lines.append("note: another --emission may fit better")
+    lines += [f"note: {note}" for note in analysis.ranks.regimes.timings.notes]
+    return [printable(line) for line in lines]
+
+
+def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
+    chosen = f", chosen by {analysis.options.criterion.upper()}"
+    if analysis.options.states is not None:
+        chosen = ""
+    end = "converged after" if row["converged"] else "still rising after"
+    return (
+        f"{row['regimes']} {row['family']} regimes{chosen}, fitted on {row['ranks']} ranks ×"
+        f" {row['instances']} instances; the best of {row['starts']} starts {end}"
+        f" {row['iterations']} iterations"
+    )
+
+
+def tests_told(tests: pl.DataFrame) -> list[str]:
+    """Say the tests in lines of text."""
+    return [printable(_test_told(row)) for row in tests.to_dicts()]
+
+
+def _test_told(row: dict[str, Any]) -> str:
+    numbers = (row[key] for key in ("statistic", "p_corrected", "p_plain"))
+    distance, corrected, plain = ("unknown" if n is None else f"{n:.3g}" for n in numbers)
+    times = "all times" if row["regime"] is None else "times in the fast regime"
+    return (
+        f"KS test of {times}, {row['first']} and {row['second']}: distance {distance},"
+        f" p {corrected} corrected for dependence, {plain} plain"
+    )

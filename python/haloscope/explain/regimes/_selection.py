@@ -1,0 +1,78 @@
+"""How many regimes there are: models with 1, 2, … of them, compared by information criteria."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from haloscope._errors import HaloscopeError, UsageError
+from haloscope.explain.regimes._model import RegimeModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["CRITERIA", "Criterion", "Selection", "select"]
+
+Criterion = Literal["aic", "bic", "icl"]
+CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The models with 1, 2, … regimes, and what speaks for each.
+
+    `table` has a row a model: `regimes, log_likelihood, parameters, aic, bic, icl, converged`; of
+    the criteria less is better. `model` has the least `criterion`.
+    """
+
+    criterion: Criterion
+    table: pl.DataFrame
+    models: tuple[RegimeModel, ...]
+
+    @property
+    def model(self) -> RegimeModel:
+        """The model that the criterion chooses."""
+        return self.models[self.table[self.criterion].arg_min() or 0]
+
+
+def select(
+    x: NDArray[Any] | Sequence[NDArray[Any]],
+    largest: int = 6,
+    criterion: Criterion = "bic",
+    **options: Any,
+) -> Selection:
+    """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
+
+    AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
+    instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
+    data together with the decoded regimes, so that regimes which can't be told apart count less.
+    `options` are those of `RegimeModel`. With too little data for so many regimes the curves end
+    earlier. Raises `UsageError`.
+    """
+    if criterion not in CRITERIA:
+        raise UsageError(f"criterion {criterion!r} is none of {', '.join(CRITERIA)}")
+    if largest < 1:
+        raise UsageError(f"{largest} regimes can't be fitted; ask for 1 or more")
+    models: list[RegimeModel] = []
+    for regimes in range(1, largest + 1):
+        try:
+            models.append(RegimeModel(regimes, **options).fit(x))
+        except HaloscopeError:
+            if not models:
+                raise
+            break
+    rows = [
+        {
+            "regimes": model.n_regimes,
+            "log_likelihood": model.log_likelihood_,
+            "parameters": model.n_parameters_,
+            **{name: getattr(model, name)(x) for name in CRITERIA},
+            "converged": model.converged_,
+        }
+        for model in models
+    ]
+    return Selection(criterion, pl.DataFrame(rows), tuple(models))

@@ -1,0 +1,282 @@
+"""`haloscope regimes` in process, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from haloscope import explain
+from haloscope._errors import TimingsError, UsageError
+from haloscope.cli._regimes import regimes
+from haloscope.explain.regimes._cells import cells
+from support.profiles import draft, path_rows, process_rows
+from support.timings import make_timings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = Path("/usr/bin/chromium")
+HOSTILE = "<img src=x onerror=alert(1)></script><b>é %{x} {{data}}"
+RANKS, INSTANCES = 24, 400
+
+
+def run(*arguments: str | Path) -> str:
+    """Run the command; what goes wrong is raised."""
+    done = CliRunner().invoke(regimes, [str(one) for one in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def methods(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The paper's three methods, the baseline first."""
+    directory = tmp_path_factory.mktemp("methods")
+    names = ("fixed", "dynamic", "test")
+    return [make_timings(name, RANKS, INSTANCES).save(directory / f"{name}.npz") for name in names]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip("no browser: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Callable[[Path], Page]]:
+    """`look(page)` opens it and waits until all is drawn; nothing may have gone wrong."""
+    troubles: list[str] = []
+
+    def opened(path: Path, place: str = "sections") -> Page:
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: troubles.append(request.url))
+        page.goto(f"file://{path}")
+        page.locator(f"#{place}[data-waiting='0']").wait_for(state="attached")
+        return page
+
+    yield opened
+    told = [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))]
+    assert told == []
+
+
+def marks(page: Page, section: str) -> list[int]:
+    """How many things each figure of a section has drawn."""
+    drawn = ".points path, .js-line, .heatmaplayer image, .boxes path, .js-fill, .bars path"
+    return [plot.locator(drawn).count() for plot in page.locator(f"#{section} .plot").all()]
+
+
+def data(page: Page, section: str, plot: int, what: str) -> Any:
+    """Something of a figure's traces, as it was drawn."""
+    plots = f"document.querySelectorAll('#{section} .plot')"
+    return page.evaluate(f"Array.from({plots})[{plot}]._fullData.map(t => {what})")
+
+
+def test_the_page_of_one_run(
+    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
+) -> None:
+    page_path = tmp_path / "a page.html"
+    told = run(methods[0], "-o", page_path, "--values", "t_in,t_out", "--states", "auto")
+    assert "chosen by BIC" in told
+    page = look(page_path)
+    sections = [one.get_attribute("id") for one in page.locator("main section").all()]
+    assert sections == [
+        "tables", "values", "heat", "median-rank", "slowest", *(
+            ["episodes"] if "episodes" in sections else []),
+        "boxes", "sums", "medians", "cdfs", "regime-cdfs", "goodness", "criteria", "fits",
+    ]  # fmt: skip
+    for section in sections:
+        assert all(count > 0 for count in marks(page, str(section))), section
+    for plot in page.locator(".plot").all():
+        titles = plot.locator(".infolayer text[class$='title']").all()
+        axes = {str(title.get_attribute("class"))[0] for title in titles}
+        assert axes >= {"x", "y"}
+    for caption in page.locator("figcaption").all_text_contents():
+        assert len(caption) > 20
+    for width in (1400, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(400)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_figures_show_the_numbers(
+    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
+) -> None:
+    page_path = tmp_path / "regimes.html"
+    told = run(*methods, "--format", "json", "-o", page_path)
+    rows = json.loads(told)
+    assert [(row["file"], row["regime"]) for row in rows] == [
+        (path.stem, regime) for path in methods for regime in (1, 2, 3)
+    ]
+    for path in methods:
+        mine = [row for row in rows if row["file"] == path.stem]
+        assert sum(row["instances"] for row in mine) == RANKS * INSTANCES
+        durations = np.load(path)["duration"]
+        mean = sum(row["mean"] * row["share"] for row in mine)
+        assert mean == pytest.approx(durations.mean(), rel=1e-9)
+        assert all(row["mean_low"] < row["mean"] < row["mean_high"] for row in mine)
+    page = look(page_path)
+    cell = page.locator("#tables table").first.locator("tbody tr").first.inner_text()
+    assert cell.split()[:2] == ["fixed", "1"]
+    # S_K ends with the sum of all maxima.
+    sums = data(page, "sums", 0, "t.y[t.y.length - 1]")
+    longest = [float(np.load(path)["duration"].max(axis=0).sum()) for path in methods]
+    assert [sums[0], sums[1], sums[3]] == pytest.approx(longest, rel=1e-5)
+    assert sums[2] == pytest.approx(100 * (longest[1] / longest[0] - 1), abs=0.01)
+    # The heat map of times has them all, cell by cell.
+    times = data(page, "heat", 0, "Array.from(t.customdata, row => Array.from(row))")[0]
+    np.testing.assert_allclose(np.array(times), np.load(methods[0])["duration"], rtol=1e-5)
+    assert "Paper: Figure 1" in page.locator("#heat figcaption").first.inner_text()
+    assert page.locator("#comparison .told").count() >= 4
+
+
+def test_names_are_text(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+    made = make_timings("fixed", 6, 200)
+    paths = []
+    for name in ("<img src=x onerror=alert(1)>", "<b>é %{x} {{data}}"):
+        path = tmp_path / f"{name.replace('/', '')}.npz"
+        names = {"t<b>in": made.t_in, "t_out": made.durations - made.t_in}
+        np.savez(path, duration=made.durations, host=[HOSTILE] * 6, **names)  # type: ignore[arg-type]
+        paths.append(path)
+    page_path = tmp_path / "page.html"
+    run(*paths, "--region", HOSTILE, "-o", page_path, "--values", "t<b>in,t_out")
+    page = look(page_path)
+    assert page.locator("body img, main b").count() == 0
+    assert "<img src=x onerror=alert(1)>" in page.locator("h1").inner_text()
+    assert HOSTILE in page.locator("#command").inner_text()
+    assert "t<b>in, ms" in page.locator("#values .xtitle").first.text_content()  # type: ignore[operator]
+
+
+def test_a_single_series_and_a_reduced_one(
+    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
+) -> None:
+    (tmp_path / "one.csv").write_text(
+        "duration\n" + "\n".join(map(str, np.load(methods[0])["duration"][0].tolist()))
+    )
+    for name, options in (
+        ("one", [tmp_path / "one.csv"]),
+        ("max", [methods[0], "--reduce", "max"]),
+    ):
+        page_path = tmp_path / f"{name}.html"
+        run(*options, "--states", "2", "-o", page_path)
+        page = look(page_path)
+        assert page.locator("#heat, #median-rank, #cdfs").count() == 0
+        assert all(count > 0 for count in marks(page, "slowest") + marks(page, "boxes"))
+
+
+def test_what_is_large_is_brought_to_cells() -> None:
+    random = np.random.default_rng(0)
+    durations = random.random((100, 1000))
+    states = random.integers(0, 3, (100, 1000)).astype(np.uint8)
+    durations[:30, 600:], states[:30, 600:] = np.nan, 255
+    small = cells(durations, states, 3, most_rows=32, most_columns=100)
+    assert (small.rows, small.columns) == (4, 10)
+    assert small.said == "4 neighbouring ranks × 10 instances"
+    assert small.mean.shape == small.state.shape == (25, 100)
+    assert small.mean[3, 5] == pytest.approx(durations[12:16, 50:60].mean())
+    assert np.isnan(small.mean[0, 60:]).all()
+    assert np.isnan(small.state[0, 60:]).all()
+    assert small.mean[7, 80] == pytest.approx(durations[30:32, 800:810].mean())
+    counts = np.bincount(states[12:16, 50:60].ravel(), minlength=3)
+    assert counts[int(small.state[3, 5])] == counts.max()
+
+
+def test_the_default_page_and_its_place(
+    methods: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = run(methods[0], "--starts", "1")
+    assert told.splitlines()[-1] == "page: fixed-regimes.html"
+    run(methods[0], "--starts", "1", "--format", "csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["fixed-regimes.html"]
+
+
+def test_csv_is_the_table(methods: list[Path]) -> None:
+    told = run(methods[0], "--format", "csv", "--seed", "3")
+    assert told == run(methods[0], "--format", "csv", "--seed", "3")
+    frame = pl.read_csv(told.encode())
+    assert frame.columns == [
+        "file", "region", "regime", "mean", "std", "median", "share", "instances", "runs",
+        "run_length", "effective", "mean_low", "mean_high",
+    ]  # fmt: skip
+    assert frame["regime"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--states", "none"], "neither auto nor"),
+        (["--states", "0"], "neither auto nor"),
+        (["--instances", "5"], "FROM:TO"),
+        (["--values", "t_in"], "two names"),
+        (["--emission", "poisson"], "poisson"),
+        (["--starts", "0"], "starts"),
+    ],
+)
+def test_wrong_usage(methods: list[Path], arguments: list[str], words: str) -> None:
+    done = CliRunner().invoke(regimes, [str(methods[0]), *arguments])
+    assert done.exit_code == 2
+    assert words in done.output
+
+
+def test_values_that_are_not_there(methods: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no values t_middle; there are: t_in, t_out"):
+        run(methods[0], "--values", "t_in,t_middle", "-o", tmp_path / "page.html")
+    with pytest.raises(UsageError, match="is named twice"):
+        run(methods[0], methods[0])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_times_are_an_error(tmp_path: Path, count: int) -> None:
+    np.save(tmp_path / "few.npy", np.linspace(1, 2, count))
+    with pytest.raises(TimingsError, match=f"{count} instances are too few for 3 regimes"):
+        run(tmp_path / "few.npy", "-o", tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_few_times_have_a_page(tmp_path: Path) -> None:
+    np.save(tmp_path / "few.npy", np.linspace(1, 2, 6))
+    assert "warning" in run(tmp_path / "few.npy", "-o", tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_constant_times_have_a_page(tmp_path: Path, ranks: int) -> None:
+    np.save(tmp_path / "same.npy", np.full((ranks, 50), 1e-3))
+    told = run(tmp_path / "same.npy", "-o", tmp_path / "page.html")
+    assert "warning" in told
+
+
+def test_the_report_shows_regimes(tmp_path: Path, look: Callable[..., Page]) -> None:
+    made = make_timings("fixed", 4, 300)
+    series = [
+        {"path": 1, "rank": rank, "instance": k, "start": 0.1 * k, "duration": float(value)}
+        for rank, row in enumerate(made.durations) for k, value in enumerate(row)
+    ]  # fmt: skip
+    hosts = process_rows(*"aabb")
+    path = draft({"ranks": 4}, paths=path_rows("halo"), processes=hosts, series=series).write(
+        tmp_path / "run.halo"
+    )
+    bare = draft({"ranks": 4}, paths=path_rows("halo"), processes=hosts).write(tmp_path / "no.halo")
+    explain.write_report([path, bare], tmp_path / "report.html")
+    page = look(tmp_path / "report.html", "regimes")
+    assert page.locator("#regimes-0 tbody tr").count() == 3
+    assert all(count > 0 for count in marks(page, "regimes-0") + marks(page, "regimes-0-heat"))
+    page.select_option("#run", index=1)
+    assert page.locator("#regimes section").count() == 0

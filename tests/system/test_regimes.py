@@ -1,0 +1,101 @@
+"""From a real run to its regimes, with the real commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+
+APPLICATION = Path(__file__).resolve().parents[2] / "apps" / "cg"
+ITERATIONS = 60
+REGION = "main/cg/halo_exchange"
+
+
+@pytest.fixture(scope="module")
+def profile(
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("cg") / "cg.halo"
+    others = sorted(str(one) for one in APPLICATION.glob("*.cpp") if one.name != "main.cpp")
+    program = compiler(any_mpi, APPLICATION / "main.cpp", ["-O2", "-std=c++20", *others])
+    size = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", str(ITERATIONS)]
+    watched = ["run", "--quiet", "--series", REGION, "-o", str(path), "--"]
+    subprocess.run(
+        [haloscope, *watched, *any_mpi.launch(4), program, *size],
+        env=any_mpi.environment(), check=True, timeout=280, capture_output=True,
+    )  # fmt: skip
+    return path
+
+
+def test_regimes_of_a_real_run(profile: Path, haloscope: Path, tmp_path: Path) -> None:
+    printed = subprocess.run(
+        [haloscope, "regimes", profile, "--format", "json", "-o", "page.html"],
+        cwd=tmp_path, check=True, timeout=280, capture_output=True, text=True,
+    )  # fmt: skip
+    assert printed.stderr == ""
+    rows = json.loads(printed.stdout)
+    assert [(row["file"], row["region"]) for row in rows] == [("cg", REGION)] * 3
+    assert sum(row["instances"] for row in rows) % 4 == 0
+    assert sum(row["instances"] for row in rows) >= 4 * ITERATIONS
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    # What show prints is read as well, and gives the same.
+    series = subprocess.run(
+        [haloscope, "show", profile, "--table", "series", "--format", "csv"],
+        check=True, timeout=280, capture_output=True,
+    ).stdout  # fmt: skip
+    (tmp_path / "cg.csv").write_bytes(series)
+    again = subprocess.run(
+        [haloscope, "regimes", "cg.csv", "--format", "json"],
+        cwd=tmp_path, check=True, timeout=280, capture_output=True, text=True,
+    )  # fmt: skip
+    same = [
+        [row[key] for key in ("regime", "mean", "instances")] for row in json.loads(again.stdout)
+    ]
+    assert same == [[row[key] for key in ("regime", "mean", "instances")] for row in rows]
+
+
+def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    cases: list[tuple[list[str | Path], int, str]] = [
+        (["empty.csv"], 1, "empty.csv: is empty"),
+        (["missing.halo"], 1, "missing.halo: No such file"),
+        ([profile, "--region", "nowhere"], 2, "no region is called 'nowhere'"),
+        ([profile, "-o", "no/such/page.html"], 1, "cannot be written"),
+        ([], 2, "Missing argument"),
+    ]
+    for arguments, status, words in cases:
+        done = subprocess.run(
+            [haloscope, "regimes", *arguments], cwd=tmp_path, check=False, timeout=280,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert words in done.stderr
+
+
+def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: Path) -> None:
+    """Progress may be shown, and is gone at the end."""
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [haloscope, "regimes", profile, "--format", "csv"], cwd=tmp_path, check=True, timeout=280,
+        stdout=subprocess.PIPE, stderr=slave,
+    )  # fmt: skip
+    os.close(slave)
+    shown = b""
+    try:
+        while part := os.read(master, 4096):
+            shown += part
+    except OSError:  # the end of a terminal
+        pass
+    os.close(master)
+    assert done.stdout.startswith(b"file,region,regime")
+    assert not shown or shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h", b"\x1b[1A\x1b[2K"))
