@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from haloscope import predict
 from haloscope._errors import UsageError
 from support.collectives import PAPER, orfeo
+from support.mpi import CHECKOUT
 
 ALL = range(2, 257)
 
@@ -137,3 +139,14 @@ def test_what_does_not_exist_is_named(
     asked: dict[str, object] = {"collective": "bcast", "ranks": [2], **wrong}
     with pytest.raises(UsageError, match=words):
         predict.model(machine, **asked)  # type: ignore[arg-type]
+
+
+def test_the_study_quotes_what_the_formulas_give(
+    times: dict[tuple[str, str], dict[int, float]],
+) -> None:
+    study = CHECKOUT / "studies" / "openmpi-collective-algorithms" / "README.md"
+    quoted = re.findall(r"^\| (\d+) \|((?: \d+\.\d\d \|){6})$", study.read_text(), re.MULTILINE)
+    assert len(quoted) == 10
+    for ranks, values in quoted:
+        exact = [f"{1e6 * curve[int(ranks)]:.2f}" for curve in times.values()]
+        assert values.replace("|", "").split() == exact

@@ -44,6 +44,7 @@ def test_wheel_carries_what_the_recorder_is_built_from(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("haloscope-*-py3-none-linux_*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
+    assert {"haloscope/predict/machines/orfeo.yaml", "haloscope/predict/page/model.js"} <= names
     for tree in ("include", "src", "apps"):
         tracked = _tracked(tree)
         assert tracked, f"no {tree}/ in this checkout"
