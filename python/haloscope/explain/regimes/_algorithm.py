@@ -51,6 +51,12 @@ def find_regimes(
     """
     training = representative(timings, ranks)
     model.fit(_chosen(timings, training, instances))
+    model.source_ = {
+        "name": timings.name,
+        "region": timings.region,
+        "ranks": timings.ranks[training].tolist(),
+        "instances": int(timings.counts[training].max()),
+    }
     everything = Sequences.of_timings(timings)
     states = model.decoded(everything).reshape(timings.durations.shape)
     return Regimes(timings, model, training, states)

@@ -55,20 +55,32 @@ def climb(work: Work, parameters: Parameters, rules: Rules) -> Climb:
     What is to be gained is extrapolated from the last two gains as a geometric series (Aitken; see
     Böhning et al. 1994, doi 10.1007/BF01720593). A negative `tol` takes all steps.
     """
+    if not rules.memory:
+        parameters = Parameters(_mixture(parameters.chain.start), parameters.emission)
     last, gain, weight = -np.inf, np.inf, np.zeros(len(parameters.chain.start))
     steps, converged = 0, False
     while steps < rules.max_iter:
         expected = work.expected(parameters)
         weight = expected.weight
-        before, gain = gain, expected.log_likelihood - last
-        last = expected.log_likelihood
+        reached = expected.log_likelihood + _prior(parameters.chain, rules)
+        before, gain, last = gain, reached - last, reached
         if rules.tol >= 0 and _remaining(before, gain, last) <= rules.tol * work.sequences.points:
             converged = True
             break
         steps += 1
         parameters = Parameters(_chain(expected, parameters.chain, rules), expected.emission)
-    likelihood = last if converged else float(work.log_likelihoods(parameters).sum())
+    if converged:
+        return Climb(parameters, expected.log_likelihood, weight, steps, converged)
+    likelihood = float(work.log_likelihoods(parameters).sum())
     return Climb(parameters, likelihood, weight, steps, converged)
+
+
+def _prior(chain: Chain, rules: Rules) -> float:
+    """The log density of the Dirichlet prior that stickiness is, but for a constant."""
+    if not rules.stickiness or not rules.memory:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        return rules.stickiness * float(np.log(np.diag(chain.transition)).sum())
 
 
 def _remaining(before: float, gain: float, log_likelihood: float) -> float:
@@ -81,9 +93,13 @@ def _remaining(before: float, gain: float, log_likelihood: float) -> float:
 
 def _chain(expected: Expected, old: Chain, rules: Rules) -> Chain:
     if not rules.memory:
-        share = expected.weight / expected.weight.sum()
-        return Chain(share, np.tile(share, (len(share), 1)))
+        return _mixture(expected.weight / expected.weight.sum())
     counts = expected.transition + rules.stickiness * np.eye(len(expected.start))
     left = counts.sum(axis=1, keepdims=True)
     transition = np.where(left > 0, counts / np.where(left > 0, left, 1), old.transition)
     return Chain(expected.start / expected.start.sum(), transition)
+
+
+def _mixture(shares: Floats) -> Chain:
+    """A chain without memory."""
+    return Chain(shares, np.tile(shares, (len(shares), 1)))

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope._errors import TimingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
     from typing_extensions import Self
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Emission", "Gaussian", "LogNormal", "States", "family"]
+__all__ = ["Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
 
 # A state is not narrower than this part of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
@@ -29,6 +31,7 @@ class Emission(Protocol):
 
     name: ClassVar[str]
     n_parameters: ClassVar[int]  # that are estimated, a state
+    n_shared: ClassVar[int]  # and for all states together
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Self:
@@ -48,6 +51,10 @@ class Emission(Protocol):
     @property
     def parameters(self) -> dict[str, Floats]:
         """Parameters by name, a number a state."""
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Floats]) -> Self:
+        """States with these `parameters`."""
 
     def log_density(self, values: Floats) -> Floats:
         """(points,) → (points, states)."""
@@ -75,6 +82,11 @@ class States:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if isinstance(value, np.ndarray)}
 
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Floats]) -> Self:
+        """States with these `parameters`."""
+        return cls(**parameters)
+
     def ordered(self, order: NDArray[np.intp]) -> Self:
         """The same states in another order."""
         return replace(self, **{name: value[order] for name, value in self.parameters.items()})
@@ -86,6 +98,7 @@ class Gaussian(States):
 
     name: ClassVar[str] = "gaussian"
     n_parameters: ClassVar[int] = 2
+    n_shared: ClassVar[int] = 0
 
     mean: Floats
     std: Floats
@@ -94,7 +107,7 @@ class Gaussian(States):
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Gaussian:
         """States of these means and deviations; the floor is 1e-4 of the quartiles' distance."""
-        floor = _floor(values)
+        floor = narrowest(values)
         return cls(np.array(means), np.maximum(stds, floor), floor)
 
     @property
@@ -144,6 +157,7 @@ class LogNormal(States):
 
     name: ClassVar[str] = "lognormal"
     n_parameters: ClassVar[int] = 2
+    n_shared: ClassVar[int] = 0
 
     log_mean: Floats
     log_std: Floats
@@ -153,7 +167,7 @@ class LogNormal(States):
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> LogNormal:
         """States of these means and deviations. Raises `TimingsError` unless all are positive."""
         cls.check(values)
-        floor = _floor(np.log(values))
+        floor = narrowest(np.log(values))
         variance = np.log1p((stds / means) ** 2)
         return cls(np.log(means) - variance / 2, np.maximum(np.sqrt(variance), floor), floor)
 
@@ -172,10 +186,7 @@ class LogNormal(States):
     @classmethod
     def check(cls, values: Floats) -> None:
         """Raises `TimingsError` unless all are positive."""
-        if (smallest := float(values.min())) <= 0:
-            raise TimingsError(
-                f"a duration of {smallest:g} s is never log-normal; leave it out or take gaussian"
-            )
+        positive(values, "log-normal")
 
     @property
     def logarithms(self) -> Gaussian:
@@ -205,17 +216,17 @@ class LogNormal(States):
         return self.log_std <= self.floor
 
 
-_FAMILIES: dict[str, type[Emission]] = {"gaussian": Gaussian, "lognormal": LogNormal}
+def positive(values: Floats, name: str) -> Floats:
+    """The same values. Raises `TimingsError` unless all are positive, as those of family `name`."""
+    if (smallest := float(values.min())) <= 0:
+        raise TimingsError(
+            f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian"
+        )
+    return values
 
 
-def family(name: str) -> type[Emission]:
-    """The class that goes by that name. Raises `UsageError`."""
-    if name not in _FAMILIES:
-        raise UsageError(f"emission {name!r} is none of {', '.join(_FAMILIES)}")
-    return _FAMILIES[name]
-
-
-def _floor(values: Floats) -> float:
+def narrowest(values: Floats) -> float:
+    """Return the least deviation of a state of `values`."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     spread = _NARROWEST * (high - low or values.std())
     return float(max(spread, _NARROWEST_OF_VALUE * abs(middle), np.finfo(float).tiny ** 0.25))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +11,18 @@ from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
 from haloscope.explain.regimes._chains import Parameters, Work
 from haloscope.explain.regimes._climbing import Climb, Rules, climb
 from haloscope.explain.regimes._doubts import doubts
-from haloscope.explain.regimes._emissions import Emission, family
+from haloscope.explain.regimes._emissions import Emission
+from haloscope.explain.regimes._families import family
+from haloscope.explain.regimes._filing import filed, restore
+from haloscope.explain.regimes._intervals import Intervals, Likelihood
+from haloscope.explain.regimes._saved import read, write
 from haloscope.explain.regimes._sequences import NONE, Sequences
 from haloscope.explain.regimes._starts import starts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
     from numpy.typing import NDArray
 
     from haloscope.explain.regimes._sequences import Series
@@ -37,7 +44,8 @@ class RegimeModel:
 
     Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_`
     (natural, total), `n_iter_` and `converged_` of the start that was kept, `parameters_` of the
-    family by name, `n_parameters_` and `warnings_`, a line each.
+    family by name, `n_parameters_`, `n_points_` and `warnings_`, a line each. `source_` says what
+    the model was fitted to, for its file.
     """
 
     means_: Floats
@@ -47,9 +55,11 @@ class RegimeModel:
     emission_: Emission
     parameters_: dict[str, Floats]
     log_likelihood_: float
+    n_points_: int
     n_iter_: int
     converged_: bool
     warnings_: tuple[str, ...]
+    source_: Mapping[str, Any] = {}
 
     def __init__(  # noqa: PLR0913 - after scikit-learn, whose models have many
         self,
@@ -151,6 +161,35 @@ class RegimeModel:
         total = density[np.arange(len(chosen)), chosen].sum() + self._path(sequences, states)
         return -2 * float(total) + self.n_parameters_ * float(np.log(sequences.points))
 
+    def intervals(self, x: Series, level: float = 0.95) -> Intervals:
+        """Confidence intervals of means, deviations and shares, for the `x` that was fitted.
+
+        From the observed information: right for many instances of independent series that are as
+        the model says. Ranks that slow down together are not: theirs are too narrow.
+        """
+        if not 0 < level < 1:
+            raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
+        s, chain = Sequences.of(x).packed(), self._parameters.chain
+        return Likelihood(
+            s.values, s.places, self.emission_, chain, self.memory, self._threads
+        ).intervals(level)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model as JSON, whole or not at all. Raises `OutputError`.
+
+        docs/reference/regimes-model.md describes the file.
+        """
+        _ = self._parameters
+        write(filed(self), path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> RegimeModel:
+        """Read what `save` wrote: a fitted model. Raises `ProfileError`."""
+        saved = read(path)
+        model = cls(len(saved.start), saved.family, memory=saved.memory)
+        restore(model, saved)
+        return model
+
     def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
         """Draw one series of `n` durations; returns them and their regimes."""
         seed = self.random_state if random_state is None else random_state
@@ -169,7 +208,8 @@ class RegimeModel:
         """How many numbers were estimated."""
         regimes = self.n_regimes
         chain = regimes * regimes - 1 if self.memory else regimes - 1
-        return chain + regimes * family(self.emission).n_parameters
+        kind = family(self.emission)
+        return chain + regimes * kind.n_parameters + kind.n_shared
 
     @property
     def _threads(self) -> int:
@@ -194,7 +234,7 @@ class RegimeModel:
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.parameters_ = self.emission_.parameters
         self.log_likelihood_, self.n_iter_ = best.log_likelihood, best.steps
-        self.converged_ = best.converged
+        self.converged_, self.n_points_ = best.converged, sequences.points
         self.warnings_ = doubts(best, sequences, self.n_parameters_)
 
     def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:

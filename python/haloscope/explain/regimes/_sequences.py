@@ -78,6 +78,11 @@ class Sequences:
         """Where the sequences are."""
         return Places(self.begins, self.lengths)
 
+    def packed(self) -> Sequences:
+        """The same with nothing between the sequences."""
+        begins = np.cumsum(self.lengths) - self.lengths
+        return Sequences(self.inside, begins, self.lengths, None)
+
     @property
     def points(self) -> int:
         """Instances in all."""

@@ -1,0 +1,177 @@
+"""Fits of every family: robust, covering the truth, as scikit-learn's mixtures, and saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
+
+from haloscope._errors import UsageError
+from haloscope.explain.regimes import RegimeModel, Timings, find_regimes, select
+from haloscope.explain.regimes._emissions import Emission, Gaussian, LogNormal
+from haloscope.explain.regimes._gamma import Gamma
+from haloscope.explain.regimes._student import Student
+
+Floats = NDArray[np.float64]
+
+FAMILIES: dict[str, Emission] = {
+    "gaussian": Gaussian(np.array([1.8e-3, 2.0e-3]), np.array([6e-5, 1e-4])),
+    "lognormal": LogNormal(np.log([1.8e-3, 2.2e-3]), np.array([0.03, 0.3])),
+    "gamma": Gamma(np.array([4.0, 2.0]), np.array([2e-5, 2e-4]), 1.7e-3),
+    "student": Student(np.array([1.8e-3, 2.2e-3]), np.array([5e-5, 2e-4]), np.array([5.0, 20.0])),
+}
+STAYS = np.array([[0.9, 0.1], [0.2, 0.8]])  # two thirds of the time in the first
+
+
+def regimes(
+    transition: Floats, shape: tuple[int, int], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    edges, states = transition.cumsum(axis=1)[:, :-1], np.zeros(shape, np.intp)
+    for k in range(1, shape[1]):
+        states[:, k] = (rng.random((shape[0], 1)) > edges[states[:, k - 1]]).sum(axis=1)
+    return states
+
+
+def drawn(
+    family: str, seed: int, shape: tuple[int, int] = (5, 400), chain: Floats = STAYS
+) -> Floats:
+    rng = np.random.default_rng(seed)
+    states = regimes(chain, shape, rng)
+    return FAMILIES[family].sample(states.ravel(), rng).reshape(shape)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_likelihood_does_not_fall_from_step_to_step(family: str) -> None:
+    x = drawn(family, 1, (3, 300))
+    reached = [
+        RegimeModel(3, family, max_iter=steps, tol=-1, threads=1).fit(x).log_likelihood_
+        for steps in range(1, 25)
+    ]
+    assert min(np.diff(reached)) > -1e-9 * abs(reached[-1])
+    assert reached[-1] > reached[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("memory", [True, False])
+def test_intervals_cover_the_truth_as_often_as_they_say(family: str, memory: bool) -> None:
+    truth = FAMILIES[family]
+    expected = np.concatenate([truth.means, truth.stds, [2 / 3, 1 / 3]])
+    hits = []
+    for seed in range(30):
+        x = drawn(family, seed, chain=STAYS if memory else np.full((2, 2), [2 / 3, 1 / 3]))
+        model = RegimeModel(2, family, memory=memory, threads=1).fit(x)
+        found = model.intervals(x, level=0.9)
+        bounds = np.concatenate([found.means, found.stds, found.shares])
+        hits.append((bounds[:, 0] < expected) & (expected < bounds[:, 1]))
+    covered = np.array(hits)
+    # 30 trials of 0.9: fewer than 21 or all 180 have a chance below 1 in 1000.
+    assert covered.sum(axis=0).min() >= 21
+    assert 0.82 <= covered.mean() <= 0.97
+
+
+def test_intervals_narrow_with_the_square_root_of_the_instances() -> None:
+    few, many = drawn("gaussian", 3, (5, 400)), drawn("gaussian", 3, (20, 1600))
+    widths = [np.ptp(RegimeModel(2).fit(x).intervals(x).means, axis=1) for x in (few, many)]
+    np.testing.assert_allclose(widths[0] / widths[1], 4.0, rtol=0.25)
+    with pytest.raises(UsageError, match="level"):
+        RegimeModel(2).fit(few).intervals(few, level=95)
+
+
+def with_outliers(seed: int) -> tuple[Floats, NDArray[np.intp]]:
+    """Three Gaussian regimes, 1 in 100 instances ten to a hundred times as long."""
+    rng = np.random.default_rng(seed)
+    chain = np.array([[0.95, 0.03, 0.02], [0.04, 0.93, 0.03], [0.03, 0.05, 0.92]])
+    states = regimes(chain, (20, 500), rng)
+    x = rng.normal(np.array([1.8e-3, 2.2e-3, 3e-3])[states], np.array([6e-5, 8e-5, 2e-4])[states])
+    gross = rng.random(states.shape) < 0.01
+    x[gross] *= rng.uniform(10, 100, int(gross.sum()))
+    return x, states
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_which_families_survive_one_percent_of_gross_outliers(seed: int) -> None:
+    """Student-t all regimes, log-normal all but the slow one's mean, Gaussian with one more."""
+    x, states = with_outliers(seed)
+    student = RegimeModel(3, "student", n_init=10).fit(x)
+    np.testing.assert_allclose(student.means_, [1.8e-3, 2.2e-3, 3e-3], rtol=0.005)
+    assert np.mean(student.predict(x) == states) > 0.98
+    lognormal = RegimeModel(3, "lognormal", n_init=10).fit(x)
+    np.testing.assert_allclose(lognormal.means_[:2], [1.8e-3, 2.2e-3], rtol=0.005)
+    assert np.mean(lognormal.predict(x) == states) > 0.98
+    assert np.mean(RegimeModel(3, n_init=10).fit(x).predict(x) == states) < 0.9
+    gaussian = RegimeModel(4, n_init=10).fit(x)
+    np.testing.assert_allclose(gaussian.means_[:3], [1.8e-3, 2.2e-3, 3e-3], rtol=0.005)
+
+
+def test_a_mixture_is_scikit_learns() -> None:
+    x = drawn("gaussian", 2, (1, 3000))
+    ours = RegimeModel(2, memory=False, tol=0, max_iter=3000).fit(x)
+    scale = 1e3  # in seconds, its regularisation would be larger than the variances
+    theirs = GaussianMixture(
+        2, tol=1e-12, max_iter=3000, reg_covar=0, means_init=scale * ours.means_[:, None],
+    ).fit(scale * x.T)  # fmt: skip
+    np.testing.assert_allclose(ours.means_, theirs.means_.ravel() / scale, rtol=1e-5)
+    np.testing.assert_allclose(ours.stds_, np.sqrt(theirs.covariances_.ravel()) / scale, rtol=1e-3)
+    np.testing.assert_allclose(ours.start_, theirs.weights_, atol=1e-3)
+    likelihood = theirs.score(scale * x.T) * x.size + x.size * np.log(scale)
+    assert ours.log_likelihood_ == pytest.approx(likelihood, rel=1e-9)
+    agreeing = ours.predict(x)[0] == theirs.predict(scale * x.T)
+    assert agreeing.mean() > 0.999
+    assert ours.bic(x) == pytest.approx(
+        theirs.bic(scale * x.T) - 2 * x.size * np.log(scale), rel=1e-8
+    )
+
+
+def test_sticky_regimes_change_less_often() -> None:
+    x = drawn("gaussian", 4)
+    changes = []
+    for stickiness in (0.0, 100.0, 10_000.0):
+        model = RegimeModel(2, stickiness=stickiness).fit(x)
+        assert model.converged_
+        changes.append(int((np.diff(np.asarray(model.predict(x)).astype(int)) != 0).sum()))
+    assert changes[0] > changes[1] > changes[2]
+    # The maximum a posteriori: expected transitions and pseudo-counts, normalised.
+    model = RegimeModel(2, stickiness=100.0, tol=1e-12, max_iter=1000).fit(x)
+    posterior = np.asarray(model.predict_proba(x))[:, :-1].sum(axis=(0, 1))
+    stays = np.diag(model.transition_)
+    assert ((stays - 100 / (posterior + 100)) > 0).all()
+
+
+def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
+    x = drawn("gaussian", 6, (4, 500))
+    found = select(x, 4, n_init=3)
+    assert found.model.n_regimes == 2
+    assert found.table["regimes"].to_list() == [1, 2, 3, 4]
+    assert found.table["parameters"].to_list() == [2, 7, 14, 23]
+    for model, row in zip(found.models, found.table.iter_rows(named=True), strict=True):
+        assert row["bic"] == pytest.approx(
+            -2 * row["log_likelihood"] + row["parameters"] * np.log(2000), rel=1e-9
+        )
+        assert row["aic"] == pytest.approx(model.aic(x))
+        assert row["icl"] >= row["bic"] - 1e-6 * abs(row["bic"])
+    # The shift of gamma regimes counts once; without a chain there are weights only.
+    assert RegimeModel(3, "gamma").n_parameters_ == 8 + 6 + 1
+    assert RegimeModel(3, "student", memory=False).n_parameters_ == 2 + 9
+    assert select(x[:1, :3], 6).table.height <= 3
+    with pytest.raises(UsageError, match="none of aic, bic, icl"):
+        select(x, 2, "hqc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_comes_back_from_its_file(tmp_path: Path, family: str) -> None:
+    found = find_regimes(Timings.of(drawn(family, 7), "run", "solve"), RegimeModel(2, family))
+    found.model.save(tmp_path / "model.json")
+    back = RegimeModel.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(back.predict(found.timings.durations), found.states)
+    assert back.score(found.timings.durations) == pytest.approx(
+        found.model.log_likelihood_, rel=1e-6
+    )
+    assert (back.log_likelihood_, back.converged_) == (found.model.log_likelihood_, True)
+    assert dict(back.source_) == {
+        "name": "run", "region": "solve", "ranks": found.training.tolist(), "instances": 400
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="fit first"):
+        RegimeModel(2).save(tmp_path / "model.json")
