@@ -25,8 +25,9 @@ namespace haloscope::explain {
 
 namespace {
 
-// Points that are worked on together: a cache line of each curve.
-constexpr int64_t COLUMNS = 8;
+// Points that are worked on together, and curves that are read together: cache lines.
+constexpr int64_t COLUMNS = 32;
+constexpr int64_t TILE = 8;
 
 // Of n curves, those pairs fail to enclose one that are both below it or both above it; in halves.
 int64_t enclosing(int64_t n, int64_t below, int64_t above) {
@@ -132,33 +133,48 @@ private:
 // Some points of all curves, point by point, with their extremes.
 class Columns {
 public:
-  explicit Columns(int64_t curves) : n(curves), values(static_cast<size_t>(curves * COLUMNS)) {}
+  explicit Columns(int64_t curves)
+      : n(curves), stride(static_cast<size_t>(curves + TILE)), values(stride * static_cast<size_t>(COLUMNS)) {
+  }
 
   void read(const Curves &curves, int64_t first) {
     width = std::min(COLUMNS, curves.points - first);
-    bool is_number = true;
     least.fill(std::numeric_limits<double>::infinity());
     largest.fill(-std::numeric_limits<double>::infinity());
-    for (int64_t i = 0; i < n; ++i) {
-      const double *row = curves.values + i * curves.points + first;
-      for (size_t c = 0; c < static_cast<size_t>(width); ++c) {
-        const double value = row[c];
-        values[c * static_cast<size_t>(n) + static_cast<size_t>(i)] = value;
-        least[c] = value < least[c] ? value : least[c];
-        largest[c] = value > largest[c] ? value : largest[c];
-        is_number &= !std::isnan(value);
-      }
-    }
+    bool is_number = true;
+    for (int64_t i = 0; i < n; i += TILE)
+      is_number &=
+          read_tile(curves.values + i * curves.points + first, curves.points, i, std::min(TILE, n - i));
     if (!is_number) throw std::domain_error("NaN");
   }
 
   void rank(Ranking &ranking, int64_t *inside) const {
     for (size_t c = 0; c < static_cast<size_t>(width); ++c)
-      ranking.add(values.data() + c * static_cast<size_t>(n), least[c], largest[c], inside);
+      ranking.add(values.data() + c * stride, least[c], largest[c], inside);
   }
 
 private:
+  // Some curves at a time, so that whole cache lines are written.
+  bool read_tile(const double *rows, int64_t step, int64_t curve, int64_t count) {
+    bool is_number = true;
+    for (int64_t c = 0; c < width; ++c) {
+      double *to = values.data() + static_cast<size_t>(c) * stride + curve;
+      double low = least[static_cast<size_t>(c)], high = largest[static_cast<size_t>(c)];
+      for (int64_t k = 0; k < count; ++k) {
+        const double value = rows[k * step + c];
+        to[k] = value;
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+        is_number &= !std::isnan(value);
+      }
+      least[static_cast<size_t>(c)] = low;
+      largest[static_cast<size_t>(c)] = high;
+    }
+    return is_number;
+  }
+
   int64_t n, width = 0;
+  size_t stride;
   std::vector<double> values;
   std::array<double, COLUMNS> least{}, largest{};
 };
