@@ -69,7 +69,7 @@ def test_table_for_people(model: Command) -> None:
         ("--machine orfeo --collective bcast --ranks two", 2, "two"),
         ("--machine orfeo --collective bcast --ranks 2:9999999999", 2, "65536 numbers"),
         ("--machine orfeo --collective bcast --ranks 300", 2, "256 cores"),
-        ("--machine orfeo --collective bcast --bytes 0", 2, "0"),
+        ("--machine orfeo --collective bcast --bytes 0", 2, "1 byte"),
         ("--machine orfeo --collective bcast --formula hockney", 1, "bandwidth"),
         ("--machine orfeo --collective bcast --ranks 2 -o no/such/page.html", 1, "page.html"),
     ],
