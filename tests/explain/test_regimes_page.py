@@ -77,6 +77,15 @@ def look(browser: Browser) -> Iterator[Callable[[Path], Page]]:
     assert told == []
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Playwright's own wait_for_function needs eval, which the page forbids."""
+    for _ in range(400):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never came true: {condition}")
+
+
 def marks(page: Page, section: str) -> list[int]:
     """How many things each figure of a section has drawn."""
     drawn = ".points path, .js-line, .heatmaplayer image, .boxes path, .js-fill, .bars path"
@@ -112,8 +121,7 @@ def test_the_page_of_one_run(
         assert len(caption) > 20
     for width in (1400, 420):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(400)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_figures_show_the_numbers(

@@ -41,22 +41,28 @@ class Results:
 
 def results_of(analyses: Sequence[Analysis]) -> Results:
     """Return what is printed of the analyses, and stands on the page."""
-    whole = [analysis.view.whole.sample for analysis in analyses]
-    slowest = [analysis.view.slowest.sample for analysis in analyses]
-    several = any(analysis.several for analysis in analyses)
-    lines = sentences(regime_means(whole, 0))
-    if several:
-        lines += [f"T^max: {line}" for line in sentences(regime_means(slowest, 0))]
-    lines += _unlike(whole)
-    tests = [compare_distributions(whole, regime) for regime in (None, 0)]
+    views = [analysis.view for analysis in analyses]
+    whole, slowest = [view.whole.sample for view in views], [view.slowest.sample for view in views]
     regions = [analysis.ranks.regimes.timings.region for analysis in analyses]
-    return Results(
-        regime_frame(whole, regions, max(a.view.regimes for a in analyses)),
-        regime_frame(slowest, regions, max(a.view.slowest.regimes for a in analyses))
-        if several else None,
-        [printable(line) for line in lines],
-        pl.concat(tests),
-    )  # fmt: skip
+    several = any(analysis.several for analysis in analyses)
+    frame = regime_frame(whole, regions, max(view.regimes for view in views))
+    regimes = max(view.slowest.regimes for view in views)
+    other = regime_frame(slowest, regions, regimes) if several else None
+    return Results(frame, other, *_compared(whole, slowest if several else None))
+
+
+def _compared(
+    whole: Sequence[Sample], slowest: Sequence[Sample] | None
+) -> tuple[list[str], pl.DataFrame]:
+    """Return what is said of several samples, and tests of each pair; nothing of one."""
+    several = whole if len(whole) > 1 else []
+    tests = pl.concat([compare_distributions(several, regime) for regime in (None, 0)])
+    if not several:
+        return [], tests
+    lines = sentences(regime_means(whole, 0))
+    if slowest is not None:
+        lines += [f"T^max: {line}" for line in sentences(regime_means(slowest, 0))]
+    return [printable(line) for line in (*lines, *_unlike(whole))], tests
 
 
 def _unlike(samples: Sequence[Sample]) -> list[str]:
