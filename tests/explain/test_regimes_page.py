@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from haloscope import explain
 from haloscope._errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
+from haloscope.explain.regimes import RegimeModel
 from haloscope.explain.regimes._cells import cells
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
@@ -225,6 +226,21 @@ def test_csv_is_the_table(methods: list[Path]) -> None:
         "run_length", "effective", "mean_low", "mean_high",
     ]  # fmt: skip
     assert frame["regime"].to_list() == [1, 2, 3]
+
+
+def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
+    told = run(methods[0], "--format", "json", "--model", tmp_path / "model.json")
+    means = [row["mean"] for row in json.loads(told)]
+    model = RegimeModel.load(tmp_path / "model.json")
+    assert model.means_ == pytest.approx(means, rel=0.1)
+    with pytest.raises(UsageError, match="--model saves one model"):
+        run(*methods, "--model", tmp_path / "other.json")
+
+
+@pytest.mark.parametrize("emission", ["gamma", "student"])
+def test_every_family_has_a_page(methods: list[Path], tmp_path: Path, emission: str) -> None:
+    told = run(methods[0], "--emission", emission, "-o", tmp_path / "page.html")
+    assert f"3 {emission} regimes" in told
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ Examples:
   haloscope regimes cg.halo
   haloscope regimes fixed.halo dynamic.halo --region matvec -o methods.html
   haloscope regimes cg.halo --reduce max --states 2
-  haloscope regimes cg.halo --states auto
+  haloscope regimes cg.halo --states auto --model cg.json
   haloscope regimes times.csv --emission lognormal --format json
 """
 
@@ -102,6 +102,10 @@ def _values(_context: click.Context, _option: click.Parameter, text: str | None)
     help="The page to write. [default: NAME-regimes.html here; none with csv and json]",
 )  # fmt: skip
 @click.option(
+    "--model", type=click.Path(path_type=Path), metavar="OUT.json",
+    help="Save the fitted model of the only file.",
+)  # fmt: skip
+@click.option(
     "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
     show_default=True, help="For people, or for programs.",
 )  # fmt: skip
@@ -109,6 +113,7 @@ def regimes(
     files: tuple[Path, ...],
     region: str | None,
     output: Path | None,
+    model: Path | None,
     form: str,
     recorded: list[str],
     **options: object,
@@ -118,6 +123,8 @@ def regimes(
     F is a profile with a series (haloscope run --series REGION), or times as .npy, .npz, CSV or
     Parquet. Of several files each is fitted by itself, and all are compared with the first.
     """
+    if model is not None and len(files) > 1:
+        raise UsageError(f"--model saves one model, and there are {len(files)} files; name one")
     if output is None and form == "table":
         output = Path(f"{files[0].stem}-regimes.html" if len(files) == 1 else "regimes.html")
     steps = _STEPS_OF_A_FILE * len(files) + 1 + (_STEPS_OF_A_PAGE if output else 0)
@@ -126,6 +133,8 @@ def regimes(
         from haloscope.explain.regimes._results import results_of
 
         analyses = _analyses(files, region, options, step)
+        if model is not None:
+            analyses[0].ranks.regimes.model.save(model)
         step("comparing")
         results = results_of(analyses)
         if output is not None:

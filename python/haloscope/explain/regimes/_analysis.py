@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._timings import Reduction, Timings
 
 __all__ = ["Analysis", "Found", "Options", "analyse", "decoded", "found"]
+_MOST_STEPS = 500  # of a fit; the class gives up earlier
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def found(timings: Timings, options: Options) -> Found:
         "emission": options.emission,
         "n_init": options.starts,
         "random_state": options.seed,
+        "max_iter": _MOST_STEPS,
     }
     curves, states = None, options.states
     if states is None:

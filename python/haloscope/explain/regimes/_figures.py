@@ -25,7 +25,8 @@ Trace = dict[str, Any]
 
 # Okabe and Ito's, told apart by nearly everyone; the first one is the baseline's.
 METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
-_FAST_TO_SLOW = ("#31408f", "#2fa4b5", "#e69f00", "#c23b22", "#7a1f5c", "#9aa5b1", "#5d8a4a")
+_FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
+_CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -194,6 +195,6 @@ def regime_name(state: int, regimes: int) -> str:
 
 def regime_colours(regimes: int) -> list[str]:
     """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
-    if regimes == 2:
-        return [_FAST_TO_SLOW[0], _FAST_TO_SLOW[3]]
+    if regimes in _CHOSEN:
+        return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
     return [_FAST_TO_SLOW[state % len(_FAST_TO_SLOW)] for state in range(regimes)]

@@ -76,19 +76,30 @@ def _notes(analyses: Sequence[Analysis]) -> list[str]:
 
 def _key_figures(analyses: Sequence[Analysis]) -> list[tuple[str, str, str]]:
     """Return title, figure and remark of what comes first: of the runs, or of the only one."""
-    figures = []
-    for analysis in analyses:
-        timings = analysis.ranks.regimes.timings
-        states = analysis.ranks.regimes.states
-        fast = states == 0
-        count = int(timings.counts.sum())
-        mean = float(timings.durations[fast].mean()) if fast.any() else None
-        figures.append((
-            f"{printable(analysis.name)}: fast regime" if len(analyses) > 1 else "fast regime",
-            time_text(mean),
-            f"mean; {percent_text(int(fast.sum()), count)} of {count_text(count)} instances",
-        ))  # fmt: skip
-    return figures
+    if len(analyses) > 1:
+        return [_fast(analysis, f"{analysis.name}: fast regime") for analysis in analyses]
+    timings = analyses[0].ranks.regimes.timings
+    hosts = len({host for host in timings.hosts if host is not None})
+    most, states = int(timings.counts.max()), analyses[0].view.regimes
+    return [
+        (
+            "ranks",
+            count_text(len(timings.ranks)),
+            f"on {hosts} hosts" if hosts else "hosts unknown",
+        ),
+        ("instances", count_text(most), "of each rank" if timings.whole else "of a rank at most"),
+        ("regimes", count_text(states), analyses[0].options.emission),
+        _fast(analyses[0], "fast regime"),
+    ]
+
+
+def _fast(analysis: Analysis, title: str) -> tuple[str, str, str]:
+    timings, states = analysis.ranks.regimes.timings, analysis.ranks.regimes.states
+    fast = states == 0
+    count = int(timings.counts.sum())
+    mean = float(timings.durations[fast].mean()) if fast.any() else None
+    share = percent_text(int(fast.sum()), count)
+    return printable(title), time_text(mean), f"mean; {share} of {count_text(count)}"
 
 
 def _sections(
