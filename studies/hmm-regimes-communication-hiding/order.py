@@ -45,7 +45,7 @@ def found(
     chosen: dict[str, Counter[int]] = {"aic": Counter(), "bic": Counter(), "icl": Counter()}
     for seed in range(seeds):
         x = drawn(regimes, sequences, instances, np.random.default_rng(seed), tails)
-        table = select(x, LARGEST, emission=emission, n_init=10).table
+        table = select(x, LARGEST, emission=emission, n_init=5).table
         for criterion, counter in chosen.items():
             counter[int(table["regimes"][table[criterion].arg_min() or 0])] += 1
     return chosen

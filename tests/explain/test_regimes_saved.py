@@ -85,7 +85,7 @@ def _with(value: Any, *keys: Any) -> Callable[[dict[str, Any]], object]:
         (_with("ms", "unit"), "another unit"),
         (_with("cauchy", "family"), "none of gaussian, lognormal, gamma, student"),
         (_with(["gamma"], "family"), "none of"),
-        (_with([], "regimes"), "no list of 1 to 255 regimes"),
+        (_with([], "regimes"), "no list of 1 to 32 regimes"),
         (_with([1, 2], "regimes"), "without a number shape"),
         (_with("4", "regimes", 0, "shape"), "without a number shape"),
         (_with(True, "regimes", 0, "shape"), "without a number shape"),
@@ -99,9 +99,9 @@ def _with(value: Any, *keys: Any) -> Callable[[dict[str, Any]], object]:
         (_with([[1, 0], [1]], "transition"), "no 2 × 2 probabilities in transition"),
         (_with(1, "memory"), "neither true nor false"),
         (_with([1], "machine"), "no object in machine"),
-        (_without("regimes"), "no list of 1 to 255 regimes"),
+        (_without("regimes"), "no list of 1 to 32 regimes"),
         (_with(None, "machine", "transitions"), "no 2 × 2 × 2 probabilities"),
-        (_with([], "machine", "start"), "no list of 1 to 255 probabilities"),
+        (_with([], "machine", "start"), "no list of 1 to 32 probabilities"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from haloscope.explain.regimes._families import family
 from haloscope.explain.regimes._intervals import shares
 from haloscope.explain.regimes._saved import Saved
@@ -36,7 +38,8 @@ def filed(model: RegimeModel) -> Saved:
 def restore(model: RegimeModel, saved: Saved) -> None:
     """Make a model what it was when it was fitted."""
     model.emission_ = family(saved.family).from_parameters(saved.parameters)
-    model.means_, model.stds_ = model.emission_.means, model.emission_.stds
+    with np.errstate(over="ignore", invalid="ignore"):
+        model.means_, model.stds_ = model.emission_.means, model.emission_.stds
     model.parameters_ = model.emission_.parameters
     model.start_, model.transition_ = saved.start, saved.transition
     model.log_likelihood_ = saved.number("log_likelihood", float("nan"))

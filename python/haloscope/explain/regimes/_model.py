@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope._errors import ProfileError, TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
 from haloscope.explain.regimes._chains import Parameters, Work
 from haloscope.explain.regimes._climbing import Climb, Rules, climb
@@ -17,6 +17,7 @@ from haloscope.explain.regimes._filing import filed, restore
 from haloscope.explain.regimes._intervals import Intervals, Likelihood
 from haloscope.explain.regimes._saved import read, write
 from haloscope.explain.regimes._sequences import NONE, Sequences
+from haloscope.explain.regimes._splits import splits
 from haloscope.explain.regimes._starts import starts
 
 if TYPE_CHECKING:
@@ -101,6 +102,13 @@ class RegimeModel:
         between the quartiles of all durations (of their logarithms, for log-normal ones): what
         would be is kept from it and said in `warnings_`. Raises `TimingsError`.
         """
+        return self.fit_from(x, None)
+
+    def fit_from(self, x: Series, fewer: RegimeModel | None) -> RegimeModel:
+        """The same, with a start more for each regime of a fitted model of one regime `fewer`.
+
+        So more regimes are never less likely.
+        """
         sequences = Sequences.of(x)
         if sequences.points < self.n_regimes:
             raise TimingsError(
@@ -109,11 +117,13 @@ class RegimeModel:
         kind = family(self.emission)
         work = Work(sequences, kind, self._threads)
         part = _part(sequences)
-        first = starts(part, kind, self.n_regimes, self.n_init, self.random_state)
+        first = list(starts(part, kind, self.n_regimes, self.n_init, self.random_state))
+        if fewer is not None:
+            first += splits(fewer._parameters, part)
         if part is sequences:
-            best = self._best(work, list(first))
+            best = self._best(work, first)
         else:
-            chosen = self._best(Work(part, kind, self._threads), list(first))
+            chosen = self._best(Work(part, kind, self._threads), first)
             best = self._best(work, [chosen.parameters])
         order = np.argsort(best.parameters.emission.means, kind="stable")
         self._keep(best.ordered(order), sequences)
@@ -188,6 +198,8 @@ class RegimeModel:
         saved = read(path)
         model = cls(len(saved.start), saved.family, memory=saved.memory)
         restore(model, saved)
+        if not (np.isfinite(model.means_).all() and np.isfinite(model.stds_).all()):
+            raise ProfileError(f"{path}: has regimes of infinite durations; fit and save it anew")
         return model
 
     def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope._errors import OutputError, ProfileError
+from haloscope.explain._kernels import MOST_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,6 @@ __all__ = ["PARAMETERS", "Saved", "read", "write"]
 
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
-_MOST_STATES = 255
 _ROUNDING = 1e-6  # what probabilities may add up to beside 1
 
 # What the record of a regime holds for a family, and above which value each number has to be.
@@ -133,8 +133,8 @@ def _saved(record: dict[str, Any]) -> Saved:
     if not isinstance(family, str) or family not in PARAMETERS:
         raise _Wrong(f"has a family that is none of {', '.join(PARAMETERS)}")
     regimes = record.get("regimes")
-    if not isinstance(regimes, list) or not 1 <= len(regimes) <= _MOST_STATES:
-        raise _Wrong(f"has no list of 1 to {_MOST_STATES} regimes")
+    if not isinstance(regimes, list) or not 1 <= len(regimes) <= MOST_STATES:
+        raise _Wrong(f"has no list of 1 to {MOST_STATES} regimes")
     states = len(regimes)
     parameters = {
         key: np.array([_number(regime, key, above) for regime in regimes])
@@ -161,8 +161,8 @@ def _machine(record: dict[str, Any], states: int) -> dict[str, NDArray[np.float6
     if not record:
         return {}
     start = record.get("start")
-    if not isinstance(start, list) or not 1 <= len(start) <= _MOST_STATES:
-        raise _Wrong(f"has no list of 1 to {_MOST_STATES} probabilities in machine: start")
+    if not isinstance(start, list) or not 1 <= len(start) <= MOST_STATES:
+        raise _Wrong(f"has no list of 1 to {MOST_STATES} probabilities in machine: start")
     count = len(start)
     return {
         "start": _probabilities(record, "start", (count,)),

@@ -50,8 +50,9 @@ def select(
     AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
     instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
     data together with the decoded regimes, so that regimes which can't be told apart count less.
-    `options` are those of `RegimeModel`. With too little data for so many regimes the curves end
-    earlier. Raises `UsageError`.
+    `options` are those of `RegimeModel`; to its starts come those that split a regime of the model
+    with one regime less, so that the likelihood rises with the number. With too little data for so
+    many regimes the curves end earlier. Raises `UsageError`, `TimingsError`.
     """
     if criterion not in CRITERIA:
         raise UsageError(f"criterion {criterion!r} is none of {', '.join(CRITERIA)}")
@@ -60,7 +61,8 @@ def select(
     models: list[RegimeModel] = []
     for regimes in range(1, largest + 1):
         try:
-            models.append(RegimeModel(regimes, **options).fit(x))
+            fewer = models[-1] if models else None
+            models.append(RegimeModel(regimes, **options).fit_from(x, fewer))
         except HaloscopeError:
             if not models:
                 raise
