@@ -1,6 +1,7 @@
 // What Python calls: chooses the instruction set, shares the sequences out to threads, adds up. Results do
 // not depend on the number of threads. docs/design.md, "Kernels of explain".
 #include "batch.hpp"
+#include "medians.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -231,6 +232,24 @@ HALOSCOPE_PUBLIC int haloscope_viterbi(const Batch *batch, int threads, int set,
   for_groups(groups, threads, bytes / 8 + 1,
              [&](size_t g, double *space) { kernels.viterbi(*batch, groups[g], space, states); });
   return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
+
+// Of each sequence, which has an instance at least.
+HALOSCOPE_PUBLIC int haloscope_medians(const Batch *batch, int threads, double *medians) try {
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> whole{true};
+  in_threads(std::clamp<int64_t>(batch->sequences, 1, std::max(threads, 1)), [&] {
+    try {
+      std::vector<double> part;
+      for (int64_t s = next++; s < batch->sequences; s = next++)
+        medians[s] = median(batch->values + batch->begins[s], batch->lengths[s], part);
+    } catch (const std::bad_alloc &) {
+      whole = false;
+    }
+  });
+  return whole ? 0 : 1;
 } catch (const std::bad_alloc &) {
   return 1;
 }

@@ -31,6 +31,7 @@ __all__ = [
     "gaussian_viterbi",
     "instruction_sets",
     "log_likelihood",
+    "medians",
     "viterbi",
 ]
 
@@ -136,6 +137,13 @@ def viterbi(
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
 
+def medians(values: Floats, places: Places, threads: int = 1) -> Floats:
+    """The median of each sequence; none of them is empty or has NaN."""
+    if len(places.lengths) and places.lengths.min() < 1:
+        raise ValueError("a sequence is empty")
+    return _Batch.of(places, Chain(np.ones(1), np.ones((1, 1))), values=values).medians(threads)
+
+
 def instruction_sets() -> list[str]:
     """The instruction sets that can be used here, the one that is used first."""
     names: list[str] = []
@@ -211,8 +219,24 @@ class _Batch:
         _succeed(status)
         return likelihood, sums, rows
 
+    @property
+    def whole(self) -> bool:
+        """True if there is nothing but sequences, one after the other."""
+        begins, lengths = self.arrays[2], self.arrays[3]
+        assert begins is not None
+        assert lengths is not None
+        ends = np.cumsum(lengths)
+        return bool((begins == ends - lengths).all() and ends[-1:].sum() == self.points)
+
+    def medians(self, threads: int) -> Floats:
+        found = np.empty(self.sequences)
+        _succeed(library().haloscope_medians(ctypes.byref(self.struct), threads, found.ctypes.data))
+        return found
+
     def viterbi(self, threads: int) -> NDArray[np.uint8]:
-        states = np.full(self.points, 255, dtype=np.uint8)
+        # The kernel fills what belongs to a sequence.
+        whole = self.whole
+        states = np.empty(self.points, np.uint8) if whole else np.full(self.points, 255, np.uint8)
         _succeed(
             library().haloscope_viterbi(
                 ctypes.byref(self.struct), threads, _instruction_set, states.ctypes.data

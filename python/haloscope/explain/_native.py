@@ -25,5 +25,6 @@ def library() -> ctypes.CDLL:
     found.haloscope_instruction_set.restype = ctypes.c_char_p
     found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]
     found.haloscope_viterbi.argtypes = [pointer, number, number, pointer]
+    found.haloscope_medians.argtypes = [pointer, number, pointer]
     found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope._errors import UsageError
+from haloscope.explain import _kernels
 from haloscope.explain.regimes._sequences import Sequences
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
     """The rows of `number` ranks, equidistant among all ranks sorted by their median instance."""
     if number < 1:
         raise UsageError(f"{number} ranks to be fitted; take 1 or more")
-    medians = np.array([np.median(row) for row in timings.rows])
+    everything = Sequences.of_timings(timings)
+    medians = _kernels.medians(everything.values, everything.places, _kernels.available_threads())
     order = np.argsort(medians, kind="stable").astype(np.int64)
     places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
     chosen: NDArray[np.int64] = order[places]
