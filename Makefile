@@ -43,6 +43,8 @@ bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run
 bench-%: setup
 	@$(BIN)/python benchmarks/$*/run.py
 
+bench-regimes: $(VENV)/.development
+
 lock:
 	tools/lock.sh
 
