@@ -9,6 +9,7 @@ Both are in the page cache.
 from __future__ import annotations
 
 import argparse
+import logging
 import resource
 import sys
 import tempfile
@@ -165,6 +166,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    logging.disable()  # hmmlearn's on steps that gain nothing
     measure_against_hmmlearn(options.rounds)
     with tempfile.TemporaryDirectory() as name:
         path, plain = Path(name) / "series.halo", Path(name) / "plain"

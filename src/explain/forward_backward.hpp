@@ -75,19 +75,35 @@ private:
     Real a[SIZE], base_now = base, lowest_now = lowest;
     Bits exponents_now = exponents;
     for (int i = 0; i < n(); ++i) a[i] = alpha[i];
-    if (from == 0 && to > 0)
-      step<RAGGED, SUMMING, true>(0, a, slot, base_now, lowest_now, exponents_now), ++from;
-    for (int64_t t = from; t < to; ++t)
-      step<RAGGED, SUMMING, false>(t, a, slot, base_now, lowest_now, exponents_now);
+    Real b[SIZE];
+    int64_t t = from;
+    if (t == 0 && to > 0) {
+      density.template at<RAGGED>(t, b);
+      step<RAGGED, SUMMING, true>(t++, b, a, slot, base_now, lowest_now, exponents_now);
+    }
+    if constexpr (!RAGGED && requires { density.mean; }) {
+      for (; t + LANES <= to; t += LANES) {
+        Real x[LANES];
+        density.load_all(t, x);
+        for (int i = 0; i < LANES; ++i) {
+          density.of(x[i], b);
+          step<RAGGED, SUMMING, false>(t + i, b, a, slot, base_now, lowest_now, exponents_now);
+        }
+      }
+    }
+    for (; t < to; ++t) {
+      density.template at<RAGGED>(t, b);
+      step<RAGGED, SUMMING, false>(t, b, a, slot, base_now, lowest_now, exponents_now);
+    }
     for (int i = 0; i < n(); ++i) alpha[i] = a[i];
     base = base_now, lowest = lowest_now, exponents = exponents_now;
   }
 
+  // From log densities `b` of instant t; they become densities.
   template <bool RAGGED, bool SUMMING, bool FIRST>
-  HALOSCOPE_INLINE void step(int64_t t, Real *a, Real *&slot, Real &bases, Real &low,
+  HALOSCOPE_INLINE void step(int64_t t, Real *b, Real *a, Real *&slot, Real &bases, Real &low,
                              Bits &sum_of_exponents) {
-    Real b[SIZE], next[SIZE];
-    density.template at<RAGGED>(t, b);
+    Real next[SIZE];
     Real top = b[0], sum = FIRST ? every(1.0) : a[0];
     for (int j = 1; j < n(); ++j) top = larger(top, b[j]);
     for (int j = 1; j < n(); ++j) sum = FIRST ? sum : sum + a[j];

@@ -6,6 +6,7 @@
 #include "batch.hpp"
 
 #include <numbers>
+#include <utility>
 
 namespace haloscope::explain::HALOSCOPE_SET {
 
@@ -66,6 +67,24 @@ HALOSCOPE_INLINE Scale scale(Real value) {
   return {real((2046 - exponent) << 52), exponent};
 }
 
+#if __has_builtin(__builtin_shufflevector)
+// Rows i and i + HALF exchange quarters: the steps of a transposition.
+template <int HALF, size_t... I> HALOSCOPE_INLINE void exchange(Real &a, Real &b, std::index_sequence<I...>) {
+  const Real low = __builtin_shufflevector(a, b, (I & HALF ? LANES + (I ^ HALF) : I)...);
+  b = __builtin_shufflevector(a, b, (I & HALF ? LANES + I : I ^ HALF)...);
+  a = low;
+}
+template <int HALF> HALOSCOPE_INLINE void exchange(Real *rows) {
+  for (int i = 0; i < LANES; ++i)
+    if (!(i & HALF)) exchange<HALF>(rows[i], rows[i + HALF], std::make_index_sequence<LANES>{});
+}
+HALOSCOPE_INLINE void transpose(Real *rows) {
+  exchange<1>(rows);
+  if constexpr (LANES > 2) exchange<2>(rows);
+  if constexpr (LANES > 4) exchange<4>(rows);
+}
+#endif
+
 // The sequences of a group, as lanes.
 struct Lanes {
   int64_t begin[LANES];
@@ -111,8 +130,20 @@ template <int STATES> struct Gaussian {
     for (int lane = 0; lane < LANES; ++lane) x[lane] = values[lanes.place<RAGGED>(lane, t)];
     return x;
   }
+  // As many instants as there are lanes, from t on, which all lanes have.
+  HALOSCOPE_INLINE void load_all(int64_t t, Real *x) const {
+#if __has_builtin(__builtin_shufflevector)
+    for (int lane = 0; lane < LANES; ++lane)
+      __builtin_memcpy(&x[lane], values + lanes.begin[lane] + t, sizeof(Real));
+    transpose(x);
+#else
+    for (int i = 0; i < LANES; ++i) x[i] = load<false>(t + i);
+#endif
+  }
   template <bool RAGGED> HALOSCOPE_INLINE void at(int64_t t, Real *result) const {
-    const Real x = load<RAGGED>(t);
+    of(load<RAGGED>(t), result);
+  }
+  HALOSCOPE_INLINE void of(Real x, Real *result) const {
     for (int j = 0; j < (STATES ? STATES : states); ++j) {
       const Real d = x - mean[j];
       result[j] = larger(d * d * precision[j] + constant[j], every(IMPOSSIBLE));

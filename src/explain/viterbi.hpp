@@ -10,6 +10,7 @@ public:
   HALOSCOPE_INLINE Viterbi(const Batch &of, const Group &of_group, void *space)
       : batch{of}, group{of_group}, lanes{of, of_group}, density{of, lanes},
         states{STATES ? STATES : of.states}, pointers{static_cast<Bytes *>(space)} {
+    for (int lane = 0; lane < LANES; ++lane) eights[lane] = int64_t{8} * lane;
     for (int i = 0; i < states; ++i)
       for (int j = 0; j < states; ++j) transition[i][j] = logarithm(batch.transition[i * states + j]);
   }
@@ -38,6 +39,7 @@ private:
   const Density<STATES> density;
   const int states;
   Bytes *pointers;
+  Bits eights;
   double transition[SIZE][SIZE];
 
   HALOSCOPE_INLINE int n() const { return STATES ? STATES : states; }
@@ -46,40 +48,62 @@ private:
 
   // From instant `from` - 1 to `to` - 1. Lanes that have ended stay where they are.
   template <bool RAGGED> void ahead(int64_t from, int64_t to, Real *carried) {
-    Real delta[SIZE];
+    Real delta[SIZE], next[SIZE];
     for (int j = 0; j < n(); ++j) delta[j] = carried[j];
-    Bytes *target = pointers + (from - 1) * stride();
-    for (int64_t t = from; t < to; ++t, target += stride()) {
-      Real next[SIZE];
-      density.template at<RAGGED>(t, next);
-      const Bits active = every(t) < lanes.length;
-      Bits word = {};
-      for (int j = 0; j < n(); ++j) {
-        Real best = delta[0] + transition[0][j];
-        Bits from_state = {};
-        for (int i = 1; i < n(); ++i) {
-          const Real through = delta[i] + transition[i][j];
-          from_state = select(through > best, every(int64_t{i}), from_state);
-          best = larger(best, through);
+    int64_t t = from;
+    if constexpr (!RAGGED && requires { density.mean; }) {
+      for (; t + LANES <= to; t += LANES) {
+        Real x[LANES];
+        density.load_all(t, x);
+        for (int i = 0; i < LANES; ++i) {
+          density.of(x[i], next);
+          step<RAGGED>(t + i, delta, next);
         }
-        next[j] = RAGGED ? select(active, next[j] + best, delta[j]) : next[j] + best;
-        if (RAGGED) from_state = select(active, from_state, every(int64_t{j}));
-        if (PACKED)
-          word |= from_state << (2 * j);
-        else
-          target[j] = __builtin_convertvector(from_state, Bytes);
+        // Only differences matter, and stay precise when they are taken now and then.
+        const Real zero = delta[0];
+        for (int j = 0; j < n(); ++j) delta[j] -= zero;
       }
-      if (PACKED) *target = __builtin_convertvector(word, Bytes);
-      // Only differences matter, and stay precise when they are taken now and then.
-      const Real zero = t % 16 == 0 ? next[0] : Real{};
-      for (int j = 0; j < n(); ++j) delta[j] = next[j] - zero;
+    }
+    for (; t < to; ++t) {
+      density.template at<RAGGED>(t, next);
+      step<RAGGED>(t, delta, next);
+      const Real zero = delta[0];
+      for (int j = 0; j < n(); ++j) delta[j] -= zero;
     }
     for (int j = 0; j < n(); ++j) carried[j] = delta[j];
   }
 
+  // `next` are the densities of instant t.
+  template <bool RAGGED> HALOSCOPE_INLINE void step(int64_t t, Real *delta, Real *next) {
+    Bytes *target = pointers + (t - 1) * stride();
+    const Bits active = every(t) < lanes.length;
+    Bits word = {};
+    for (int j = 0; j < n(); ++j) {
+      Real best = delta[0] + transition[0][j];
+      Bits from_state = {};
+      for (int i = 1; i < n(); ++i) {
+        const Real through = delta[i] + transition[i][j];
+        from_state = select(through > best, every(int64_t{i}), from_state);
+        best = larger(best, through);
+      }
+      next[j] = RAGGED ? select(active, next[j] + best, delta[j]) : next[j] + best;
+      if (RAGGED) from_state = select(active, from_state, every(int64_t{j}));
+      if (PACKED)
+        word |= from_state << (2 * j);
+      else
+        target[j] = __builtin_convertvector(from_state, Bytes);
+    }
+    if (PACKED) *target = __builtin_convertvector(word, Bytes);
+    for (int j = 0; j < n(); ++j) delta[j] = next[j];
+  }
+
   HALOSCOPE_INLINE Bits before(int64_t t, Bits state) const {
     const Bytes *source = pointers + (t - 1) * stride();
-    if (PACKED) return (__builtin_convertvector(*source, Bits) >> (2 * state)) & 3;
+    if (PACKED) { // a lane takes its bits out of the bytes of all
+      int64_t bytes = 0;
+      __builtin_memcpy(&bytes, source, LANES);
+      return (every(bytes) >> (eights + 2 * state)) & 3;
+    }
     for (int lane = 0; lane < LANES; ++lane) state[lane] = source[state[lane]][lane];
     return state;
   }
