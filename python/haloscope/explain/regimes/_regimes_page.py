@@ -80,13 +80,10 @@ def _key_figures(analyses: Sequence[Analysis]) -> list[tuple[str, str, str]]:
         return [_fast(analysis, f"{analysis.name}: fast regime") for analysis in analyses]
     timings = analyses[0].ranks.regimes.timings
     hosts = len({host for host in timings.hosts if host is not None})
+    where = f"on {hosts} host{'' if hosts == 1 else 's'}" if hosts else "hosts unknown"
     most, states = int(timings.counts.max()), analyses[0].view.regimes
     return [
-        (
-            "ranks",
-            count_text(len(timings.ranks)),
-            f"on {hosts} hosts" if hosts else "hosts unknown",
-        ),
+        ("ranks", count_text(len(timings.ranks)), where),
         ("instances", count_text(most), "of each rank" if timings.whole else "of a rank at most"),
         ("regimes", count_text(states), analyses[0].options.emission),
         _fast(analyses[0], "fast regime"),
