@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import Estimate, emit, estimate
+from depth import measure_depth
 from synthetic import REGION, packed, profile
 
 import haloscope
@@ -173,6 +174,7 @@ def main() -> None:
         profile(options.ranks, packed(options.ranks, options.instances)).write(path)
         read(path).durations.tofile(plain)
         measure_machine(path, plain, options.rounds)
+    measure_depth(options.rounds)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,16 @@ def test_of_a_reduced_series_the_stretches_are_the_machines() -> None:
     assert table["lost"][0] == pytest.approx(1500 * 4e-3)
 
 
+def test_a_few_slowdowns_are_all_found_and_of_many_alike_none() -> None:
+    few, many = np.zeros((2, 1, 8192), dtype=np.uint8)
+    for first in (100, 2000, 4000, 6000):
+        few[0, first : first + 300] = 2
+    assert sorted(found(few, hosts=(None,))["first"]) == [100, 2000, 4000, 6000]
+    for first in range(0, 8192, 64):
+        many[0, first : first + 16] = 2
+    assert found(many, hosts=(None,)).is_empty()
+
+
 def test_without_start_times_or_instances_or_regimes() -> None:
     states = calm(0)
     states[:, 100:150] = 2

@@ -43,8 +43,8 @@ def episodes(
     base rate. A host's: more of its ranks are bad than elsewhere, other than with the machine. A
     rank's: it is bad more often than it and others are on the whole, other than with its host, so a
     rank that is always slow has none. Each is tested against the binomial distribution over all
-    places where an episode could begin (`_scan`); those of hosts and ranks also have to be longer
-    than stretches usually are, because regimes persist by nature.
+    places where an episode could begin (`_scan`); those of hosts, ranks and of a single series also
+    have to be longer than stretches usually are, because regimes persist by nature.
     """
     if not durations.size or not 0 < slow < n_regimes:
         return pl.DataFrame(schema=SCHEMA)
@@ -76,10 +76,11 @@ def _of_machine(seen: Slow) -> tuple[Stretches, float]:
     total = seen.there.sum(axis=0)
     share = seen.typical_share()
     height = bar(total.size)
+    stays = seen.stays if len(seen.events) == 1 else 0
     found: Stretches = []
     base = _rate(seen, np.ones(total.size, dtype=bool))
     for _ in range(3):
-        event, absence = scores(base)
+        event, absence = scores(base, stays)
         found = stretches((total * (share * event + (1 - share) * absence)).tolist(), height)
         base = _rate(seen, ~covered(found, total.size))
     return found, base

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Slow"]
 
-# So that one or two stretches, if they are all there is, don't seem the usual thing.
-_FEW_RUNS = np.ones(3, dtype=np.int64)
+# So that a handful of stretches, if they are all there is, don't seem the usual thing.
+_FEW_RUNS = np.ones(10, dtype=np.int64)
 
 
 @dataclass(frozen=True)
