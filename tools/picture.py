@@ -1,6 +1,8 @@
-"""Take docs/pictures/report.png: `.venv/bin/python tools/picture.py`, set up by `make test`.
+"""Take the pictures in docs/pictures: `.venv/bin/python tools/picture.py`, set up by `make test`.
 
-Watches the bundled sweep as the tutorial does, and photographs its report in headless Chromium.
+`report.png`: watches the bundled sweep as the tutorial does, and photographs its report in headless
+Chromium. `regimes.png`: the same of the page about made-up times of two methods, like those of the
+paper's Table 1.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "pictures" / "report.png"
+PICTURES = ROOT / "docs" / "pictures"
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 SWEEP = "--procs 2,2,2 --zones 32,64,64 --groups 32 --quad 64 --gset 16 --dset 8 --niter 10"
 
@@ -41,18 +43,35 @@ def report(directory: Path) -> Path:
     return page
 
 
-def photograph(page: Path) -> None:
-    """A first screenful, as large as a README shows it."""
+def regimes(directory: Path) -> Path:
+    """The page that compares two methods, of times from tests/support/timings.py."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.timings import make_timings
+
+    names = ("fixed", "dynamic")
+    files = [make_timings(name, 128, 2048).save(directory / f"{name}.npz") for name in names]
+    page = directory / "regimes.html"
+    command: list[str | Path] = [HALOSCOPE, "regimes", *files, "--emission", "lognormal"]
+    subprocess.run([*command, "-o", page], check=True)
+    return page
+
+
+def photograph(page: Path, name: str, first: str | None = None) -> None:
+    """A screenful, as large as a README shows it, from the section `first` on."""
     chromium = shutil.which("chromium") or sys.exit("no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1360, "height": 1000})
         view.goto(page.as_uri())
+        view.locator("[data-waiting='0']").wait_for(state="attached")
         view.wait_for_timeout(1000)  # the plots draw themselves after loading
-        view.screenshot(path=PICTURE)
+        if first is not None:
+            view.evaluate(f"document.getElementById('{first}').scrollIntoView()")
+        view.screenshot(path=PICTURES / name)
         browser.close()
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        photograph(report(Path(directory)))
+        photograph(report(Path(directory)), "report.png")
+        photograph(regimes(Path(directory)), "regimes.png", "heat")

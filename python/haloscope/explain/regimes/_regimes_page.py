@@ -36,6 +36,7 @@ __all__ = ["write_regimes_page"]
 
 _SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
 _MOST_EPISODES = 200
+_SLOW = 1.25  # times the fastest regime's mean
 
 
 def write_regimes_page(
@@ -169,9 +170,12 @@ def _episodes(analyses: Sequence[Analysis]) -> Section | None:
     for analysis in analyses:
         regimes = analysis.ranks.regimes
         timings = regimes.timings
+        means = regimes.model.means_
+        # Several regimes may be slow; the slowest one always is.
+        slow = max(1, int((means[1:] > _SLOW * means[0]).sum()))
         found = episodes(
             timings.durations, regimes.states, regimes.model.n_regimes, ranks=timings.ranks,
-            hosts=timings.hosts, starts=timings.others.get("start"),
+            hosts=timings.hosts, starts=timings.others.get("start"), slow=slow,
         )  # fmt: skip
         frames.append(found.with_columns(file=pl.lit(analysis.name)))
     frame = pl.concat(frames)

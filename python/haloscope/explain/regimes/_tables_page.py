@@ -146,7 +146,11 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
             _time(row["duration"]), _share(row["share"]), _time(row["lost"]),
         ])  # fmt: skip
     more = f" The first {most} of {len(frame)}." if len(frame) > most else ""
-    return Table(f"Stretches of unusually many slow times.{more}", columns, rows)
+    caption = (
+        "Stretches of unusually many slow times: of regimes whose mean is 1.25 times the fastest"
+        f" one's, or else of the slowest one.{more}"
+    )
+    return Table(caption, columns, rows)
 
 
 def check_table(checks: Sequence[tuple[str, pl.DataFrame]]) -> Table:
