@@ -27,4 +27,6 @@ def library() -> ctypes.CDLL:
     found.haloscope_viterbi.argtypes = [pointer, number, number, pointer]
     found.haloscope_medians.argtypes = [pointer, number, pointer]
     found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
+    found.haloscope_coupled.argtypes = [wide, wide, number, *[pointer] * 7]
+    found.haloscope_coupled.restype = ctypes.c_double
     return found

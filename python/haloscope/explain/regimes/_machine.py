@@ -61,7 +61,7 @@ class MachineModel:
         n_machine_states: int = 2,
         emission: str = "gaussian",
         *,
-        n_init: int = 1,
+        n_init: int = 10,
         max_iter: int = 100,
         tol: float = 1e-7,
         random_state: int = 0,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.explain._native import library
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -32,33 +34,18 @@ def expectation(
 
     The rows of `transitions` need not add up to 1; `transitions[0]` is not used.
     """
-    instances, _, states = log_density.shape
-    active = np.arange(instances)[:, None] < lengths
-    top = log_density.max(axis=2, keepdims=True)
-    density = np.exp(log_density - top)
-    forward, scale = np.empty_like(density), np.empty(density.shape[:2])
-    ahead = np.broadcast_to(start, density.shape[1:])
-    for k in range(instances):
-        row = ahead * density[k]
-        row.sum(axis=1, out=scale[k])
-        row /= scale[k][:, None]
-        forward[k] = row
-        if k + 1 < instances:
-            ahead = row @ transitions[k + 1]
-    likelihood = float((np.log(scale) + top[..., 0])[active].sum())
-    density /= scale[..., None]
-    density *= active[..., None]
-    pairs = np.zeros((instances, states, states))
-    backward = np.ones(density.shape[1:])
-    for k in range(instances - 1, 0, -1):
-        weighted = density[k] * backward
-        pairs[k] = forward[k - 1].T @ weighted
-        forward[k] *= backward
-        backward = weighted @ transitions[k].T
-        backward[~active[k]] = 1.0
-    forward[0] *= backward
-    forward *= active[..., None]
-    return Expectation(likelihood, forward, pairs * transitions)
+    instances, ranks, states = log_density.shape
+    density, posterior = log_density.astype(np.float64, order="C"), np.zeros(log_density.shape)
+    pairs, after = np.zeros((instances, states, states)), np.ones((ranks, states))
+    given = [
+        np.ascontiguousarray(lengths, np.int64),
+        *(np.ascontiguousarray(array, np.float64) for array in (start, transitions)),
+    ]
+    likelihood = library().haloscope_coupled(
+        instances, ranks, states,
+        *(array.ctypes.data for array in (*given, density, posterior, pairs, after)),
+    )  # fmt: skip
+    return Expectation(float(likelihood), posterior, pairs)
 
 
 def viterbi(
