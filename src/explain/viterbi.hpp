@@ -59,18 +59,22 @@ private:
           density.of(x[i], next);
           step<RAGGED>(t + i, delta, next);
         }
-        // Only differences matter, and stay precise when they are taken now and then.
-        const Real zero = delta[0];
-        for (int j = 0; j < n(); ++j) delta[j] -= zero;
+        relate(delta);
       }
     }
     for (; t < to; ++t) {
       density.template at<RAGGED>(t, next);
       step<RAGGED>(t, delta, next);
-      const Real zero = delta[0];
-      for (int j = 0; j < n(); ++j) delta[j] -= zero;
+      relate(delta);
     }
     for (int j = 0; j < n(); ++j) carried[j] = delta[j];
+  }
+
+  // Only differences matter, and stay precise when they are taken now and then.
+  HALOSCOPE_INLINE void relate(Real *delta) {
+    Real top = delta[0];
+    for (int j = 1; j < n(); ++j) top = larger(top, delta[j]);
+    for (int j = 0; j < n(); ++j) delta[j] -= top;
   }
 
   // `next` are the densities of instant t.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -86,6 +86,14 @@ def short_problems(draw: st.DrawFn) -> tuple[Floats, Chain]:
     return density, Chain(start, transition / transition.sum(1, keepdims=True))
 
 
+# From no state can the first one be reached again, though it was the best to begin with.
+LEFT_BEHIND = (
+    np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -0.5, 0.0], [0.0, 0.0, -0.5]]),
+    Chain(np.array([0.8, 0.1, 0.1]), np.array([[0.0, 0.2, 0.8], [0.0, 0.1, 0.9], [0.0, 0.8, 0.2]])),
+)
+
+
+@example(LEFT_BEHIND)
 @settings(max_examples=300, deadline=None)
 @given(short_problems())
 def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:

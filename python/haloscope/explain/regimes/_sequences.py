@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NONE", "Sequences"]
 
+_LARGEST = 1e150  # its square is a number, too
 NONE = 255  # the state where there is no instance
 
 
@@ -128,8 +129,9 @@ class Sequences:
         if not len(values):
             raise TimingsError("no instances: there is nothing to find regimes in")
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values @ values):
-                return self
+            total = float(values.sum())
+        if abs(total) < _LARGEST:
+            return self
         low, high = float(values.min()), float(values.max())
         if np.isnan(low):
             raise TimingsError("a series has NaN before its end; leave it out, or cut it there")
