@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope._errors import OutputError, ProfileError
+from haloscope.explain.regimes import MachineModel, RegimeModel
 from haloscope.explain.regimes._saved import Saved, read, write
 
 SAVED = Saved(
@@ -147,3 +149,14 @@ def test_a_damaged_file_is_refused_or_read(tmp_path: Path, data: st.DataObject) 
     else:
         message = "" if np.isfinite(back.transition).all() else "\n"
     assert "\n" not in message
+
+
+def test_regimes_that_no_number_can_describe_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    write(replace(SAVED, parameters=SAVED.parameters | {"scale": np.array([1e-5, 1.7e308])}), path)
+    record = json.loads(path.read_text())
+    record["regimes"][1]["shape"] = 1e10
+    path.write_text(json.dumps(record))
+    for kind in (RegimeModel, MachineModel):
+        with pytest.raises(ProfileError, match="without mean or deviation"):
+            kind.load(path)

@@ -10,7 +10,7 @@ import numpy as np
 from haloscope._errors import ProfileError
 from haloscope.explain.regimes._climb import Place, fitted, settled, started
 from haloscope.explain.regimes._coupled import Chains, evidence
-from haloscope.explain.regimes._families import family
+from haloscope.explain.regimes._filing import emission_of
 from haloscope.explain.regimes._grid import Grid
 from haloscope.explain.regimes._intervals import shares
 from haloscope.explain.regimes._model import RegimeModel
@@ -125,7 +125,7 @@ class MachineModel:
         if not saved.machine:
             raise ProfileError(f"{path}: has no machine; read it as a RegimeModel")
         model = cls(len(saved.start), len(saved.machine["start"]), saved.family)
-        model.emission_ = family(saved.family).from_parameters(saved.parameters)
+        model.emission_ = emission_of(saved, path)
         model.means_, model.stds_ = model.emission_.means, model.emission_.stds
         model.start_, model.transitions_ = saved.start, saved.machine["transitions"]
         model.machine_start_ = saved.machine["start"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import ProfileError, TimingsError, UsageError
+from haloscope._errors import TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
 from haloscope.explain.regimes._chains import Parameters, Work
 from haloscope.explain.regimes._climbing import Climb, Rules, climb
@@ -197,9 +197,7 @@ class RegimeModel:
         """Read what `save` wrote: a fitted model. Raises `ProfileError`."""
         saved = read(path)
         model = cls(len(saved.start), saved.family, memory=saved.memory)
-        restore(model, saved)
-        if not (np.isfinite(model.means_).all() and np.isfinite(model.stds_).all()):
-            raise ProfileError(f"{path}: has regimes of infinite durations; fit and save it anew")
+        restore(model, saved, path)
         return model
 
     def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
