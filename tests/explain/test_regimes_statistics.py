@@ -114,6 +114,14 @@ def test_the_density_keeps_modes_apart() -> None:
 def test_there_is_no_density_of_one_value() -> None:
     assert density(np.full(9, 2.0)) is None
     assert density(np.array([np.nan])) is None
-    two = density(np.array([1.0, 2.0]))
-    assert two is not None
-    assert np.isfinite(two.values).all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 20])
+def test_a_few_values_have_a_density(count: int) -> None:
+    for seed in range(20):
+        values = np.random.default_rng(seed).lognormal(size=count)
+        found = density(values)
+        assert found is not None
+        step = found.times[1] - found.times[0]
+        assert found.values.sum() * step == pytest.approx(1)
+        assert 0 < found.bandwidth < 10 * np.ptp(values)

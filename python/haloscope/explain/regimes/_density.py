@@ -69,11 +69,13 @@ def _excess(
     """Return `time` less what the rule makes of it, in seven stages."""
     norm = _roughness(7, time, squares, power)
     for stage in range(6, 1, -1):
+        if norm <= 0:  # all is smooth at this width: the rule would have it infinitely wide
+            return -1.0
         odd = float(np.prod(np.arange(1, 2 * stage, 2))) / np.sqrt(2 * np.pi)
         constant = (1 + 0.5 ** (stage + 0.5)) / 3
         inner = (2 * constant * odd / (count * norm)) ** (2 / (3 + 2 * stage))
         norm = _roughness(stage, inner, squares, power)
-    return float(time - (2 * count * np.sqrt(np.pi) * norm) ** (-2 / 5))
+    return -1.0 if norm <= 0 else float(time - (2 * count * np.sqrt(np.pi) * norm) ** (-2 / 5))
 
 
 def _roughness(
