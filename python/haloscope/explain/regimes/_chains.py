@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Expected", "Parameters", "Work"]
+__all__ = ["NATIVE", "Expected", "Parameters", "Work"]
+
+NATIVE: tuple[type[Emission], ...] = (Gaussian, LogNormal)  # through kernels of their own
 
 _POINTS_AT_A_TIME = 1 << 20
 

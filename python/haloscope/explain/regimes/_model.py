@@ -8,7 +8,7 @@ import numpy as np
 
 from haloscope._errors import TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
-from haloscope.explain.regimes._chains import Parameters, Work
+from haloscope.explain.regimes._chains import NATIVE, Parameters, Work
 from haloscope.explain.regimes._climbing import Climb, Rules, climb
 from haloscope.explain.regimes._doubts import doubts
 from haloscope.explain.regimes._emissions import Emission
@@ -34,6 +34,7 @@ __all__ = ["RegimeModel"]
 
 # Of more instances than this a part is fitted first, from every start.
 _MANY, _PART = 1 << 20, 1 << 18
+_SLOWER = 3  # powers of two, for families without kernels of their own
 
 
 class RegimeModel:
@@ -97,8 +98,9 @@ class RegimeModel:
     def fit(self, x: Series) -> RegimeModel:
         """Estimate all parameters by maximum likelihood; returns itself.
 
-        Where there are more than a million instances in several sequences, a part of the sequences
-        is fitted first and chooses the start. No state is narrower than 1e-4 of the distance
+        Where there are more than a million instances in several sequences (an eighth of that, if
+        regimes are neither Gaussian nor log-normal), a part of the sequences is fitted first and
+        chooses the start. No state is narrower than 1e-4 of the distance
         between the quartiles of all durations (of their logarithms, for log-normal ones): what
         would be is kept from it and said in `warnings_`. Raises `TimingsError`.
         """
@@ -116,7 +118,7 @@ class RegimeModel:
             )
         kind = family(self.emission)
         work = Work(sequences, kind, self._threads)
-        part = _part(sequences)
+        part = _part(sequences, kind)
         first = list(starts(part, kind, self.n_regimes, self.n_init, self.random_state))
         if fewer is not None:
             first += splits(fewer._parameters, part)
@@ -261,10 +263,11 @@ class RegimeModel:
         return float(total)
 
 
-def _part(sequences: Sequences) -> Sequences:
+def _part(sequences: Sequences, kind: type[Emission]) -> Sequences:
     """Equidistant ones of many sequences, for a first look."""
     number = len(sequences.lengths)
-    if sequences.points <= _MANY or number == 1:
+    many, some = (_MANY, _PART) if kind in NATIVE else (_MANY >> _SLOWER, _PART >> _SLOWER)
+    if sequences.points <= many or number == 1:
         return sequences
-    kept = max(1, number * _PART // sequences.points)
+    kept = max(1, number * some // sequences.points)
     return sequences.some(np.linspace(0, number - 1, kept).round().astype(np.int64))
