@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope._errors import UsageError, printable
+from haloscope._errors import TimingsError, UsageError, printable
 from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
@@ -161,7 +161,10 @@ def _analyses(
         step(f"reading {name}")
         timings = replace(read_timings(path, region), name=name)
         step(f"fitting {name}")
-        analyses.append(analyse(timings, chosen))
+        try:
+            analyses.append(analyse(timings, chosen))
+        except TimingsError as error:
+            raise TimingsError(f"{path}: {error}") from None
     return analyses
 
 

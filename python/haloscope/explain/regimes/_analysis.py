@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._timings import Reduction, Timings
 
 __all__ = ["Analysis", "Found", "Options", "analyse", "decoded", "found"]
-_MOST_STEPS = 500  # of a fit; the class gives up earlier
+_MOST_STEPS = 200  # of a fit; the class gives up earlier
 
 
 @dataclass(frozen=True)

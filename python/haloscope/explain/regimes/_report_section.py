@@ -60,5 +60,5 @@ def _sections(timings: Timings, name: str, title: str) -> list[Section]:
     heat = heat_maps([view], _ROWS, _COLUMNS)
     made = [replace(first, name=name, title=title, tables=[table], text=notes)]
     return made + (
-        [replace(heat, name=f"{name}-heat", title=f"{title}: {heat.title}")] if heat else []
+        [replace(heat, name=f"{name}-heat", title=f"{title}: who was slow when")] if heat else []
     )
