@@ -173,9 +173,18 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
   if (!whole) throw std::bad_alloc{};
 }
 
+// True if each state can follow each other one. Then what underflows in a scaled state is nothing beside what
+// comes into it at the next instant; otherwise it may be all that counts in the end.
+bool mixing(const Batch &batch) {
+  return std::all_of(batch.transition, batch.transition + batch.states * batch.states,
+                     [](double probability) { return probability > 1e-200; });
+}
+
 void expect(const Batch &batch, const Kernels &kernels, const Group &group, Workspace space,
             double *log_likelihood, Counts *counts, double *posterior) {
-  const unsigned lost = kernels.expectation(batch, group, space, log_likelihood, counts, posterior);
+  const unsigned all = (1U << static_cast<unsigned>(group.used)) - 1U;
+  const unsigned lost =
+      mixing(batch) ? kernels.expectation(batch, group, space, log_likelihood, counts, posterior) : all;
   for (int lane = 0; lane < group.used; ++lane)
     if ((lost >> lane) & 1U)
       expectation_in_logarithms(batch, group.sequence[lane], log_likelihood, counts, posterior);
@@ -244,7 +253,7 @@ HALOSCOPE_PUBLIC int haloscope_medians(const Batch *batch, int threads, double *
     try {
       std::vector<double> part;
       for (int64_t s = next++; s < batch->sequences; s = next++)
-        medians[s] = median(batch->values + batch->begins[s], batch->lengths[s], part);
+        medians[s] = median({batch->values + batch->begins[s], static_cast<size_t>(batch->lengths[s])}, part);
     } catch (const std::bad_alloc &) {
       whole = false;
     }

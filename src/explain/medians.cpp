@@ -3,7 +3,8 @@
 #include "medians.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <cstdint>
 #include <vector>
 
 namespace haloscope::explain {
@@ -12,8 +13,8 @@ namespace {
 
 constexpr int64_t SAMPLE = 128, MARGIN = 14; // places in the sample on either side: 2.5 deviations
 
-// The (n-1)/2-th and the n/2-th of sorted values, from those in order about them.
-double middle(std::vector<double> &part, int64_t place, bool even) {
+// The mean of the two in the middle, or that one; `place` is where the higher one is among those kept.
+double middle(std::span<double> part, int64_t place, bool even) {
   const auto at = part.begin() + place;
   std::nth_element(part.begin(), at, part.end());
   return even ? (*std::max_element(part.begin(), at) + *at) / 2 : *at;
@@ -21,32 +22,29 @@ double middle(std::vector<double> &part, int64_t place, bool even) {
 
 } // namespace
 
-double median(const double *values, int64_t length, std::vector<double> &part) {
+double median(std::span<const double> values, std::vector<double> &part) {
+  const auto length = static_cast<int64_t>(values.size()), place = length / 2;
   const bool even = length % 2 == 0;
-  const int64_t place = length / 2;
-  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  if (part.size() < values.size()) part.resize(values.size());
+  double *const kept = part.data();
   if (length > 8 * SAMPLE) {
-    part.clear();
-    for (int64_t i = 0; i < SAMPLE; ++i) part.push_back(values[i * length / SAMPLE]);
-    std::ranges::sort(part);
-    low = part[SAMPLE / 2 - MARGIN];
-    high = part[SAMPLE / 2 + MARGIN];
+    std::array<double, SAMPLE> sample{};
+    for (int64_t i = 0; i < SAMPLE; ++i)
+      sample[static_cast<size_t>(i)] = values[static_cast<size_t>(i * length / SAMPLE)];
+    std::ranges::sort(sample);
+    const double low = sample[SAMPLE / 2 - MARGIN], high = sample[SAMPLE / 2 + MARGIN];
+    int64_t below = 0, number = 0;
+    for (const double value : values) {
+      const auto under = static_cast<int64_t>(value < low), over = static_cast<int64_t>(value > high);
+      kept[number] = value;
+      below += under;
+      number += 1 - under - over;
+    }
+    if (place - (even ? 1 : 0) >= below && place < below + number)
+      return middle({kept, static_cast<size_t>(number)}, place - below, even);
   }
-  part.resize(static_cast<size_t>(length));
-  int64_t below = 0, kept = 0;
-  for (int64_t i = 0; i < length; ++i) {
-    const double value = values[i];
-    part[static_cast<size_t>(kept)] = value;
-    below += value < low ? 1 : 0;
-    kept += value >= low && value <= high ? 1 : 0;
-  }
-  const bool there = place - (even ? 1 : 0) >= below && place < below + kept;
-  if (there) {
-    part.resize(static_cast<size_t>(kept));
-    return middle(part, place - below, even);
-  }
-  part.assign(values, values + length);
-  return middle(part, place, even);
+  std::ranges::copy(values, kept);
+  return middle({kept, values.size()}, place, even);
 }
 
 } // namespace haloscope::explain

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace haloscope::explain {
 
-// Of `length` > 0 values without NaN, as NumPy has it; `part` is room to work in.
-double median(const double *values, int64_t length, std::vector<double> &part);
+// Of values without NaN, one at least, as NumPy has it; `part` is room to work in.
+double median(std::span<const double> values, std::vector<double> &part);
 
 } // namespace haloscope::explain

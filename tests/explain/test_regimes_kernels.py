@@ -93,7 +93,15 @@ LEFT_BEHIND = (
 )
 
 
+# The state that fits by far worst at first is the only one that stays possible.
+LATE = (
+    np.array([[-2800.0, 200.0], [-2200.0, -2450.0], [2900.0, 1600.0], [-1950.0, -3800.0]]),
+    Chain(np.array([0.9, 0.1]), np.eye(2)),
+)
+
+
 @example(LEFT_BEHIND)
+@example(LATE)
 @settings(max_examples=300, deadline=None)
 @given(short_problems())
 def test_equals_all_paths_tried(problem: tuple[Floats, Chain]) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Climb", "Rules", "climb"]
 
+# No transition is less likely: with one that is impossible the kernels take the slow way.
+_RAREST = 1e-30
 _ROUNDING = 1e-12  # of a log likelihood: a smaller gain may be none
 
 
@@ -97,9 +99,9 @@ def _chain(expected: Expected, old: Chain, rules: Rules) -> Chain:
     counts = expected.transition + rules.stickiness * np.eye(len(expected.start))
     left = counts.sum(axis=1, keepdims=True)
     transition = np.where(left > 0, counts / np.where(left > 0, left, 1), old.transition)
-    return Chain(expected.start / expected.start.sum(), transition)
+    return Chain(expected.start / expected.start.sum(), np.maximum(transition, _RAREST))
 
 
 def _mixture(shares: Floats) -> Chain:
     """A chain without memory."""
-    return Chain(shares, np.tile(shares, (len(shares), 1)))
+    return Chain(shares, np.tile(np.maximum(shares, _RAREST), (len(shares), 1)))
