@@ -176,7 +176,7 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
 // True if each state can follow each other one. Then what underflows in a scaled state is nothing beside what
 // comes into it at the next instant; otherwise it may be all that counts in the end.
 bool mixing(const Batch &batch) {
-  return std::all_of(batch.transition, batch.transition + batch.states * batch.states,
+  return std::all_of(batch.transition, batch.transition + int64_t{batch.states} * batch.states,
                      [](double probability) { return probability > 1e-200; });
 }
 
