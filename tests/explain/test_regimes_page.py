@@ -275,6 +275,17 @@ def test_too_few_times_are_an_error(tmp_path: Path, count: int) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
+def test_ranks_that_died_have_a_page(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+    durations = make_timings("fixed", 8, 300).durations
+    durations[2, 200:], durations[5, 1:] = np.nan, np.nan
+    np.save(tmp_path / "died.npy", durations)
+    told = run(tmp_path / "died.npy", "-o", tmp_path / "page.html")
+    assert "note: ended before the others: ranks 2, 5" in told
+    page = look(tmp_path / "page.html")
+    for section in ("heat", "slowest", "boxes", "cdfs", "goodness"):
+        assert all(count > 0 for count in marks(page, section)), section
+
+
 def test_few_times_have_a_page(tmp_path: Path) -> None:
     np.save(tmp_path / "few.npy", np.linspace(1, 2, 6))
     assert "warning" in run(tmp_path / "few.npy", "-o", tmp_path / "page.html")

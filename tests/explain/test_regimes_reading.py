@@ -60,9 +60,12 @@ def test_ranks_that_died_or_recorded_nothing_are_told(tmp_path: Path) -> None:
         "ended before the others: rank 1, the first after 1 of 3 instances",
     )
     reduced = timings.reduced("max")
-    assert reduced.durations.tolist() == [[1.0]]
+    assert reduced.durations.tolist() == [[1.0, 2.0, 3.0]]
     assert reduced.ranks.tolist() == [-1]
-    assert reduced.notes[-1] == "only the first 1 of 3 instances are there on all ranks"
+    assert reduced.notes[-1] == "not in the max over ranks, as they ended early: rank 1"
+    reduced = read_timings(profile(tmp_path, 4, 2)).reduced("mean")
+    assert reduced.durations.tolist() == [[1.0, 2.0]]
+    assert reduced.notes[-1] == "only the first 2 of 4 instances are there on all ranks"
 
 
 def test_the_table_series_is_read_as_it_is_printed(tmp_path: Path) -> None:

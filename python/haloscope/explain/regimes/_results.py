@@ -133,7 +133,8 @@ def told(analysis: Analysis) -> list[str]:
     lines += [f"warning: {line}" for line in verdicts]
     if any("bad model" in line for line in verdicts):
         lines.append("note: another --emission may fit better")
-    lines += [f"note: {note}" for note in analysis.ranks.regimes.timings.notes]
+    notes = [note for _, found in analysis.series for note in found.regimes.timings.notes]
+    lines += [f"note: {note}" for note in dict.fromkeys(notes)]
     return [printable(line) for line in lines]
 
 

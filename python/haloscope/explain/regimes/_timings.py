@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from haloscope.explain._units import ranks_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -68,8 +70,15 @@ class Timings:
     def reduced(self, how: Reduction) -> Timings:
         """Return T[k] of the instances that all ranks have, as one row of rank −1 (Remark 1).
 
-        Its `start` is the mean over ranks; there are no other values.
+        Ranks that ended before half of the longest series are left out, and a note says so. The
+        `start` is the mean over ranks; there are no other values.
         """
+        kept = 2 * self.counts >= self.counts.max()
+        if not kept.all():
+            early = ranks_text(self.ranks[~kept].tolist())
+            note = f"not in the {how} over ranks, as they ended early: {early}"
+            rest = self.chosen(np.flatnonzero(kept))
+            return replace(rest, notes=(*self.notes, note)).reduced(how)
         shared = int(self.counts.min())
         durations = _reduced(self.durations[:, :shared], how)
         others = {}
