@@ -16,11 +16,14 @@ def library() -> ctypes.CDLL:
     """Return the library, whose functions run without the interpreter's lock."""
     path = Path(__file__).with_name("libhaloscope-explain.so")
     try:
-        found = ctypes.CDLL(str(path))
-    except OSError as error:
+        return _declared(ctypes.CDLL(str(path)))
+    except (OSError, AttributeError) as error:  # it is not there, or from older sources
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
+
+
+def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     number, wide, pointer = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
     found.haloscope_instruction_set.restype = ctypes.c_char_p
     found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]

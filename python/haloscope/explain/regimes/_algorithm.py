@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._model import RegimeModel
     from haloscope.explain.regimes._timings import Timings
 
-__all__ = ["Regimes", "find_regimes", "representative"]
+__all__ = ["Regimes", "chosen", "find_regimes", "regimes_by", "representative"]
 
 RANKS = 20  # section 3.1
 
@@ -51,7 +51,11 @@ def find_regimes(
     `TimingsError`, and `UsageError` if no instance is chosen.
     """
     training = representative(timings, ranks)
-    model.fit(_chosen(timings, training, instances))
+    return regimes_by(model.fit(chosen(timings, training, instances)), timings, training)
+
+
+def regimes_by(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
+    """Decode all instances of all ranks with a model that was fitted to the rows `training`."""
     model.source_ = {
         "name": timings.name,
         "region": timings.region,
@@ -71,13 +75,14 @@ def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
     medians = _kernels.medians(everything.values, everything.places, _kernels.available_threads())
     order = np.argsort(medians, kind="stable").astype(np.int64)
     places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
-    chosen: NDArray[np.int64] = order[places]
-    return chosen
+    rows: NDArray[np.int64] = order[places]
+    return rows
 
 
-def _chosen(
+def chosen(
     timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
 ) -> list[NDArray[np.float64]]:
+    """The series of these rows, or these instances of them. Raises `UsageError` if none is left."""
     every = [timings.durations[row, : timings.counts[row]] for row in rows.tolist()]
     if instances is None:
         return every

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain.regimes._algorithm import find_regimes, representative
+from haloscope.explain.regimes._algorithm import chosen, regimes_by, representative
 from haloscope.explain.regimes._foreseen import Foreseen
 from haloscope.explain.regimes._goodness import Goodness, goodness
 from haloscope.explain.regimes._model import RegimeModel
@@ -116,21 +116,16 @@ def analyse(timings: Timings, options: Options) -> Analysis:
 
 def found(timings: Timings, options: Options) -> Found:
     """Fit and decode the rows of `timings`. Raises `UsageError`, `TimingsError`."""
-    first, end = options.instances
-    instances = slice(first, end)
     training = representative(timings, options.ranks_fitted)
-    rows = timings.rows
-    fitted = [rows[row][instances] for row in training.tolist()]
+    fitted = chosen(timings, training, slice(*options.instances))
     how: dict[str, Any] = {
         "emission": options.emission,
         "n_init": options.starts,
         "random_state": options.seed,
         "max_iter": _MOST_STEPS,
     }
-    curves, states = None, options.states
-    if states is None:
+    if options.states is None:
         selection = select(fitted, criterion=options.criterion, **how)
-        curves, states = selection.table, selection.model.n_regimes
-    model = RegimeModel(states, **how)
-    regimes = find_regimes(timings, model, ranks=options.ranks_fitted, instances=instances)
-    return Found(regimes, curves, fitted)
+        return Found(regimes_by(selection.model, timings, training), selection.table, fitted)
+    model = RegimeModel(options.states, **how).fit(fitted)
+    return Found(regimes_by(model, timings, training), None, fitted)
