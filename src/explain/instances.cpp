@@ -87,13 +87,13 @@ std::uint64_t starts(const Planes &six, std::size_t begin, double tick, std::uin
   return end;
 }
 
-} // namespace
-
 // Series of one chunk of a profile: instances from `begin` on, and the seconds of a tick.
 struct Stretch {
   std::int64_t begin, count;
   double tick;
 };
+
+} // namespace
 
 // Puts `count` seconds a stretch `into` an array, one stretch after the other. `planes` of the `rows`
 // packed instances: three for durations, six for starts, eight for waits.
