@@ -1,4 +1,4 @@
-"""The recorder built with GCC's sanitizers, and running programs in front of it."""
+"""Recorder and kernels built with GCC's sanitizers, and programs run with them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from haloscope.watch._headers import find_headers
 from haloscope.watch._objects import Library
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["Sanitized", "build", "reports"]
+__all__ = ["Sanitized", "build", "build_kernels", "report_options", "reports"]
 
 _BIN = Path(sys.executable).parent
-# Optimised as for users the wrappers alone take minutes to compile with sanitizers.
+# Optimised as for users they take minutes to compile with sanitizers.
 _LAUNCHER = '#!/bin/sh\nexec "$@" -O1 -g1\n'
 _RUNTIME = {"address,undefined": "libasan.so", "thread": "libtsan.so"}
 
@@ -53,7 +53,7 @@ class Sanitized:
         live.mkdir()
         preload = ":".join(map(str, (self.runtime, self.recorder.library, *below)))
         variables = {
-            **_report_options(directory, options),
+            **report_options(directory, options),
             "LD_PRELOAD": preload,
             "HALOSCOPE_OUTPUT": str(directory / "run.halo"),
             "HALOSCOPE_LIVE": str(live),
@@ -70,7 +70,7 @@ class Sanitized:
         options = ["detect_leaks=1", *options]
         return subprocess.run(
             [str(self.recorder.join), str(records), str(directory / "run.halo")],
-            env={**os.environ, **_report_options(directory, options)},
+            env={**os.environ, **report_options(directory, options)},
             timeout=20,
             capture_output=True,
             text=True,
@@ -78,7 +78,7 @@ class Sanitized:
         )
 
 
-def _report_options(directory: Path, options: Sequence[str]) -> dict[str, str]:
+def report_options(directory: Path, options: Sequence[str]) -> dict[str, str]:
     """Reports go to files, as a launcher may lose what a dying rank writes."""
     common = f"log_path={directory / 'report'}"
     return {
@@ -97,13 +97,32 @@ def reports(directory: Path) -> list[str]:
 @cache
 def build(mpi: Mpi, sanitizers: str) -> Sanitized:
     """The recorder for an MPI, below build/, where only what has changed is built again."""
+    runtime = _runtime(sanitizers)
+    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
+    headers = find_headers(library, (mpi.mpicc,))
+    options = {
+        "Python3_EXECUTABLE": sys.executable,
+        "HALOSCOPE_ABI": headers.abi,
+        "HALOSCOPE_MPI_INCLUDE": ";".join(map(str, headers.directories)),
+    }
+    return Sanitized(mpi, Recorder(_built("watch", mpi.name, sanitizers, options)), runtime)
+
+
+def build_kernels(sanitizers: str) -> tuple[Path, Path]:
+    """The library of `src/explain`, and the one that must be loaded before it."""
+    runtime = _runtime(sanitizers)
+    return _built("explain", "explain", sanitizers, {}) / "libhaloscope-explain.so", runtime
+
+
+def _runtime(sanitizers: str) -> Path:
     runtime = _gcc("-print-file-name=" + _RUNTIME[sanitizers])
     if not Path(runtime).is_absolute():
         raise LookupError(f"GCC has no {runtime}: apt-get install g++")
-    library = Library("openmpi" if mpi.abi == "openmpi" else "mpich", mpi.library)
-    headers = find_headers(library, (mpi.mpicc,))
-    name = f"{mpi.name}-{sanitizers.replace(',', '-')}"
-    directory = CHECKOUT / "build" / "sanitizers" / name
+    return Path(runtime)
+
+
+def _built(room: str, name: str, sanitizers: str, options: Mapping[str, object]) -> Path:
+    directory = CHECKOUT / "build" / "sanitizers" / f"{name}-{sanitizers.replace(',', '-')}"
     directory.mkdir(parents=True, exist_ok=True)
     with _alone(directory):
         launcher = directory / "launcher.sh"
@@ -111,19 +130,17 @@ def build(mpi: Mpi, sanitizers: str) -> Sanitized:
             launcher.write_text(_LAUNCHER)
             launcher.chmod(0o755)
         options = {
+            **options,
             "CMAKE_MAKE_PROGRAM": _BIN / "ninja",
             "CMAKE_CXX_COMPILER": "g++",
             "CMAKE_CXX_COMPILER_LAUNCHER": launcher,
-            "Python3_EXECUTABLE": sys.executable,
-            "HALOSCOPE_ABI": headers.abi,
-            "HALOSCOPE_MPI_INCLUDE": ";".join(map(str, headers.directories)),
             "HALOSCOPE_SANITIZE": sanitizers,
         }
         words = [f"-D{key}={value}" for key, value in options.items()]
-        source = CHECKOUT / "src" / "watch"
+        source = CHECKOUT / "src" / room
         _call([_BIN / "cmake", "-G", "Ninja", "-S", source, "-B", directory, *words])
         _call([_BIN / "cmake", "--build", directory])
-    return Sanitized(mpi, Recorder(directory), Path(runtime))
+    return directory
 
 
 @contextmanager

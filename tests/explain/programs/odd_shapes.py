@@ -1,0 +1,66 @@
+"""Calls every native kernel with odd shapes; the first argument is the library to take."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+import numpy as np
+
+from haloscope.explain import _native
+
+# Before anything else has asked for it.
+_library = _native._declared(ctypes.CDLL(sys.argv[1]))
+_native.library = lambda: _library  # type: ignore[assignment]
+
+from haloscope.explain import _depth_kernels, _kernels, _unpacking  # noqa: E402
+from haloscope.explain._kernels import Chain, Places  # noqa: E402
+from haloscope.explain.regimes import MachineModel  # noqa: E402
+
+LENGTHS = [[0], [1], [2, 0, 1], [17, 16, 15, 1, 8, 33, 7], [300] * 11, [16385, 3]]
+
+
+def chains(states: int, lengths: list[int]) -> None:
+    rng = np.random.default_rng(states)
+    counts = np.array(lengths, dtype=np.int64)
+    places = Places(np.cumsum(counts) - counts, counts)
+    chain = Chain(np.full(states, 1 / states), rng.dirichlet(np.ones(states), states))
+    means = np.arange(1.0, states + 1)
+    values = rng.normal(size=counts.sum())
+    density = np.ascontiguousarray(-((values[:, None] - means) ** 2))
+    density[::5] = -np.inf
+    for threads in (1, 2):
+        gaussian = (values, places, chain, means, np.full(states, 0.5), threads)
+        _kernels.gaussian_expectation(*gaussian)
+        _kernels.gaussian_posterior(*gaussian)
+        _kernels.gaussian_viterbi(*gaussian)
+        _kernels.expectation(density, places, chain, threads)
+        _kernels.viterbi(density, places, chain, threads)
+        _kernels.medians(values, Places(places.begins[counts > 0], counts[counts > 0]), threads)
+
+
+def curves(shape: tuple[int, int]) -> None:
+    some = np.random.default_rng(0).normal(size=shape).round(1)
+    _depth_kernels.band_depth(some, 2)
+    low, high = _depth_kernels.envelope(some, np.arange(len(some)))
+    _depth_kernels.outside(some, low, high)
+
+
+def instances(rows: int) -> None:
+    for planes in (3, 6, 8):
+        packed = np.random.default_rng(rows).integers(0, 256, (planes, rows), dtype=np.uint8)
+        stretches = np.array([(0, rows // 2, 1e-9), (rows // 2, rows - rows // 2, 1e-9)])
+        stretches = np.array([tuple(row) for row in stretches], dtype=_unpacking.STRETCH)
+        _unpacking.unpack(packed, stretches, 5, np.empty(rows))
+
+
+for number in range(len(_kernels.instruction_sets())):
+    _kernels._instruction_set = number
+    for regimes in (1, 2, 3, 4, 5, 9, 32):
+        for sizes in LENGTHS:
+            chains(regimes, sizes)
+for rows, columns in ((2, 1), (3, 2), (7, 33), (65, 9)):
+    curves((rows, columns))
+for rows in (0, 1, 7, 64, 1001):
+    instances(rows)
+MachineModel(2).fit(np.random.default_rng(0).lognormal(size=(3, 50)))
