@@ -116,10 +116,9 @@ class ProfileFile:
         `work` is called on several threads with one of `numbers` and the `low` lowest bytes of each
         value in that chunk, shape (low, rows). Raises `ProfileError` if a chunk is damaged.
         """
-        chunks = self.tables[table][name].chunks
 
         def one(number: int) -> _T:
-            chunk = chunks[number]
+            chunk = self.tables[table][name].chunks[number]
             raw = self._read(chunk.offset, chunk.size)
             return work(number, low_bytes(raw, chunk, low, name))
 
