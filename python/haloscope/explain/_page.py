@@ -30,7 +30,7 @@ def page(
 ) -> str:
     """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
 
-    Template and scripts are in the directory `page` of the room.
+    Template, a body for `frame.html`, and scripts are in the directory `page` of the room.
     """
     parts = {
         "title": html.escape(title),
@@ -40,8 +40,9 @@ def page(
         "plotly": plotly.offline.get_plotlyjs(),
         "script": "\n".join(_part(room, name) for name in scripts),
     }
+    whole = _part("explain", "frame.html").replace("{{body}}", _part(room, template).rstrip())
     # In one pass: what is put in is never searched for places.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _part(room, template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
 def _part(room: str, name: str) -> str:
