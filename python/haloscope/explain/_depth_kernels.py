@@ -33,7 +33,7 @@ def band_depth(curves: Floats, threads: int) -> Floats:
     `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
     """
     depth = np.empty(len(curves))
-    status = library().haloscope_band_depth(_struct(curves), threads, _pointer(depth))
+    status = library().haloscope_band_depth(_struct(curves), threads, depth.ctypes.data)
     if status == 2:
         raise ValueError("a curve has NaN")
     if status:
@@ -48,7 +48,7 @@ def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
     if not index.size or index.min() < 0 or index.max() >= len(curves):
         raise IndexError("there are no such curves")
     library().haloscope_envelope(
-        _struct(curves), _pointer(index), ctypes.c_int64(index.size), _pointer(low), _pointer(high)
+        _struct(curves), index.ctypes.data, index.size, low.ctypes.data, high.ctypes.data
     )
     return low, high
 
@@ -58,7 +58,7 @@ def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
     found = np.empty(len(curves), dtype=np.bool_)
     bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
     library().haloscope_outside(
-        _struct(curves), *(_pointer(bound) for bound in bounds), _pointer(found)
+        _struct(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data
     )
     return found
 
@@ -67,7 +67,3 @@ def _struct(curves: Floats) -> object:
     if not (curves.ndim == 2 and curves.dtype == np.float64 and curves.flags.c_contiguous):
         raise ValueError(f"{curves.dtype} {curves.shape}: a contiguous matrix of float64 is needed")
     return ctypes.byref(_Curves(curves.ctypes.data, *curves.shape))
-
-
-def _pointer(array: NDArray[np.generic]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)

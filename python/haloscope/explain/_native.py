@@ -32,4 +32,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
     found.haloscope_coupled.argtypes = [wide, wide, number, *[pointer] * 7]
     found.haloscope_coupled.restype = ctypes.c_double
+    found.haloscope_band_depth.argtypes = [pointer, number, pointer]
+    found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
+    found.haloscope_outside.argtypes = [pointer] * 4
     return found
