@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,10 @@ from haloscope.watch._build import build_recorder
 from haloscope.watch._cache import build_once, cache, fingerprint, progress, run_logged
 from haloscope.watch._mpi import detect
 
-__all__ = ["Toolchain", "applications", "build_application", "places", "toolchain", "where"]
+__all__ = [
+    "Toolchain", "applications", "build_application", "build_executable", "places", "toolchain",
+    "where",
+]  # fmt: skip
 
 _FLAGS = ("-O3", "-std=c++20")
 _SOURCES = {".cpp", ".hpp", ".h"}
@@ -51,13 +54,32 @@ def applications() -> list[str]:
 
 def build_application(name: str, quiet: bool = False) -> Path:
     """The executable of a bundled application, from the cache or compiled now."""
-    compiler = toolchain().compiler
     folder = _paths.source("apps", name)
-    key = fingerprint(_sources(), name, *_FLAGS, str(compiler), _identity(compiler))
+    sources = sorted(folder.glob("*.cpp"))
+    return build_executable(name, sources, [_paths.source("apps"), _paths.include()], quiet=quiet)
+
+
+def build_executable(
+    name: str,
+    sources: Sequence[Path],
+    includes: Sequence[Path],
+    compiler: Path | None = None,
+    quiet: bool = False,
+) -> Path:
+    """An executable made of `sources`, from the cache or compiled now by this MPI's compiler.
+
+    It is built anew when anything in `includes`, which are the include path too, has changed.
+    """
+    compiler = compiler or toolchain().compiler
+    depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
+    key = fingerprint(depends, name, *_FLAGS, str(compiler), _identity(compiler))
     target = f"{name}-{key}"
     if not (cache() / target).is_dir():
+        words = [str(compiler), *_FLAGS]
+        words += [word for folder in includes for word in ("-I", str(folder))]
+        words += map(str, sources)
         with progress(f"building {name} with {compiler} (once) …", quiet):
-            build_once(target, lambda directory: _compile(compiler, folder, directory / name))
+            build_once(target, lambda directory: _compile(words, directory / name))
     return cache() / target / name
 
 
@@ -86,12 +108,6 @@ def _library_directory() -> Path:
     return build_recorder(mpi.headers).directory
 
 
-def _sources() -> list[Path]:
-    """All applications' sources and the public headers: they share some."""
-    folders = (_paths.source("apps"), _paths.include())
-    return [p for f in folders for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
-
-
 def _identity(compiler: Path) -> str:
     """What the wrapper runs, and for which compiler: another one means another executable."""
     words = []
@@ -106,11 +122,7 @@ def _identity(compiler: Path) -> str:
     return "\n".join(words)
 
 
-def _compile(compiler: Path, folder: Path, executable: Path) -> None:
-    sources = sorted(str(path) for path in folder.glob("*.cpp"))
-    command = [
-        str(compiler), *_FLAGS, "-I", str(_paths.include()), "-I", str(folder.parent),
-        *sources, "-o", str(executable),
-    ]  # fmt: skip
-    log = cache() / f"{folder.name}-build.log"
-    run_logged(command, f"building {folder.name}", log, dict(os.environ))
+def _compile(words: list[str], executable: Path) -> None:
+    log = cache() / f"{executable.name}-build.log"
+    command = [*words, "-o", str(executable)]
+    run_logged(command, f"building {executable.name}", log, dict(os.environ))

@@ -1,0 +1,1 @@
+"""Measurements: what the machine and its MPI library take."""

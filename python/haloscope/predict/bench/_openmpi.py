@@ -1,0 +1,111 @@
+"""Open MPI: its component `tuned`, as `ompi_info` describes it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haloscope.predict.bench._mpi_library import (
+    COLLECTIVES,
+    DEFAULT,
+    Algorithm,
+    Description,
+    OtherLibrary,
+)
+from haloscope.watch._applications import Toolchain
+
+__all__ = ["OpenMpi", "parse"]
+
+_ENUMERATOR = re.compile(
+    r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)"
+)
+_PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
+# The library has a segment size for each collective, and does not say which algorithm heeds it.
+# These do not; what is not known here is measured with each segment size that is asked for.
+_WHOLE = re.compile(
+    r"linear|basic_linear|.*recursive.*|.*bruck.*|neighbor|two_proc|pairwise|ring"
+    r"|rabenseifner|nonoverlapping|scatter_allgather.*|sparbit|butterfly|non-overlapping|default"
+    r"|redscat_allgather|binomial_noseg|.*direct.*|swing.*"
+)
+_UNCUT = frozenset({"alltoall", "barrier", "scatter"})
+
+
+@dataclass(frozen=True)
+class OpenMpi(OtherLibrary):
+    """Open MPI 4, 5, whose parameters are set by `OMPI_MCA_…`."""
+
+    major: int = 4
+    offered: Mapping[str, tuple[Algorithm, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, said: Description, tools: Toolchain, launcher: tuple[str, ...]) -> OpenMpi:
+        """The library with the algorithms that the `ompi_info` beside its compiler lists."""
+        found = re.search(r"v?((\d+)\.[\w.]+)", said.version)
+        version, major = (found[1], int(found[2])) if found else ("", 4)
+        return cls(f"Open MPI {version}".strip(), tools, launcher, major, parse(_ompi_info(tools)))
+
+    def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
+        return (Algorithm(collective), *self.offered.get(collective, ()))
+
+    def _options(
+        self, ranks: int, environment: Mapping[str, str], mapping: str | None
+    ) -> list[str]:
+        # Launchers before 5 give remote ranks only the variables that they are told of.
+        names = [name for name in environment if name.startswith(("OMPI_", "HALOSCOPE_"))]
+        mapped = ["--map-by", mapping, "--bind-to", "core"] if mapping else []
+        passed = [word for name in names for word in ("-x", name)]
+        return ["-n", str(ranks), *mapped, *passed]
+
+
+def parse(text: str) -> dict[str, tuple[Algorithm, ...]]:
+    """The algorithms in what `ompi_info --param coll tuned --level 9 --parsable` prints."""
+    parameters = {match[1] for match in map(_PARAMETER.match, text.splitlines()) if match}
+    found: dict[str, list[Algorithm]] = {}
+    for match in map(_ENUMERATOR.match, text.splitlines()):
+        if match and int(match[2]) and match[1] in COLLECTIVES:
+            one = _algorithm(match[1], int(match[2]), match[3].strip(), parameters)
+            found.setdefault(match[1], []).append(one)
+    return {collective: tuple(ones) for collective, ones in found.items()}
+
+
+def _algorithm(collective: str, number: int, name: str, parameters: set[str]) -> Algorithm:
+    stem = f"coll_tuned_{collective}_algorithm"
+    settings = (
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which would not listen
+        (f"OMPI_MCA_{stem}", str(number)),
+    )
+    segment = f"{stem}_segmentsize"
+    segments = segment in parameters and (
+        name == "linear_sync" if collective == "gather"
+        else collective not in _UNCUT and not _WHOLE.fullmatch(name)
+    )  # fmt: skip
+    fanout = f"{stem}_chain_fanout" if name == "chain" else f"{stem}_{name}_radix"
+    return Algorithm(
+        collective,
+        # Open MPI calls an algorithm so; here the word means the library's own choice.
+        f"{DEFAULT}_{number}" if name == DEFAULT else name,
+        number,
+        settings,
+        (f"OMPI_MCA_{segment}",) if segments else (),
+        (f"OMPI_MCA_{fanout}",) if fanout in parameters else (),
+    )
+
+
+def _ompi_info(tools: Toolchain) -> str:
+    """What `ompi_info` prints; nothing where there is none, and then only the default is known."""
+    beside = tools.compiler.parent / "ompi_info"
+    command = str(beside) if beside.is_file() else shutil.which("ompi_info")
+    if command is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [command, "--param", "coll", "tuned", "--level", "9", "--parsable"],
+            capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

@@ -1,0 +1,19 @@
+"""The measuring programs in `src/predict`, compiled for the MPI in use when first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope import _paths
+from haloscope.watch._applications import build_executable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["program"]
+
+
+def program(name: str, compiler: Path | None = None, quiet: bool = False) -> Path:
+    """The executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
+    folder = _paths.source("src", "predict")
+    return build_executable(name, [folder / f"{name}.cpp"], [folder], compiler, quiet)

@@ -1,0 +1,23 @@
+"""An MPI as the one that commands find: its tools, alone, by their usual names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from support.mpi import Mpi
+
+__all__ = ["tools"]
+
+
+def tools(mpi: Mpi, directory: Path) -> dict[str, str]:
+    """The environment in which `mpi` is what `mpicc` and `mpiexec` are; links go to `directory`."""
+    if mpi.name.endswith("-system"):
+        directory.mkdir(exist_ok=True)
+        for name, file in (("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", mpi.mpiexec)):
+            if not (directory / name).exists():
+                (directory / name).symlink_to(file)
+        folder = directory
+    else:
+        folder = mpi.mpicc.parent
+    return {**mpi.environment(), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
