@@ -7,30 +7,39 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from haloscope.predict import _quantities
+from haloscope.predict._link import Link, Speed, Text
+from haloscope.predict._placement import placed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Level", "Machine"]
+__all__ = ["Level", "Machine", "Matrix"]
 
-Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
-Speed = Annotated[Decimal, BeforeValidator(_quantities.speed)]
-Text = Annotated[str, Field(min_length=1)]
 _RULES = ConfigDict(extra="forbid", frozen=True)
 
 
-class Level(BaseModel):
+class Level(Link):
     """Something that so many consecutive cores share, and messages between cores that share it."""
-
-    model_config = _RULES
 
     name: Text
     cores: Annotated[int, Field(gt=1)]
-    latency: Time
-    bandwidth: Speed | None = None
+
+
+class Matrix(BaseModel):
+    """Latencies that were measured between all pairs of these cores, in microseconds."""
+
+    model_config = _RULES
+
+    cores: Annotated[tuple[int, ...], Field(min_length=2)]
+    microseconds: tuple[tuple[Annotated[float, Field(ge=0)] | None, ...], ...]
+
+    @model_validator(mode="after")
+    def _square(self) -> Matrix:
+        if {len(self.cores)} != {len(self.microseconds), *map(len, self.microseconds)}:
+            raise ValueError("needs a row and a column for each of its cores")
+        return self
 
 
 class Machine(BaseModel):
@@ -48,6 +57,10 @@ class Machine(BaseModel):
     levels: Annotated[tuple[Level, ...], Field(min_length=1)]
     arithmetic: Speed | None = None
     """How many bytes of operands a second a core adds to others of as many bytes."""
+    smt: Link | None = None
+    """Messages between the hardware threads of one core; ranks are never placed so."""
+    matrix: Matrix | None = None
+    """As measured; `latency` and all models go by the levels."""
 
     @model_validator(mode="after")
     def _nested(self) -> Machine:
@@ -84,6 +97,14 @@ class Machine(BaseModel):
             matrix[unit[:, None] == unit[None, :]] = float(level.latency)
         np.fill_diagonal(matrix, 0)
         return matrix
+
+    def ranks_on_cores(self, mapping: str = "core", ranks: int | None = None) -> list[int]:
+        """The core of each rank: filled by `core`, or dealt to the units of a level in turn.
+
+        As the launchers' --map-by: `node` deals to the nodes, another level's name (or `socket`,
+        `numa` …: the first word, in any case) to its units in a node, one node after the other.
+        """
+        return placed(self.levels, mapping, self.cores if ranks is None else ranks)
 
     def changes(self, ranks: int) -> list[Level]:
         """The levels that fewer than `ranks` processes fill: beyond each, messages go farther."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-__all__ = ["speed", "time"]
+__all__ = ["cost", "speed", "time"]
 
 _TIMES = {"s": 0, "ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 _PREFIXES = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12}
@@ -13,11 +13,20 @@ _SPEEDS = {f"{prefix}B/s": power for prefix, power in _PREFIXES.items()}
 _SPEEDS |= {f"{prefix}bit/s": power for prefix, power in _PREFIXES.items()}
 _FORM = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]{1,3})?|\.[0-9]+)\s*([^\s0-9.]\S*)?\s*")
 
+_ZERO = re.compile(r"\s*0+\.?0*(?:[eE][-+]?[0-9]{1,3})?\s*(?:s|ms|us|µs|μs|ns)?\s*")
+
 
 def time(value: object) -> Decimal:
     """Seconds; a number without a unit is seconds. Raises `ValueError`."""
     number, power, _ = _parsed(value, _TIMES, "a time, such as 0.15 us (s, ms, us, ns)")
     return number.scaleb(power)
+
+
+def cost(value: object) -> Decimal:
+    """As `time`, but it may be nothing: `0`. Raises `ValueError`."""
+    if not isinstance(value, bool) and _ZERO.fullmatch(str(value)):
+        return Decimal()
+    return time(value)
 
 
 def speed(value: object) -> Decimal:
