@@ -7,6 +7,8 @@ const SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6
 
 function draw(place, traces, layout, config) {
   for (const empty of place.querySelectorAll(".empty")) empty.remove();
+  // When the window changes, Plotly forgets the figure's height and asks for the place's.
+  place.style.height = layout.height + "px";
   Plotly.react(place, traces, {
     font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 40, b: 48 },
     legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0, traceorder: "normal", itemsizing: "constant" },
@@ -16,6 +18,7 @@ function draw(place, traces, layout, config) {
 
 function drawNothing(place, why) {
   Plotly.purge(place);
+  place.style.height = "";
   place.replaceChildren(element("p", why, "empty"));
 }
 

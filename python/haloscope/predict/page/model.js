@@ -54,6 +54,8 @@ function draw(scale) {
   const axis = { type: scale, gridcolor: "#e8ecf0", zeroline: false, automargin: true };
   figures.forEach(({ data, layout }, index) => {
     const { labels, ...rest } = layout;
+    // When the window changes, Plotly forgets the figure's height and asks for the place's.
+    places[index].style.height = "460px";
     Plotly.react(places[index], data, {
       ...rest, height: 460, paper_bgcolor: "#fff", plot_bgcolor: "#fff", hovermode: "closest",
       font: { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" },
