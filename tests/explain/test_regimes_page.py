@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from haloscope import explain
 from haloscope._errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
-from haloscope.explain.regimes import RegimeModel
+from haloscope.explain.regimes import MachineModel, RegimeModel
 from haloscope.explain.regimes._cells import cells
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
@@ -235,6 +235,36 @@ def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
     assert model.means_ == pytest.approx(means, rel=0.1)
     with pytest.raises(UsageError, match="--model saves one model"):
         run(*methods, "--model", tmp_path / "other.json")
+
+
+def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+    """All ranks are slow for 10 of each 50 instances, and each alone at other times."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(1e-3, 2e-5, (12, 500))
+    slow = np.arange(500) % 50 >= 40
+    alone = np.zeros_like(x, dtype=bool)
+    for rank, first in zip(np.repeat(np.arange(12), 4), rng.integers(0, 490, 48), strict=True):
+        alone[rank, first : first + rng.integers(2, 10)] = True
+    x[slow | alone] *= 1.5
+    np.save(tmp_path / "x.npy", x)
+    page, model = tmp_path / "page.html", tmp_path / "model.json"
+    told = run(tmp_path / "x.npy", "--states", "2", "--machine-states", "2", "-o", page,
+               "--model", model)  # fmt: skip
+    assert "machine: in state 2 20 % of the instances, 10 stretches of 10 on average" in told
+    assert MachineModel.load(model).n_machine_states == 2
+    section = look(page).locator("#machine")
+    rows = section.locator("tbody tr").all_inner_texts()
+    assert [row.split("\t")[2:5] for row in rows] == [
+        ["80.0 %", "10", "40.0"],
+        ["20.0 %", "10", "10.0"],
+    ]
+    assert section.locator(".heatmaplayer image").count() == 1
+    assert section.locator(".scatterlayer .js-line").count() == 1
+
+
+def test_a_whole_machine_has_several_ranks(methods: list[Path]) -> None:
+    with pytest.raises(UsageError, match="--machine-states needs"):
+        run(methods[0], "--reduce", "max", "--machine-states", "2", "--format", "csv")
 
 
 @pytest.mark.parametrize("emission", ["gamma", "student"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["regimes"]
 
-_STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 13
+_STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 14
 _EXAMPLES = """\b
 Examples:
   haloscope run --series halo -o cg.halo -- mpiexec -n 8 ./cg
@@ -85,6 +85,10 @@ def _values(_context: click.Context, _option: click.Parameter, text: str | None)
     help="Fit so many ranks, equidistant by their medians; all are decoded.",
 )  # fmt: skip
 @click.option(
+    "--machine-states", type=click.IntRange(2, 8), default=None, metavar="N",
+    help="Also fit N hidden states of the whole machine that steer the ranks. [default: none]",
+)  # fmt: skip
+@click.option(
     "--instances", metavar="FROM:TO", callback=_instances,
     help="Fit these instances, counted from 0, without TO. [default: all]",
 )  # fmt: skip
@@ -134,7 +138,8 @@ def regimes(
 
         analyses = _analyses(files, region, options, step)
         if model is not None:
-            analyses[0].ranks.regimes.model.save(model)
+            machine = analyses[0].machine
+            (machine.model if machine else analyses[0].ranks.regimes.model).save(model)
         step("comparing")
         results = results_of(analyses)
         if output is not None:
@@ -154,7 +159,8 @@ def _analyses(
     from haloscope.explain.regimes._analysis import Options, analyse
 
     reduce = None if options["reduce"] == "none" else options["reduce"]
-    chosen = Options(**{**options, "reduce": reduce})  # type: ignore[arg-type]  # by click
+    machine_states = options["machine_states"] or 0
+    chosen = Options(**{**options, "reduce": reduce, "machine_states": machine_states})  # type: ignore[arg-type]  # by click
     names = _names(files)
     analyses = []
     for path, name in zip(files, names, strict=True):

@@ -11,9 +11,11 @@ import numpy as np
 from haloscope.explain.regimes._algorithm import chosen, regimes_by, representative
 from haloscope.explain.regimes._foreseen import Foreseen
 from haloscope.explain.regimes._goodness import Goodness, goodness
+from haloscope.explain.regimes._machine import MachineModel
 from haloscope.explain.regimes._model import RegimeModel
 from haloscope.explain.regimes._selection import select
 from haloscope.explain.regimes._view import Decoded, View
+from haloscope.explain.regimes._whole_machine import WholeMachine, whole_machine
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +41,7 @@ class Options:
     starts: int = 10
     seed: int = 0
     criterion: Criterion = "bic"
+    machine_states: int = 0  # 0: no model of the whole machine
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Analysis:
     ranks: Found
     slowest: Found
     options: Options
+    machine: WholeMachine | None = None
 
     @property
     def name(self) -> str:
@@ -111,7 +115,16 @@ def analyse(timings: Timings, options: Options) -> Analysis:
         timings = timings.reduced(options.reduce)
     ranks = found(timings, options)
     slowest = ranks if len(timings.ranks) == 1 else found(timings.reduced("max"), options)
-    return Analysis(ranks, slowest, options)
+    machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
+    return Analysis(ranks, slowest, options, machine)
+
+
+def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachine:
+    model = MachineModel(
+        regimes.model.n_regimes, options.machine_states, options.emission,
+        n_init=options.starts, random_state=options.seed,
+    )  # fmt: skip
+    return whole_machine(timings, regimes.training, slice(*options.instances), model)
 
 
 def found(timings: Timings, options: Options) -> Found:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.regimes._view import Decoded, View
 
-__all__ = ["heat_maps", "median_ranks", "slowest_ranks"]
+__all__ = ["heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
 
 _MOST_POINTS = 4096
 # Faint for the usual, warm for slow, as in the paper's Figure 1.
@@ -52,25 +52,26 @@ def heat_maps(
         rows = max(1, most_rows // len(wide))
         small = cells(whole.timings.durations, whole.states, view.regimes, rows, most_columns)
         said = f" Each cell is {small.said}." if small.said else ""
+        axes = rank_axes(whole.timings.ranks, small)
         means = "mean of a cell" if small.said else "each instance"
         commonest = "commonest of a cell" if small.said else "of each instance"
         title = f"{view.name}: " if len(views) > 1 else ""
         figures += [
             Figure(
                 f"Time, {means}: where it is warm, the run was slow.{said} Paper: Figure 1, top.",
-                [_times(small)], _axes(view, small), f"{title}times",
+                [_times(small)], axes, f"{title}times",
             ),
             Figure(
                 f"Regime, {commonest}: columns are the machine's doing, rows a rank's.{said}"
                 " Paper: Figure 1, bottom.",
-                [_regimes(small, view.regimes)], _axes(view, small), f"{title}regimes",
+                [regime_map(small, view.regimes)], axes, f"{title}regimes",
             ),
         ]  # fmt: skip
     return Section("heat", "Who was slow when", figures, columns=2)
 
 
-def _axes(view: View, small: Cells) -> dict[str, Any]:
-    ranks = view.whole.timings.ranks
+def rank_axes(ranks: NDArray[np.int64], small: Cells) -> dict[str, Any]:
+    """Return the layout of a map whose rows are these ranks."""
     places = np.linspace(0, len(ranks) - 1, min(len(ranks), 9)).astype(np.int64)
     labels = [str(ranks[place]) for place in places]
     rows = len(small.mean) * small.rows
@@ -108,7 +109,8 @@ def _times(small: Cells) -> Trace:
     }  # fmt: skip
 
 
-def _regimes(small: Cells, regimes: int) -> Trace:
+def regime_map(small: Cells, regimes: int) -> Trace:
+    """Return the commonest regime of each cell, a colour each."""
     colours = regime_colours(regimes)
     scale = [
         [edge / regimes, colour]

@@ -14,6 +14,7 @@ from haloscope.explain.regimes._episodes import episodes
 from haloscope.explain.regimes._figures import Figure, Section, Unit, unit_of
 from haloscope.explain.regimes._figures_cdfs import functional_boxes
 from haloscope.explain.regimes._figures_fit import criteria, goodness_figures
+from haloscope.explain.regimes._figures_machine import whole_machines
 from haloscope.explain.regimes._figures_spread import boxes, median_densities, sums
 from haloscope.explain.regimes._figures_time import heat_maps, median_ranks, slowest_ranks
 from haloscope.explain.regimes._figures_values import values
@@ -113,6 +114,7 @@ def _sections(
         ("tests", lambda: _comparison(results) if len(analyses) > 1 else None),
         ("values", lambda: values(views, recorded, unit) if recorded else None),
         ("heat maps", lambda: heat_maps(views)),
+        ("machine", lambda: whole_machines(analyses)),
         ("times", lambda: median_ranks(views, unit)),
         ("times", lambda: slowest_ranks(views, unit)),
         ("episodes", lambda: _episodes(analyses)),

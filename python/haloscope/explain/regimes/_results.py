@@ -129,6 +129,8 @@ def told(analysis: Analysis) -> list[str]:
     lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
     for name, found in analysis.series:
         lines += [f"warning: {name}: {line}" for line in found.regimes.model.warnings_]
+    if analysis.machine is not None:
+        lines += analysis.machine.told()
     verdicts = analysis.goodness.verdicts
     lines += [f"warning: {line}" for line in verdicts]
     if any("bad model" in line for line in verdicts):

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["check_table", "episode_table", "fit_table", "regime_tables", "test_table"]
+    from haloscope.explain.regimes._whole_machine import Stay
+
+__all__ = [
+    "check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"
+]  # fmt: skip
 
 Cell = tuple[float | str | None, str]
 
@@ -61,6 +65,31 @@ def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
             _time(row["median"]), _share(row["share"]), _count(row["instances"]),
             _number(row["run_length"], ".1f"),
         ])  # fmt: skip
+    return Table(caption, columns, rows)
+
+
+def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) -> Table:
+    """The states of whole machines: a row a run and state."""
+    regimes = max(len(stay.regimes) for _, stays in found for stay in stays)
+    columns = [
+        *([("run", "The file or method")] if several else []),
+        ("machine state", "1 is the fastest"),
+        ("mean", "Mean time of an instance in it, over the fitted ranks"),
+        ("share", "Share of the instances"),
+        ("stretches", "How often it began"),
+        ("length", "Mean number of instances in a row"),
+        *((f"regime {n + 1}", "Share of ranks and instances then") for n in range(regimes)),
+    ]
+    rows = [
+        [
+            *([_text(name)] if several else []),
+            _count(stay.state + 1), _time(stay.mean), _share(stay.share), _count(stay.stretches),
+            _number(stay.length, ".1f"), *map(_share, stay.regimes),
+        ]
+        for name, stays in found
+        for stay in stays
+    ]  # fmt: skip
+    caption = "A hidden state that all ranks share, and what their regimes are in it."
     return Table(caption, columns, rows)
 
 
