@@ -35,4 +35,5 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_band_depth.argtypes = [pointer, number, pointer]
     found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
     found.haloscope_outside.argtypes = [pointer] * 4
+    found.haloscope_schedule.argtypes = [pointer] * 6
     return found

@@ -6,32 +6,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from haloscope.predict._formulas import ALGORITHMS, FORMULAS
+    from haloscope.predict._formulas import ALGORITHMS, FORMULAS, algorithms_of
     from haloscope.predict._loading import load_machine, machines
     from haloscope.predict._machine import Level, Machine
     from haloscope.predict._model import model
-    from haloscope.predict._page import write_page
+    from haloscope.predict._page import write_measured_page, write_page
+    from haloscope.predict._saving import save_fitted
+    from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
+    from haloscope.predict.fitted._fitting import fit_points
+    from haloscope.predict.fitted._prediction import Chosen, choose, predict
 
 __all__ = [
     "ALGORITHMS",
     "FORMULAS",
+    "Chosen",
     "Level",
     "Machine",
+    "algorithms_of",
+    "choose",
+    "error_summary",
+    "error_table",
+    "errors",
+    "fit_points",
     "load_machine",
+    "losses",
     "machines",
     "model",
+    "predict",
+    "save_fitted",
+    "write_measured_page",
     "write_page",
 ]
 
 # Looked up on first use: `import haloscope` must not wait for Pydantic and Polars.
 _HOMES = {
     "ALGORITHMS": "_formulas",
+    "Chosen": "fitted._prediction",
     "FORMULAS": "_formulas",
     "Level": "_machine",
     "Machine": "_machine",
+    "algorithms_of": "_formulas",
+    "choose": "fitted._prediction",
+    "error_summary": "fitted._evaluation",
+    "error_table": "fitted._evaluation",
+    "errors": "fitted._evaluation",
+    "fit_points": "fitted._fitting",
     "load_machine": "_loading",
+    "losses": "fitted._evaluation",
     "machines": "_loading",
     "model": "_model",
+    "predict": "fitted._prediction",
+    "save_fitted": "_saving",
+    "write_measured_page": "_page",
     "write_page": "_page",
 }
 

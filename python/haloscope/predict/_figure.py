@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from haloscope.predict._machine import Level, Machine
+    from haloscope.predict._machine import Machine
 
-__all__ = ["figure"]
+__all__ = ["COLOURS", "DASHES", "figure", "topology"]
 
 # Okabe and Ito's, which the colour-blind tell apart; the line says the bytes.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _RED = "#c0392b"
 
 
@@ -30,9 +30,12 @@ def figure(rows: pl.DataFrame, machine: Machine) -> dict[str, Any]:
         _trace(part, names.index(name), sizes.index(size), len(sizes) > 1)
         for (name, size), part in rows.group_by("algorithm", "bytes", maintain_order=True)
     ]
-    ranks = rows["ranks"].unique().sort().to_list()
-    changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
-    return {"data": traces, "layout": _layout(changes)}
+    layout = {
+        "xaxis": {"title": {"text": "processes"}, "type": "log", "tickformat": "d"},
+        "yaxis": {"title": {"text": "time"}, "type": "log", "tickformat": "~s", "ticksuffix": "s"},
+        **topology(machine, rows["ranks"].unique().sort().to_list()),
+    }
+    return {"data": traces, "layout": layout}
 
 
 def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, Any]:
@@ -44,24 +47,22 @@ def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, 
         "name": f"{name}, {bytes_text(size)}" if many else name,
         "x": part["ranks"].to_list(),
         "y": part["time"].to_list(),
-        "line": {"color": _COLOURS[colour], "dash": _DASHES[dash % len(_DASHES)], "width": 2},
+        "line": {"color": COLOURS[colour], "dash": DASHES[dash % len(DASHES)], "width": 2},
         "hovertemplate": "%{x} ranks: %{y:.4s}s",
     }
 
 
-def _layout(changes: Sequence[Level]) -> dict[str, Any]:
+def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
+    """Lines, with labels, where one more of these numbers of ranks needs the next level."""
     # Between the last number of ranks that has room and the first that has not.
+    changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
         {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at, "layer": "below",
          "line": {"color": _RED, "width": 1, "dash": "dash"}}
         for at in (level.cores + 0.5 for level in changes)
     ]  # fmt: skip
-    return {
-        "xaxis": {"title": {"text": "processes"}, "type": "log", "tickformat": "d"},
-        "yaxis": {"title": {"text": "time"}, "type": "log", "tickformat": "~s", "ticksuffix": "s"},
-        "shapes": lines,
-        "labels": [{"x": level.cores + 0.5, "text": _escaped(level.name)} for level in changes],
-    }
+    labels = [{"x": level.cores + 0.5, "text": _escaped(level.name)} for level in changes]
+    return {"shapes": lines, "labels": labels}
 
 
 def _escaped(name: str) -> str:

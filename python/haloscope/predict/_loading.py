@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["load_machine", "machines"]
+__all__ = ["load_machine", "machine_text", "machines"]
 
 _SHIPPED = files("haloscope.predict") / "machines"
 _MOST_BYTES = 1 << 20
@@ -34,17 +34,28 @@ def load_machine(machine: str | Path) -> Machine:
 
     Raises `MachineError` for what cannot be found, read or understood.
     """
+    return _parsed(_bytes(_place(machine), str(machine)), str(machine))
+
+
+def machine_text(machine: str | Path) -> str:
+    """The YAML of a machine that `load_machine` can read."""
+    text = _bytes(_place(machine), str(machine))
+    _parsed(text, str(machine))
+    return text.decode()
+
+
+def _place(machine: str | Path) -> Traversable:
     text = str(machine)
     if text in machines():
-        return _parsed(_SHIPPED / f"{text}.yaml", text)
+        return _SHIPPED / f"{text}.yaml"
     path = Path(machine)
     if not path.suffix and not path.exists():
         known = ", ".join(machines())
         raise MachineError(f"there is no machine {text!r}; there is {known}, or name a YAML file")
-    return _parsed(path, text)
+    return path
 
 
-def _parsed(place: Traversable, name: str) -> Machine:
+def _bytes(place: Traversable, name: str) -> bytes:
     try:
         with place.open("rb") as stream:
             text = stream.read(_MOST_BYTES + 1)
@@ -52,6 +63,10 @@ def _parsed(place: Traversable, name: str) -> Machine:
         raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
     if len(text) > _MOST_BYTES:
         raise MachineError(f"{name}: is no machine model: larger than {_MOST_BYTES} bytes")
+    return text
+
+
+def _parsed(text: bytes, name: str) -> Machine:
     try:
         return Machine.model_validate(yaml.safe_load(text))
     except yaml.MarkedYAMLError as error:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from haloscope.predict._link import Link, Speed, Text
 from haloscope.predict._placement import placed
+from haloscope.predict.fitted._parameters import FittedAlgorithm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,8 @@ class Level(Link):
 
     name: Text
     cores: Annotated[int, Field(gt=1)]
+    shared: Speed | None = None
+    """What each part of the level below can send into this one, and take from it, altogether."""
 
 
 class Matrix(BaseModel):
@@ -61,6 +64,7 @@ class Machine(BaseModel):
     """Messages between the hardware threads of one core; ranks are never placed so."""
     matrix: Matrix | None = None
     """As measured; `latency` and all models go by the levels."""
+    fitted: tuple[FittedAlgorithm, ...] = ()
 
     @model_validator(mode="after")
     def _nested(self) -> Machine:

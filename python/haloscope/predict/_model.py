@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope._errors import UsageError
-from haloscope.predict._formulas import ALGORITHMS, Choice, time_of
+from haloscope.predict._formulas import algorithms_of, time_of
+from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,23 +41,22 @@ def model(
 
     `algorithms` may be `["all"]`; without `ranks`, those from 2 to all cores of the machine.
     Rank r runs on core r. `chains` is for the algorithm `chain`, `segment` (bytes; 0: the whole
-    message) for trees with formula `hockney`.
+    message) for algorithms by segments with formulas `hockney` and `fitted`.
 
     Raises `UsageError` for what does not exist or does not fit the machine, `MachineError` where
     the machine lacks what the formula needs.
     """
     if list(algorithms) == ["all"]:
-        algorithms = ALGORITHMS.get(collective, ("all",))
+        algorithms = algorithms_of(formula, collective, machine)
     ranks = ranks or range(2, machine.cores + 1)
-    formulas = {name: time_of(formula, collective, name) for name in algorithms}
+    formulas = {name: time_of(formula, collective, name, machine) for name in algorithms}
     _check(machine, ranks, sizes)
     if chains < 1 or segment < 0:
         raise UsageError("chains are 1 or more, bytes of a segment 0 (all in one) or more")
     if segment and formula == "paper":
         raise UsageError("the formula paper knows no segments; --formula hockney does")
-    choice = Choice(chains, segment)
     rows = [
-        (collective, name, count, size, time(machine, count, size, choice))
+        (collective, name, count, size, time(machine, Plan(count, size, segment, chains)))
         for name, time in formulas.items()
         for count in ranks
         for size in sizes

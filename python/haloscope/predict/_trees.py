@@ -1,14 +1,25 @@
 """Who sends to whom: the trees that Open MPI builds, from rank 0.
 
 Each is a list with the children of every rank, in the order in which it serves them; a child's
-rank is higher than its parent's. After ompi/mca/coll/base/coll_base_topo.c of Open MPI 4 and 5.
+rank is higher than its parent's, but in `in_order_binary`, where it is lower. After
+ompi/mca/coll/base/coll_base_topo.c of Open MPI 4 and 5.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-__all__ = ["Tree", "binary", "binomial", "chain", "in_order_binomial", "pipeline", "runs"]
+__all__ = [
+    "Tree",
+    "binary",
+    "binomial",
+    "chain",
+    "in_order_binary",
+    "in_order_binomial",
+    "knomial",
+    "pipeline",
+    "runs",
+]
 
 Tree = list[list[int]]
 
@@ -60,6 +71,36 @@ def binary(ranks: int) -> Tree:
         for rank in range(ranks)
         for width in [1 << ((rank + 1).bit_length() - 1)]
     ]
+
+
+def in_order_binary(ranks: int) -> Tree:
+    """From the last rank, P-1 ← P-2 and the middle: sums are in the order of ranks."""
+    children: Tree = [[] for _ in range(ranks)]
+    parts = [(0, ranks)]
+    while parts:
+        first, count = parts.pop()
+        parent, right = first + count - 1, count // 2
+        if count > 1:
+            children[parent].append(parent - 1)
+            parts.append((first + right, count - right - 1))
+        if count > 2:
+            children[parent].append(first + right - 1)
+            parts.append((first, right))
+    return children
+
+
+def knomial(ranks: int, radix: int) -> Tree:
+    """Rank 0 → up to radix - 1 children at each power of the radix, the farthest first."""
+    children: Tree = [[] for _ in range(ranks)]
+    for rank in range(ranks):
+        stride = 1
+        while stride < ranks and rank % (radix * stride) == 0:
+            stride *= radix
+        while stride := stride // radix:
+            children[rank] += [
+                rank + stride * times for times in range(1, radix) if rank + stride * times < ranks
+            ]
+    return children
 
 
 def _zeros(rank: int, ranks: int) -> int:

@@ -1,6 +1,6 @@
 // What collectives take: one figure each.
 
-const { machine, about, figures } = JSON.parse(document.getElementById("data").textContent);
+const { machine, about, figures, errors } = JSON.parse(document.getElementById("data").textContent);
 
 document.getElementById("machine").textContent = machine;
 for (const pair of about) {
@@ -11,20 +11,51 @@ for (const pair of about) {
   });
 }
 
+function cells(row, tag, values) {
+  for (const [index, value] of values.entries()) {
+    const cell = document.createElement(tag);
+    cell.textContent = value;
+    if (index > 1) cell.className = "number";
+    row.append(cell);
+  }
+}
+
+if (errors.length) {
+  const table = document.getElementById("errors");
+  const heads = ["collective", "algorithm", "points", "median error", "90 % below", "largest error"];
+  cells(table.createTHead().insertRow(), "th", heads);
+  const body = table.createTBody();
+  for (const row of errors) cells(body.insertRow(), "td", row);
+  document.getElementById("error-section").hidden = false;
+}
+
 const places = figures.map((figure) => {
   const section = document.createElement("section");
   const title = document.createElement("h2");
   const place = document.createElement("div");
   const source = document.createElement("p");
-  title.textContent = figure.collective;
+  title.textContent = figure.title || figure.collective;
   place.className = "plot";
   place.id = figure.collective + "-plot";
   source.className = "source";
-  source.textContent = "Red lines: where one more process needs the next level of the topology.";
+  source.textContent = figure.sizes ? "Points are measured, lines modelled."
+    : (figure.title ? "Points are measured, lines modelled. " : "")
+      + "Red lines: where one more process needs the next level of the topology.";
   section.append(title, place, source);
   document.getElementById("figures-of-collectives").append(section);
   return place;
 });
+
+function bytes(value) {
+  const [scale, unit] = [[2 ** 20, " MiB"], [1024, " KiB"]].find(([least]) => value >= least) || [1, " B"];
+  return Number((value / scale).toPrecision(3)) + unit;
+}
+
+function sizes(data) {
+  const all = [...new Set(data.flatMap((trace) => trace.x))].sort((one, other) => one - other);
+  const steps = all.filter((_, index) => index % Math.ceil(all.length / 8) === 0);
+  return { tickvals: steps, ticktext: steps.map(bytes) };
+}
 
 function doublings(data) {
   const most = Math.max(...data.flatMap((trace) => trace.x));
@@ -52,7 +83,7 @@ function draw(scale) {
   }
   const log = scale === "log";
   const axis = { type: scale, gridcolor: "#e8ecf0", zeroline: false, automargin: true };
-  figures.forEach(({ data, layout }, index) => {
+  figures.forEach(({ data, layout, sizes: bySize }, index) => {
     const { labels, ...rest } = layout;
     // When the window changes, Plotly forgets the figure's height and asks for the place's.
     places[index].style.height = "460px";
@@ -61,7 +92,7 @@ function draw(scale) {
       font: { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" },
       margin: { l: 64, r: 16, t: 84, b: 48 },
       legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0 },
-      xaxis: { ...rest.xaxis, ...axis, ...(log ? doublings(data) : {}) },
+      xaxis: { ...rest.xaxis, ...axis, ...(log ? (bySize ? sizes : doublings)(data) : {}) },
       yaxis: { ...rest.yaxis, ...axis, ...(log ? decades(data) : { rangemode: "tozero" }) },
       // A label's place on a logarithmic axis is the logarithm; a line's is not.
       annotations: labels.map(({ x, text }) => ({

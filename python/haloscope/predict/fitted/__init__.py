@@ -1,0 +1,1 @@
+"""Models of every algorithm, fitted to measurements; the choice that follows from them."""

@@ -1,0 +1,19 @@
+"""Schedules: collectives as messages, and their execution on a machine."""
+
+from haloscope.predict.schedule._catalogue import algorithms, collectives, schedule, uses
+from haloscope.predict.schedule._execution import Durations, Executed, execute
+from haloscope.predict.schedule._plan import Plan
+from haloscope.predict.schedule._schedule import MESSAGE, Schedule
+
+__all__ = [
+    "MESSAGE",
+    "Durations",
+    "Executed",
+    "Plan",
+    "Schedule",
+    "algorithms",
+    "collectives",
+    "execute",
+    "schedule",
+    "uses",
+]
