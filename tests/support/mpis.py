@@ -14,7 +14,11 @@ def tools(mpi: Mpi, directory: Path) -> dict[str, str]:
     """The environment in which `mpi` is what `mpicc` and `mpiexec` are; links go to `directory`."""
     if mpi.name.endswith("-system"):
         directory.mkdir(exist_ok=True)
-        for name, file in (("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", mpi.mpiexec)):
+        files = [("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", mpi.mpiexec)]
+        # MPICH's launcher looks for this one beside itself.
+        proxy = mpi.mpiexec.with_name("hydra_pmi_proxy")
+        files += [("hydra_pmi_proxy", proxy)] * (mpi.abi == "mpich" and proxy.exists())
+        for name, file in files:
             if not (directory / name).exists():
                 (directory / name).symlink_to(file)
         folder = directory

@@ -1,0 +1,1 @@
+"""Tuning: rules for the MPI library, chosen, written, verified and measured again."""

@@ -1,0 +1,139 @@
+"""Choosing from sweeps whose truth is known, without a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haloscope._errors import TimingsError, UsageError
+from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.tune._choice import Candidate, choose_from, holm, rules_of
+from haloscope.predict.tune._rules import Rule
+from haloscope.predict.tune._verify import Point
+
+SIZES = tuple(1 << n for n in range(3, 15))
+NAMES = {"default": None, "linear": 1, "chain": 2, "pipeline": 3}
+Truth = Callable[[str, int], float]
+
+
+def sweep(path: Path, truth: Truth, noise: float = 0.1, seed: int = 0, **fields: Any) -> Sweep:
+    """A file with times in µs of `truth`, and noise that has memory, as machines' has."""
+    random = np.random.default_rng(seed)
+    lines: list[Mapping[str, Any]] = [{"record": "environment"}]
+    for size in SIZES:
+        for name, number in NAMES.items():
+            wander = np.convolve(random.normal(size=403), np.ones(4) / 2, "valid")
+            times = truth(name, size) * np.exp(noise * wander) * 1000
+            samples = np.array([times, times * 0.9]).astype(int).tolist()
+            lines.append(
+                {
+                    "record": "point", "collective": "bcast", "algorithm": name, "number": number,
+                    "segment": 0, "fanout": 0, "ranks": 4, "nodes": 1, "mapping": None,
+                    "bytes": size, "iterations": 400, "status": "ok", "samples_ns": samples,
+                    **fields,
+                }
+            )  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Sweep.read(path)
+
+
+def names(chosen: Mapping[Point, Candidate]) -> list[str]:
+    return [chosen[point].name for point in sorted(chosen)]
+
+
+def base(size: int) -> float:
+    return 5 + size / 1000
+
+
+def test_what_is_faster_is_chosen_and_only_there(tmp_path: Path) -> None:
+    def truth(name: str, size: int) -> float:
+        if name == "chain":
+            return base(size) * (0.7 if size >= 1024 else 1.4)
+        return base(size) * (1.0 if name == "default" else 1.2)
+
+    made = sweep(tmp_path / "s", truth)
+    assert names(choose_from(made)) == ["default"] * 7 + ["chain"] * 5
+
+
+def test_noise_alone_makes_no_rule(tmp_path: Path) -> None:
+    for seed in range(4):
+        made = sweep(tmp_path / "s", lambda _, size: base(size), 0.3, seed)
+        chosen = choose_from(made)
+        assert set(names(chosen)) == {"default"}
+        assert rules_of(chosen) == []
+
+
+def test_significant_but_tiny_is_not_worth_a_rule(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "s", lambda n, s: base(s) * (0.98 if n == "chain" else 1), 0.01)
+    assert set(names(choose_from(made))) == {"default"}
+    assert set(names(choose_from(made, margin=0.01))) == {"chain"}
+
+
+def test_two_that_are_alike_do_not_alternate(tmp_path: Path) -> None:
+    def truth(name: str, size: int) -> float:
+        turn = 0.01 if size.bit_length() % 2 else -0.01
+        return base(size) * {"chain": 0.6 + turn, "pipeline": 0.6 - turn}.get(name, 1.0)
+
+    assert len(set(names(choose_from(sweep(tmp_path / "s", truth, 0.02))))) == 1
+
+
+def test_false_alarms_stay_rare(tmp_path: Path) -> None:
+    """Of 20 sweeps of 36 comparisons without a difference at most a few may have one."""
+    alarms = 0
+    for seed in range(20):
+        made = sweep(tmp_path / "s", lambda _, size: base(size), 0.05, seed)
+        alarms += any(name != "default" for name in names(choose_from(made, margin=0.0)))
+    assert alarms <= 4  # 1 expected; 5 or more by chance: 0.3 %
+
+
+def test_failed_points_are_left_out(tmp_path: Path) -> None:
+    with pytest.raises(TimingsError, match="nothing to choose from"):
+        choose_from(sweep(tmp_path / "s", lambda *_: 1.0, status="timeout"))
+    with pytest.raises(TimingsError, match="2 ranks"):
+        choose_from(sweep(tmp_path / "s", lambda *_: 1.0, ranks=1))
+
+
+def test_several_mappings_are_refused(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "s", lambda *_: 1.0)
+    text = (tmp_path / "s").read_text()
+    other = text.replace('"mapping": null', '"mapping": "node"').split("\n", 1)[1]
+    (tmp_path / "s").write_text(text + other)
+    assert made.points["mapping"].null_count() == len(made.points)
+    with pytest.raises(UsageError, match="several mappings"):
+        choose_from(Sweep.read(tmp_path / "s"))
+
+
+def test_rules_reach_from_the_first_to_the_last_measured_size() -> None:
+    chain, ring = Candidate("chain", 2, 4096, 4), Candidate("ring", 4)
+    chosen = {Point("bcast", 4, size): chain for size in (64, 128)}
+    chosen |= {Point("bcast", 4, 256): Candidate(), Point("bcast", 4, 512): ring}
+    chosen |= {Point("allgather", 4, 1): ring, Point("allgather", 4, 2): Candidate()}
+    chosen |= {Point("barrier", 2, 0): ring}
+    assert rules_of(chosen) == [
+        Rule("allgather", 4, 4, "ring", 4),
+        Rule("allgather", 4, 5),
+        Rule("barrier", 2, 0, "ring", 4),
+        Rule("bcast", 4, 64, "chain", 2, 4096, 4),
+        Rule("bcast", 4, 129),
+        Rule("bcast", 4, 512, "ring", 4),
+        Rule("bcast", 4, 513),
+    ]
+
+
+def test_neighbouring_bytes_have_no_gap() -> None:
+    one, other = Candidate("chain", 2), Candidate("ring", 4)
+    chosen = {Point("bcast", 4, 7): one, Point("bcast", 4, 8): other}
+    assert rules_of(chosen)[:2] == [
+        Rule("bcast", 4, 7, "chain", 2),
+        Rule("bcast", 4, 8, "ring", 4),
+    ]
+
+
+def test_holm() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
