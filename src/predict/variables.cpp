@@ -39,7 +39,7 @@ void print_libraries() {
     const auto at = line.find('/');
     const std::string path = at == std::string::npos ? "" : line.substr(at);
     const std::string name = path.substr(path.rfind('/') + 1);
-    if (path != last && name.rfind("libmpi", 0) == 0) print("file", name, path);
+    if (path != last && name.starts_with("libmpi")) print("file", name, path);
     last = path;
   }
 }

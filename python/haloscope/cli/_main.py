@@ -23,6 +23,7 @@ _VERBS = {
     "show": "_show",
     "report": "_show",
     "regimes": "_regimes",
+    "bench": "_bench",
     "model": "_model",
     "demo": "_demo",
     "doctor": "_doctor",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from haloscope.cli._numbers import counts, doublings
 from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
@@ -26,39 +26,6 @@ Examples:
   haloscope model --machine fitted.yaml --formula fitted --collective allreduce --ranks 8,64
   haloscope model --machine fitted.yaml --measured sweep.jsonl -o measured.html
 """
-_MOST_VALUES = 1 << 16
-_RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
-
-
-def _ranks(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
-    """`8,16` or `2:256`, which is all from 2 to 256."""
-    if text is None:
-        return None
-    numbers: list[int] = []
-    for first, last in _ends(text):
-        if last - first > _MOST_VALUES:
-            raise click.BadParameter(f"{text!r} is more than {_MOST_VALUES} numbers")
-        numbers += range(first, last + 1)
-    return list(dict.fromkeys(numbers))
-
-
-def _sizes(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
-    """`2,64` or `2:16`, which is 2, 4, 8, 16."""
-    sizes: list[int] = []
-    for first, last in _ends(text):
-        if first == 0:
-            raise click.BadParameter("a message has 1 byte or more")
-        sizes += (first << step for step in range((last // first).bit_length()))
-    return list(dict.fromkeys(sizes))
-
-
-def _ends(text: str) -> list[tuple[int, int]]:
-    """The first and last number of each range; they are the same for a number alone."""
-    parts = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
-    ends = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
-    if len(ends) < len(parts) or any(first > last for first, last in ends):
-        raise click.BadParameter(f"{text!r} is not like 8,16 or 2:256")
-    return ends
 
 
 @click.command(epilog=_EXAMPLES)
@@ -75,11 +42,11 @@ def _ends(text: str) -> list[tuple[int, int]]:
     help="By the paper: pipeline, binomial, chain; binary, binomial, rabenseifner.",
 )  # fmt: skip
 @click.option(
-    "--ranks", callback=_ranks, metavar="2:256|8,16",
+    "--ranks", callback=counts, metavar="2:256|8,16",
     help="Numbers of processes; all that the machine has cores for, if not said.",
 )  # fmt: skip
 @click.option(
-    "--bytes", "sizes", callback=_sizes, default="2", show_default=True, metavar="2|2:1048576",
+    "--bytes", "sizes", callback=doublings, default="2", show_default=True, metavar="2|2:1048576",
     help="Sizes of the message; 2:16 is 2, 4, 8, 16.",
 )  # fmt: skip
 @click.option(

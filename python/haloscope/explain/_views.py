@@ -202,6 +202,17 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _exact("bytes", "bytes"),
         _time("time", "time"),
     ],
+    "points": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _exact("segment", "segment"),
+        _exact("fan-out", "fanout"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _time("mean", "time"),
+        View("median ±", ("median", "ci_low", "ci_high"), _within),
+        _text("status", "status"),
+    ],
     "regimes": [
         _text("file", "file"),
         _exact("regime", "regime"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -55,7 +56,9 @@ class OpenMpi(OtherLibrary):
     ) -> list[str]:
         # Launchers before 5 give remote ranks only the variables that they are told of.
         names = [name for name in environment if name.startswith(("OMPI_", "HALOSCOPE_"))]
-        mapped = ["--map-by", mapping, "--bind-to", "core"] if mapping else []
+        crowded = ranks > len(os.sched_getaffinity(0)) and not self.launcher
+        bound = "none" if crowded else "core"  # it refuses to bind two ranks to a core
+        mapped = ["--map-by", mapping, "--bind-to", bound] if mapping else []
         passed = [word for name in names for word in ("-x", name)]
         return ["-n", str(ranks), *mapped, *passed]
 

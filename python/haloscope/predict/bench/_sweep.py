@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Sweep", "frame", "median_interval", "row_of"]
+__all__ = ["Sweep", "frame", "identity", "joined", "median_interval", "read_records", "row_of"]
 
 _KEYS = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "nodes", "mapping",
          "bytes", "iterations", "status", "reason")  # fmt: skip
@@ -40,22 +40,34 @@ class Sweep:
         A last line that an interruption cut off is left out; of a point that is there twice, the
         later one counts. Raises `MachineError` for what is no such file.
         """
-        records = _records(Path(path))
+        records = read_records(Path(path))
         if not records or records[0].get("record") != "environment":
             raise MachineError(
                 f"{path}: not a sweep of haloscope bench (no line on its environment)"
             )
-        points = {_identity(one): one for one in records[1:] if one.get("record") == "point"}
-        kept = list(points.values())
+        points = {identity(one): one for one in records[1:] if one.get("record") == "point"}
         try:
-            rows = frame([row_of(one) for one in kept])
+            return cls.of(records[0], list(points.values()))
         except (KeyError, TypeError, ValueError) as error:
             raise MachineError(f"{path}: a point is damaged ({error})") from None
-        return cls(records[0], rows, kept)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Sweep:
+        """A sweep of points as its file has them."""
+        return cls(environment, frame([row_of(one) for one in records]), records)
 
     def samples(self, row: int) -> NDArray[np.int64]:
         """The nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
+
+
+def joined(sweeps: Sequence[Sweep]) -> Sweep:
+    """Several sweeps as one; the environment is the first one's."""
+    import polars as pl
+
+    records = [record for sweep in sweeps for record in sweep._records]
+    points = pl.concat([sweep.points for sweep in sweeps])
+    return Sweep(sweeps[0].environment, points, records)
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +111,8 @@ def median_interval(
     return float(np.median(ordered)), float(ordered[low]), float(ordered[high])
 
 
-def _records(path: Path) -> list[dict[str, Any]]:
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """All records of a sweep's file, the environment first."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -115,9 +128,12 @@ def _records(path: Path) -> list[dict[str, Any]]:
         if record is not None and not isinstance(record, dict):
             raise MachineError(f"{path}: line {number} is not a record; not a sweep")
         records += [record] if record else []
+    if not records or records[0].get("record") != "environment":
+        raise MachineError(f"{path}: not a sweep of haloscope bench: no line on the environment")
     return records
 
 
-def _identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
+def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes a point another one."""
     keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes")
     return tuple(record.get(key) or 0 for key in keys)

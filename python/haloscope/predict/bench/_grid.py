@@ -1,0 +1,148 @@
+"""What is to be measured: every algorithm at every number of ranks, mapping and size."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from haloscope._errors import UsageError
+from haloscope.explain._units import bytes_text
+from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
+
+__all__ = ["Grid", "Unit", "units"]
+
+_MOST = (1 << 31) - 1  # counts and displacements are C's int
+_COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
+_SPREADING = frozenset({"scatter", "scatterv"})
+_EXCHANGING = frozenset({"alltoall", "alltoallv"})
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes; an empty `algorithms` means all that the library offers."""
+
+    collectives: Sequence[str]
+    ranks: Sequence[int]
+    sizes: Sequence[int]
+    algorithms: Sequence[str] = ()
+    segments: Sequence[int] = (0,)
+    fanouts: Sequence[int] = (0,)
+    mappings: Sequence[str | None] = (None,)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one launch measures: one algorithm on so many ranks, at many sizes."""
+
+    algorithm: Algorithm
+    segment: int
+    fanout: int
+    ranks: int
+    mapping: str | None
+    sizes: tuple[int, ...]
+
+    @property
+    def collective(self) -> str:
+        return self.algorithm.collective
+
+    def point(self, size: int) -> dict[str, object]:
+        """The words that name one of its points in a sweep."""
+        return {
+            "collective": self.collective, "algorithm": self.algorithm.name,
+            "number": self.algorithm.number, "segment": self.segment, "fanout": self.fanout,
+            "ranks": self.ranks, "mapping": self.mapping, "bytes": size,
+        }  # fmt: skip
+
+
+def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) -> list[Unit]:
+    """All launches, in random order unless `seed` is None; raises `UsageError` for what can't be.
+
+    With a launcher of the user's (`remote`) ranks may be anywhere, so that this machine's memory
+    says nothing.
+    """
+    _check_names(grid, library)
+    if min(grid.ranks) < 2:
+        raise UsageError("-n: a collective needs 2 processes or more")
+    _check_sizes(grid, None if remote else _free_memory())
+    made = [
+        Unit(chosen, segment, fanout, ranks, mapping, sizes)
+        for collective in grid.collectives
+        for sizes in [(0,) if collective == "barrier" else tuple(grid.sizes)]
+        for chosen, segment, fanout in _algorithms(grid, library, collective)
+        for ranks in grid.ranks
+        for mapping in grid.mappings
+    ]
+    if seed is None:
+        return made
+    order = random.Random(seed)
+    order.shuffle(made)
+    return [replace(unit, sizes=tuple(order.sample(unit.sizes, len(unit.sizes)))) for unit in made]
+
+
+def _algorithms(
+    grid: Grid, library: Library, collective: str
+) -> Iterator[tuple[Algorithm, int, int]]:
+    for one in library.algorithms(collective):
+        if grid.algorithms and one.name not in grid.algorithms:
+            continue
+        for segment in grid.segments if one.segments else (0,):
+            for fanout in grid.fanouts if one.fanouts else (0,):
+                yield one.with_segment(segment).with_fanout(fanout), segment, fanout
+
+
+def _check_names(grid: Grid, library: Library) -> None:
+    known = library.collectives()
+    for collective in grid.collectives:
+        if collective not in known:
+            raise UsageError(f"{collective}: no such collective; there are {', '.join(known)}")
+    offered = {
+        one.name: None for collective in grid.collectives for one in library.algorithms(collective)
+    }
+    for name in grid.algorithms:
+        if name not in offered:
+            only = " (this MPI cannot be asked for others)" if list(offered) == [DEFAULT] else ""
+            raise UsageError(
+                f"{library.name} has no algorithm {name} for {', '.join(grid.collectives)}; "
+                f"it has {', '.join(offered)}{only}"
+            )
+
+
+def _check_sizes(grid: Grid, free: int | None) -> None:
+    for collective in grid.collectives:
+        if collective == "barrier":
+            continue
+        for ranks in grid.ranks:
+            size = max(grid.sizes)
+            many = collective in _COLLECTING | _EXCHANGING | _SPREADING
+            if size * (ranks if many else 1) > _MOST:
+                raise UsageError(
+                    f"{collective} of {bytes_text(size)} among {ranks} processes overflows MPI's "
+                    "counts (2^31 - 1): ask for smaller sizes (-m)"
+                )
+            needed = ranks * size * _buffers(collective, ranks)
+            if free is not None and needed > free:
+                raise UsageError(
+                    f"{collective} of {bytes_text(size)} among {ranks} processes needs "
+                    f"{bytes_text(needed)} of memory, and {bytes_text(free)} are free: ask for "
+                    "smaller sizes (-m) or fewer processes (-n)"
+                )
+
+
+def _buffers(collective: str, ranks: int) -> int:
+    """The memory of a rank in messages, the library's own copies not counted."""
+    if collective in _EXCHANGING:
+        return 2 * ranks
+    return ranks + 1 if collective in _COLLECTING | _SPREADING else 2
+
+
+def _free_memory() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

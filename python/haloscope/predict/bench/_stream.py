@@ -1,0 +1,145 @@
+"""Runs a measuring program and reads what it prints, line by line, with a limit on the silence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from haloscope._errors import LaunchError
+
+__all__ = ["Stopped", "stream"]
+
+_GRACE = 5.0  # seconds that a launcher has for ending its ranks
+_TELLING = re.compile(r"error|signal|abort|not |fail|unable|slots", re.IGNORECASE)
+
+
+class Stopped(Exception):
+    """The program ended before it was done; `status` is `failed` or `timeout`."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def stream(
+    command: Sequence[str], environment: Mapping[str, str], limit: float
+) -> Generator[dict[str, Any], None, None]:
+    """Yield the records that the program prints; raises `Stopped` unless it ends well.
+
+    `limit` is how many seconds may pass between two records. Whatever happens, no process is left.
+    """
+    with tempfile.TemporaryFile() as errors:
+        try:
+            child = subprocess.Popen(
+                list(command), env=dict(environment), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
+        other: list[str] = []
+        try:
+            yield from _records(child, limit, other)
+            if _wait(child, limit):
+                errors.seek(0)
+                text = errors.read(1 << 20).decode("utf-8", "replace")
+                raise Stopped("failed", _reason(child.returncode, text, "\n".join(other)))
+        finally:
+            _end(child)
+
+
+def _records(
+    child: subprocess.Popen[bytes], limit: float, other: list[str]
+) -> Iterator[dict[str, Any]]:
+    assert child.stdout is not None
+    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
+    reader.start()
+    while True:
+        try:
+            line = lines.get(timeout=limit)
+        except queue.Empty:
+            raise Stopped("timeout", f"nothing came for {limit:g} s") from None
+        if line is None:
+            return
+        record = _parsed(line)
+        if record is None:
+            other.append(line.decode("utf-8", "replace"))
+        else:
+            yield record
+
+
+def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in output:
+            lines.put(line)
+    lines.put(None)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    if not line.startswith(b'{"record"'):
+        return None
+    try:
+        record = json.loads(line)
+    except ValueError:  # cut off by the program's end
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _wait(child: subprocess.Popen[bytes], limit: float) -> int:
+    try:
+        return child.wait(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise Stopped("timeout", f"the program did not end within {limit:g} s") from None
+
+
+def _reason(status: int, errors: str, output: str) -> str:
+    """The most telling line of what launcher and library said."""
+    lines = [line.strip(" -*[]") for line in (errors + "\n" + output).splitlines()]
+    told = next((line for line in lines if _TELLING.search(line)), "")
+    told = told or next(filter(None, lines), "")
+    return f"exit status {status}: {told[:300]}" if told else f"exit status {status}"
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """A launcher that is asked to end takes its ranks along; what is left is killed."""
+    session = child.pid
+    if child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=_GRACE)
+    deadline = time.monotonic() + _GRACE
+    while (left := _session(session)) and time.monotonic() < deadline:
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=0.05)
+    if child.stdout:
+        child.stdout.close()
+
+
+def _session(leader: int) -> list[int]:
+    """The processes of a session that still run."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                state, _, _, session = file.read().rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
+            continue
+        if int(session) == leader and state != "Z":
+            found.append(int(name))
+    return found

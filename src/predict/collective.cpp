@@ -1,0 +1,319 @@
+// Measures one collective with one algorithm (which the environment chooses) at many sizes.
+//
+// As the OSU benchmarks do: each rank times its own call, and a barrier follows, so that calls do
+// not pile up. Or in windows (--synchronisation window): all ranks begin when a common clock shows
+// the same time, and a sample is how long after it a rank was done; samples in which a rank was
+// late to begin are left out. Prints a JSON line when a point begins, and one when it is done.
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/clock.hpp"
+#include "measure/control.hpp"
+#include "measure/operation.hpp"
+#include "measure/options.hpp"
+
+namespace {
+
+using measure::Clock;
+using measure::Element;
+using measure::Operation;
+using measure::Options;
+using measure::World;
+
+struct Plan {
+  std::string collective;
+  Element element;
+  bool windows = false;
+  long long warmup = 100;
+  long long iterations = 1000;
+  long long untimed = -1;   // calls before each timed one if data are checked, else -1
+  double precision = 0;     // stop when the median is known so well, 0: never
+  double deviations = 1.96; // of the confidence
+  [[nodiscard]] bool validates() const { return untimed >= 0; }
+  [[nodiscard]] long long batch() const {
+    if (precision > 0) return std::max(10LL, iterations / 10);
+    return windows ? 100 : iterations;
+  }
+};
+
+struct Point {
+  std::vector<std::vector<long long>> samples; // of each rank, on rank 0
+  long long invalid = 0;
+  int error = MPI_SUCCESS;
+  bool wrong = false;
+  double window = 0;
+};
+
+// What a rank brings home from one batch.
+struct Batch {
+  std::vector<long long> samples;
+  std::vector<long long> late;
+  int error = MPI_SUCCESS;
+  bool wrong = false;
+};
+
+long long nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+
+// Before a timed call whose data are checked: fresh data, and calls that warm the caches again.
+void prepare(const Plan &plan, Operation &operation, Batch &batch) {
+  if (!plan.validates()) return;
+  operation.fill();
+  for (long long i = 0; i < plan.untimed && batch.error == MPI_SUCCESS; i++) batch.error = operation();
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+Batch with_barriers(const Plan &plan, Operation &operation, long long iterations) {
+  Batch batch;
+  batch.samples.reserve(static_cast<size_t>(iterations));
+  for (long long i = 0; i < iterations; i++) {
+    prepare(plan, operation, batch);
+    const double begin = MPI_Wtime();
+    if (batch.error == MPI_SUCCESS) batch.error = operation();
+    const double end = MPI_Wtime();
+    batch.samples.push_back(nanoseconds(end - begin));
+    if (plan.validates() && batch.error == MPI_SUCCESS && !operation.right()) batch.wrong = true;
+    if (!operation.synchronises()) MPI_Barrier(MPI_COMM_WORLD);
+  }
+  batch.late.assign(batch.samples.size(), 0);
+  return batch;
+}
+
+Batch in_windows(const Plan &plan, Operation &operation, long long iterations, const World &world,
+                 const Clock &clock, double window) {
+  Batch batch;
+  const double first = measure::told(world, clock.global() + 1e-3 + 1e-5 * world.size);
+  for (long long i = 0; i < iterations; i++) {
+    const double begin = first + static_cast<double>(i) * window;
+    double now = clock.global();
+    batch.late.push_back(now > begin ? 1 : 0);
+    while (now < begin) now = clock.global();
+    if (batch.error == MPI_SUCCESS) batch.error = operation();
+    batch.samples.push_back(nanoseconds(clock.global() - begin));
+  }
+  if (plan.validates()) batch.wrong = batch.error == MPI_SUCCESS && !operation.right();
+  return batch;
+}
+
+// Adds a batch to the point, on rank 0; on all ranks: true if all was well.
+bool take(const World &world, const Batch &batch, Point &point) {
+  const auto samples = measure::gathered(world, batch.samples);
+  const auto late = measure::gathered(world, batch.late);
+  point.error = static_cast<int>(measure::largest(world, batch.error));
+  point.wrong = measure::largest(world, batch.wrong ? 1 : 0) > 0;
+  if (world.root()) {
+    point.samples.resize(static_cast<size_t>(world.size));
+    for (size_t i = 0; i < batch.samples.size(); i++) {
+      const auto was_late = [i](const auto &rank) { return rank[i] != 0; };
+      if (std::ranges::any_of(late, was_late)) {
+        point.invalid++;
+        continue;
+      }
+      for (size_t rank = 0; rank < samples.size(); rank++) point.samples[rank].push_back(samples[rank][i]);
+    }
+  }
+  return point.error == MPI_SUCCESS && !point.wrong;
+}
+
+// Half the interval of the median of the slowest ranks' times, relative to it.
+double imprecision(const Point &point, double deviations) {
+  const size_t count = point.samples[0].size();
+  if (count < 20) return 1;
+  std::vector<long long> slowest(count, 0);
+  for (const auto &rank : point.samples)
+    for (size_t i = 0; i < count; i++) slowest[i] = std::max(slowest[i], rank[i]);
+  std::ranges::sort(slowest);
+  const double half = deviations * std::sqrt(static_cast<double>(count)) / 2;
+  const double middle = static_cast<double>(count) / 2;
+  const auto low = static_cast<size_t>(std::max(middle - half - 1, 0.0));
+  const auto high = std::min(static_cast<size_t>(std::ceil(middle + half)), count - 1);
+  const auto median = static_cast<double>(std::max(slowest[count / 2], 1LL));
+  return static_cast<double>(slowest[high] - slowest[low]) / 2 / median;
+}
+
+// On all ranks: true if there is enough to leave off.
+bool enough(const World &world, const Plan &plan, const Point &point) {
+  double answer = 0;
+  if (world.root()) {
+    const auto valid = static_cast<long long>(point.samples[0].size());
+    const bool precise = plan.precision > 0 && imprecision(point, plan.deviations) <= plan.precision;
+    answer = valid >= plan.iterations || precise ? 1 : 0;
+  }
+  return measure::told(world, answer) > 0;
+}
+
+// A window that nine in ten of the warm-up calls fit into on every rank, three times.
+double first_window(const World &world, Batch batch) {
+  std::ranges::sort(batch.samples);
+  const size_t at = batch.samples.size() * 9 / 10;
+  const long long usual = batch.samples.empty() ? 0 : batch.samples[at];
+  return measure::largest(world, 3e-9 * static_cast<double>(usual) + 5e-6);
+}
+
+Point measured(const World &world, const Plan &plan, Operation &operation, Clock &clock) {
+  Point point;
+  Plan warm = plan;
+  warm.untimed = -1;
+  const long long warmup = plan.windows ? std::max(plan.warmup, 10LL) : plan.warmup;
+  const Batch first = with_barriers(warm, operation, warmup);
+  point.error = static_cast<int>(measure::largest(world, first.error));
+  if (point.error != MPI_SUCCESS) return point;
+  if (plan.windows) {
+    clock.synchronise(world);
+    point.window = first_window(world, first);
+  }
+  // In windows some are late: up to ten times as many are tried.
+  for (long long tried = 0; tried < 10 * plan.iterations;) {
+    const long long begun = std::min(plan.batch(), plan.iterations);
+    const long long before = point.invalid;
+    const Batch batch = plan.windows ? in_windows(plan, operation, begun, world, clock, point.window)
+                                     : with_barriers(plan, operation, begun);
+    if (!take(world, batch, point) || enough(world, plan, point)) break;
+    tried += begun;
+    if (plan.windows) {
+      const double share = static_cast<double>(point.invalid - before) / static_cast<double>(begun);
+      if (measure::told(world, share) > 0.1) point.window *= 1.5;
+      clock.synchronise(world);
+    }
+  }
+  return point;
+}
+
+std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (const char c : text)
+    if (c == '\n' || c == '\t')
+      out += ' ';
+    else if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      out += c;
+  out += '"';
+  return out;
+}
+
+std::string listed(const std::vector<std::string> &texts) {
+  std::string out = "[";
+  for (const auto &text : texts) out += (out.size() > 1 ? "," : "") + quoted(text);
+  out += ']';
+  return out;
+}
+
+// The cores that this process may run on: how it is bound.
+std::string cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string out;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return out;
+  for (int core = 0; core < CPU_SETSIZE; core++) {
+    if (!CPU_ISSET(core, &set) || (core > 0 && CPU_ISSET(core - 1, &set))) continue;
+    int last = core;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
+    out += (out.empty() ? "" : ",") + std::to_string(core);
+    if (last > core) out += "-" + std::to_string(last);
+  }
+  return out;
+}
+
+void print_start(const World &world) {
+  char name[MPI_MAX_PROCESSOR_NAME] = "";
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  MPI_Get_library_version(version, &length);
+  const auto hosts = measure::texts(world, name);
+  const auto bound = measure::texts(world, cores());
+  if (!world.root()) return;
+  const std::set<std::string> nodes(hosts.begin(), hosts.end());
+  std::printf("{\"record\":\"start\",\"ranks\":%d,\"nodes\":%zu,\"library\":%s,\"tick\":%.3g,"
+              "\"hosts\":%s,\"binding\":%s}\n",
+              world.size, nodes.size(), quoted(version).c_str(), MPI_Wtick(),
+              listed({nodes.begin(), nodes.end()}).c_str(), listed(bound).c_str());
+  std::fflush(stdout);
+}
+
+void print_samples(const Point &point) {
+  std::printf(",\"samples_ns\":[");
+  for (size_t rank = 0; rank < point.samples.size(); rank++) {
+    std::printf(rank > 0 ? ",[" : "[");
+    for (size_t i = 0; i < point.samples[rank].size(); i++)
+      std::printf(i > 0 ? ",%lld" : "%lld", point.samples[rank][i]);
+    std::printf("]");
+  }
+  std::printf("]");
+}
+
+void print_point(const Point &point, long long bytes, double clock_error) {
+  std::string status = "ok";
+  std::string reason;
+  if (point.error != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(point.error, text, &length);
+    status = "unsupported";
+    reason = std::string("the library refuses: ") + text;
+  } else if (point.wrong) {
+    status = "failed";
+    reason = "wrong data";
+  } else if (point.samples.empty() || point.samples[0].empty()) {
+    status = "failed";
+    reason = "no iteration began in time on all ranks";
+  }
+  std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"%s\",\"reason\":%s,"
+              "\"invalid\":%lld,\"window_ns\":%lld,\"clock_error_ns\":%lld",
+              bytes, status.c_str(), quoted(reason).c_str(), point.invalid, nanoseconds(point.window),
+              nanoseconds(clock_error));
+  if (status == "ok") print_samples(point);
+  std::printf("}\n");
+  std::fflush(stdout);
+}
+
+Plan planned(const Options &options) {
+  Plan plan;
+  plan.collective = options.text("collective", "barrier");
+  plan.element = Element::of(options.text("type", "char"));
+  plan.windows = options.text("synchronisation", "barrier") == "window";
+  plan.warmup = options.integer("warmup", plan.warmup);
+  plan.iterations = options.integer("iterations", plan.iterations);
+  plan.untimed = options.integer("validate", plan.untimed);
+  plan.precision = options.number("precision", plan.precision);
+  plan.deviations = options.number("deviations", plan.deviations);
+  return plan;
+}
+
+} // namespace
+
+int main(int count, char **words) {
+  MPI_Init(&count, &words);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const World world = World::make();
+  const Options options(count, words);
+  const Plan plan = planned(options);
+  Clock clock;
+  print_start(world);
+  for (const long long bytes : options.integers("sizes")) {
+    if (world.root()) {
+      std::printf("{\"record\":\"begin\",\"bytes\":%lld}\n", bytes);
+      std::fflush(stdout);
+    }
+    Operation operation(plan.collective, world, plan.element, bytes);
+    const std::string_view obstacle = operation.obstacle();
+    if (!operation.known() || !obstacle.empty()) {
+      if (world.root())
+        std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"unsupported\","
+                    "\"reason\":%s}\n",
+                    bytes, quoted(std::string(operation.known() ? obstacle : "no such collective")).c_str());
+      continue;
+    }
+    const Point point = measured(world, plan, operation, clock);
+    if (world.root()) print_point(point, bytes, clock.error());
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,167 @@
+"""`haloscope bench collective` under each MPI: what it measures, keeps and continues."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haloscope.predict.bench._sweep import Sweep
+from support.mpi import Mpi
+from support.mpis import tools
+
+_QUICK = ("-i", "6", "-x", "1", "--time-limit", "30")
+_OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+
+
+class Bench:
+    """The command in an environment where one MPI is the MPI, in a directory of its own."""
+
+    def __init__(self, command: Path, environment: Mapping[str, str], directory: Path) -> None:
+        self.command = [str(command), "bench", "collective"]
+        self.environment = dict(environment)
+        self.directory = directory
+
+    def __call__(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*self.command, *words], env=self.environment, cwd=self.directory, timeout=250,
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == expect, done.stderr
+        return done
+
+
+@pytest.fixture
+def bench(mpi: Mpi, haloscope: Path, tmp_path: Path) -> Bench:
+    return Bench(haloscope, tools(mpi, tmp_path / "bin"), tmp_path)
+
+
+def _lines(text: str) -> list[list[str]]:
+    """What `awk '!/^#/'` leaves."""
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def _points(path: Path) -> list[dict[str, Any]]:
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert records[0]["record"] == "environment"
+    return records[1:]
+
+
+def test_all_algorithms_and_the_default(bench: Bench, tmp_path: Path) -> None:
+    printed = bench("bcast", "-n", "2", "-m", "4:8", "-c", "-u", "1", "-o", "s.jsonl", *_QUICK)
+    points = _points(tmp_path / "s.jsonl")
+    names = {point["algorithm"] for point in points}
+    assert "default" in names
+    assert len(names) > 4
+    assert len(points) == 2 * len(names)
+    assert {point["status"] for point in points} <= {"ok", "unsupported"}
+    good = [point for point in points if point["status"] == "ok"]
+    assert len(good) > len(points) // 2
+    for point in good:
+        assert [len(rank) for rank in point["samples_ns"]] == [6, 6]
+    lines = _lines(printed.stdout)
+    assert len(lines) == len(good)
+    assert all(size in ("4", "8") and float(time) > 0 for size, time, _ in lines)
+
+
+@_OPEN_MPI
+@pytest.mark.parametrize("datatype", ["mpi_char", "mpi_float"])
+def test_every_collective_brings_the_right_data(bench: Bench, datatype: str) -> None:
+    printed = bench(
+        "all", "-n", "3", "-m", "16,4100", "-T", datatype, "--algorithm", "default", "-c",
+        "--format", "json", *_QUICK,
+    )  # fmt: skip
+    points = json.loads(printed.stdout)
+    assert len({point["collective"] for point in points}) == 14
+    assert [point["status"] for point in points] == ["ok"] * 27  # one size of the barrier
+    assert "3 processes share" in printed.stderr or "one way only" in printed.stderr
+
+
+@_OPEN_MPI
+def test_segments_fanouts_and_mappings_are_axes(bench: Bench, tmp_path: Path) -> None:
+    bench(
+        "bcast", "-n", "2", "-m", "8192,16384", "--algorithm", "default,chain,binomial",
+        "--segment", "0,4096", "--fanout", "0,2", "--map-by", "core,socket", "-o", "s.jsonl",
+        *_QUICK,
+    )  # fmt: skip
+    points = _points(tmp_path / "s.jsonl")
+    found = {(p["algorithm"], p["segment"], p["fanout"], p["mapping"], p["bytes"]) for p in points}
+    assert len(found) == len(points) == 2 * 2 * (1 + 4 + 2)
+    assert ("chain", 4096, 2, "socket", 8192) in found
+    assert ("default", 0, 0, "core", 16384) in found
+    # The order is random, and the same again: neither sizes nor algorithms come one by one.
+    order = [(p["algorithm"], p["segment"], p["fanout"], p["mapping"]) for p in points]
+    assert order != sorted(order)
+
+
+@_OPEN_MPI
+def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
+    bench("allreduce", "-n", "2", "-m", "64:128", "--algorithm", "default", "-o", "s.jsonl",
+          "--synchronisation", "window", *_QUICK)  # fmt: skip
+    environment, *points = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
+    assert environment["method"]["synchronisation"] == "window"
+    assert [point["status"] for point in points] == ["ok", "ok"]
+    for point in points:
+        assert point["window_ns"] > 0
+        assert point["clock_error_ns"] > 0
+        assert len(point["samples_ns"][0]) == len(point["samples_ns"][1]) >= 6
+        assert all(sample >= 0 for rank in point["samples_ns"] for sample in rank)
+
+
+@_OPEN_MPI
+def test_precision_stops_early(bench: Bench) -> None:
+    def iterations(precision: str) -> int:
+        words = ("barrier", "-n", "2", "--algorithm", "default", "-x", "10", "-i", "4000")
+        done = bench(*words, "--precision", precision, "--format", "json", "--summary")
+        return int(json.loads(done.stdout)[0]["iterations"])
+
+    assert iterations("1") == 400  # the first batch
+    assert iterations("0.000000001") == 4000
+
+
+@_OPEN_MPI
+def test_a_sweep_goes_on_where_it_ended(bench: Bench, tmp_path: Path) -> None:
+    words = ("bcast", "-n", "2", "-m", "4:32", "--algorithm", "default,chain", "-o", "s.jsonl")
+    bench(*words, *_QUICK)
+    sweep = tmp_path / "s.jsonl"
+    whole = sweep.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == 9
+    sweep.write_bytes(b"".join(lines[:6]) + lines[6][:40])  # as an interruption leaves it
+    printed = bench(*words, *_QUICK)
+    assert len(_lines(printed.stdout)) == 8
+    again = sweep.read_bytes().splitlines(keepends=True)
+    assert again[:6] == lines[:6]
+    assert len(again) == 9
+    read = Sweep.read(sweep)
+    assert read.points["status"].to_list() == ["ok"] * 8
+    assert read.samples(0).shape == (2, 6)
+    # Measured otherwise, it is another sweep.
+    refused = bench(*words, "-i", "7", "-x", "1", expect=1)
+    assert refused.stderr.count("\n") == 1
+    assert "iterations 6, now it is 7" in refused.stderr
+    assert sweep.read_bytes().splitlines(keepends=True) == again
+
+
+@_OPEN_MPI
+def test_formats(bench: Bench, tmp_path: Path) -> None:
+    words = ("reduce", "-n", "2", "-m", "8", "--algorithm", "default", "-o", "s.jsonl", *_QUICK)
+    full = _lines(bench(*words, "-f", "-z50,99", "--page", "p.html").stdout)
+    assert len(full) == 4  # 1, 2, 4, 8
+    size, mean, low, high, iterations, median, tail = full[0]
+    assert (size, iterations) == ("1", "6")
+    assert float(low) <= float(mean) <= float(high)
+    assert float(median) <= float(tail)
+    csv = bench(*words, "--format", "csv").stdout.splitlines()
+    assert csv[0].endswith("rank,iteration,time")
+    assert len(csv) == 1 + 4 * 2 * 6
+    points = json.loads(bench(*words, "--format", "json").stdout)
+    assert len(points[0]["samples_ns"][1]) == 6
+    assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
+    page = (tmp_path / "p.html").read_text()
+    assert "reduce on 2 processes" in page
+    assert "https://" not in page.partition('id="data"')[2].partition("</script>")[0]
