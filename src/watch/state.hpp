@@ -2,8 +2,7 @@
 #pragma once
 
 #include "communicators.hpp"
-#include "interface.hpp"
-#include "real.hpp"
+#include "library.hpp"
 #include "recording.hpp"
 #include "requests.hpp"
 
@@ -71,17 +70,9 @@ extern Global global;
 // Set from the first recorded call of a thread on; constant-initialised, so that access is one load.
 extern __thread ThreadState *this_thread __attribute__((tls_model("initial-exec")));
 
-[[gnu::noinline, gnu::cold]] void resolve() noexcept;
 // A thread that has recorded has resolved.
 inline void ensure_resolved() noexcept {
   if (__builtin_expect(this_thread == nullptr, 0) && next.Init == nullptr) resolve();
-}
-
-// Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the
-// called function sees through; the bits are the same.
-template <class Result, class... Parameters, class... Arguments>
-Result forward(Result (*function)(Parameters...), Arguments... arguments) {
-  return function((Parameters)arguments...);
 }
 
 [[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;

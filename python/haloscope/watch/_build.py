@@ -21,7 +21,15 @@ from haloscope.watch._cache import (
 )
 from haloscope.watch._headers import Headers
 
-__all__ = ["Recorder", "build_recorder", "built_recorders", "compiler", "is_built"]
+__all__ = [
+    "Recorder",
+    "build_library",
+    "build_recorder",
+    "built_recorders",
+    "compiler",
+    "is_built",
+    "library_name",
+]
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,14 @@ def compiler() -> str:
 
 
 def _name(headers: Headers) -> str:
+    return library_name("recorder", headers, _paths.source("src", "watch"), _paths.include())
+
+
+def library_name(kind: str, headers: Headers, *directories: Path) -> str:
+    """The name in the cache of what is built from these directories for these headers."""
     sources = [
         path
-        for directory in (_paths.source("src", "watch"), _paths.include())
+        for directory in directories
         for path in directory.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     ]
@@ -82,16 +95,25 @@ def _name(headers: Headers) -> str:
     key = fingerprint(
         [*sources, *declared], headers.abi, version("haloscope"), compiler_identity(compiler())
     )
-    return f"recorder-{headers.abi}-{key}"
+    return f"{kind}-{headers.abi}-{key}"
 
 
 def _build(headers: Headers, directory: Path) -> None:
-    build = directory / "build"
-    what = f"building the recorder for {headers.product}"
-    log = cache() / "recorder-build.log"
+    made = Recorder(directory)
+    build_library(
+        headers, _paths.source("src", "watch"), (made.library, made.join),
+        f"building the recorder for {headers.product}", cache() / "recorder-build.log",
+    )  # fmt: skip
+
+
+def build_library(
+    headers: Headers, source: Path, made: tuple[Path, ...], what: str, log: Path
+) -> None:
+    """Build what is preloaded before an MPI: `made`, all in one directory, from `source`."""
+    build = made[0].parent / "build"
     environment = _build_environment()
     configure = [
-        _tool("cmake"), "-S", str(_paths.source("src", "watch")), "-B", str(build), "-G", "Ninja",
+        _tool("cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
         f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_CXX_COMPILER={compiler()}", f"-DHALOSCOPE_ABI={headers.abi}",
         "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
@@ -99,8 +121,7 @@ def _build(headers: Headers, directory: Path) -> None:
     ]  # fmt: skip
     run_logged(configure, what, log, environment)
     run_logged([_tool("cmake"), "--build", str(build)], what, log, environment)
-    made = Recorder(directory)
-    for file in (made.library, made.join):
+    for file in made:
         shutil.move(build / file.name, file)
     shutil.rmtree(build)
 

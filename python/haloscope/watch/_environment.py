@@ -8,9 +8,9 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from haloscope._errors import RecorderError
-from haloscope.watch._build import Recorder
 from haloscope.watch._launch import Launch
 from haloscope.watch._mpi import Mpi
 
@@ -23,8 +23,16 @@ _UNFIT = re.compile(r"[\s:;,$]")
 _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 
 
+class Preloaded(Protocol):
+    """What is built for an MPI to stand before it: the recorder, the injector."""
+
+    @property
+    def library(self) -> Path:
+        """The file to be preloaded."""
+
+
 def recorder_environment(
-    mpi: Mpi, recorder: Recorder, settings: Mapping[str, str], earlier: str
+    mpi: Mpi, recorder: Preloaded, settings: Mapping[str, str], earlier: str
 ) -> dict[str, str]:
     """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings."""
     preload = [_loadable(recorder.library)]

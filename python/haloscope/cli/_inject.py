@@ -1,0 +1,94 @@
+"""`haloscope inject`."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from haloscope._errors import printable
+from haloscope.watch._objects import ABIS
+
+__all__ = ["inject"]
+
+_EXAMPLES = """\b
+Examples:
+  haloscope inject --latency constant:1ms -- mpiexec -n 4 ./app
+  haloscope inject --inter lognormal:50us,0.5 --seed 7 -- srun -n 256 ./app
+  haloscope inject --latency model:model.json --excess --every 2ms -- mpiexec -n 8 ./app
+  haloscope inject --once 2:100:50ms -- haloscope run -o wave.halo -- mpiexec -n 8 ./app
+"""
+_SPEC = "SPEC"
+
+
+@click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--latency", metavar=_SPEC, default="none", show_default=True,
+    help="How long messages are under way: constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, "
+    "gamma:2,0.5ms, empirical:FILE (seconds, one a line) or model:FILE.json (of haloscope "
+    "regimes).",
+)  # fmt: skip
+@click.option("--intra", metavar=_SPEC, help="The same for messages within a node alone.")
+@click.option("--inter", metavar=_SPEC, help="The same for messages between nodes alone.")
+@click.option(
+    "--once", metavar="RANK:MESSAGE:TIME[:COUNT]", multiple=True,
+    help="Let this message of that rank, counted from 0, come so much later; COUNT: and those "
+    "that follow. Can be repeated.",
+)  # fmt: skip
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiplies latencies.")
+@click.option(
+    "--excess", is_flag=True,
+    help="Inject what a duration exceeds the mean by, of a model's fastest regime.",
+)  # fmt: skip
+@click.option(
+    "--every", metavar="N|TIME", default="1", show_default=True,
+    help="How long an instance of a regime model lasts: so many latencies of a rank, or a time, "
+    "which makes events of the whole machine simultaneous.",
+)  # fmt: skip
+@click.option("--no-collectives", is_flag=True, help="Let collectives take their own time.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all draws.")
+@click.option(
+    "-o", "--record", type=click.Path(path_type=Path), default=Path("injected.csv"),
+    show_default=True, metavar="F.csv", help="Where the record of what was injected goes.",
+)  # fmt: skip
+@click.option("--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if not found.")
+@click.option(
+    "--mpi-include", type=click.Path(path_type=Path), multiple=True, metavar="DIR",
+    help="Directory of that MPI's mpi.h, if it is not found.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def inject(command: tuple[str, ...], quiet: bool, **values: Any) -> int:
+    """Run a launch command whose messages take longer to arrive.
+
+    Messages stay in order and arrive unchanged; ranks sleep while they wait. The program's output
+    and exit status stay its own.
+    """
+    from haloscope.hide._inject import inject as run_injected
+    from haloscope.hide._latency import read_latency
+    from haloscope.hide._plan import Plan, read_event, read_every
+    from haloscope.watch._child import leave_like
+    from haloscope.watch._run import Choice
+
+    if not command:
+        raise click.UsageError("the command to run is missing: -- mpiexec -n 4 ./app")
+    models = [
+        read_latency(
+            values[link] or values["latency"], f"--{link}" if values[link] else "--latency",
+            values["scale"], values["excess"],
+        )
+        for link in ("intra", "inter")
+    ]  # fmt: skip
+    every_messages, every_seconds = read_every(values["every"])
+    plan = Plan(
+        models[0], models[1], [read_event(text) for text in values["once"]], values["seed"],
+        every_messages, every_seconds, not values["no_collectives"],
+    )  # fmt: skip
+    choice = Choice(values["mpi"], values["mpi_include"])
+    outcome = run_injected(command, plan, values["record"], choice, quiet)
+    for remark in () if quiet else outcome.remarks:
+        with contextlib.suppress(OSError):
+            click.echo(f"haloscope: {printable(remark)}", err=True)
+    return leave_like(outcome.status)

@@ -1,0 +1,1 @@
+"""Hiding communication, and having more of it to hide: latency on demand."""

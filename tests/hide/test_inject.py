@@ -1,0 +1,216 @@
+"""`haloscope inject`: messages are held back, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from statistics import median
+
+import polars
+import pytest
+from scipy import stats
+
+import haloscope as library
+from support.applications import Application
+from support.injected import Inject
+from support.mpi import Mpi
+from support.programs import Compiler
+
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}
+
+
+@TWO
+def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -> None:
+    options = ["--latency", "constant:10ms", "--no-collectives"]
+    lines = inject(mpi, 2, "forms.c", options=options).lines
+    assert len({name for name, *_ in lines}) == 17
+    for name, elapsed, _, polls in lines:
+        assert float(elapsed) > 0.00999, name
+        assert int(polls) == 0 or name in POLLING, name
+    assert sum(int(polls) > 0 for *_, polls in lines) > len(POLLING)
+    # Processor time while a message is under way: some forms may have been disturbed, most not.
+    waiting = [(float(cpu), float(time)) for name, time, cpu, _ in lines if name not in POLLING]
+    assert median(cpu / time for cpu, time in waiting) < 0.3
+
+
+@TWO
+def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) -> None:
+    lines = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"]).lines
+    held = {(name, int(rank)) for name, rank, time, _ in lines if float(time) > 0.0599}
+    ranks = {0, 1, 2}
+    expected = {(f"world/{name}", rank) for name in ("Barrier", "Allreduce") for rank in ranks}
+    expected |= {("world/Bcast", 1), ("world/Bcast", 2), ("world/Reduce", 0)}
+    expected |= {(f"half/{name}", rank) for name in ("Barrier", "Allreduce") for rank in (0, 2)}
+    expected |= {("half/Bcast", 2), ("half/Reduce", 0)}
+    expected |= {(name, rank) for name in ("Iallreduce", "Ibarrier") for rank in ranks}
+    sure = {item for item in held if item[0] != "large"}
+    assert sure == expected
+    assert all(int(polls) > 0 for name, _, _, polls in lines if name == "Iallreduce")
+
+
+@ONE
+def test_observed_latencies_are_those_injected(mpi: Mpi, inject: Inject) -> None:
+    distances = []
+    for _ in range(4):  # other work on the machine wakes sleepers late; it never makes them fit
+        done = inject(mpi, 2, "oneway.c", "120", options=["--latency", "lognormal:10ms,0.5"])
+        observed = [float(time) for (time,) in done.lines]
+        injected = done.latencies["latency"].to_numpy()
+        assert len(observed) == len(injected) == 120
+        assert all(seen > put for seen, put in zip(observed, injected, strict=True))
+        assert stats.kstest(injected, stats.lognorm(s=0.5, scale=0.01).cdf).pvalue > 0.01
+        distances.append(stats.ks_2samp(observed, injected).statistic)
+        if distances[-1] < 0.1:
+            return
+    raise AssertionError(f"observed and injected latencies differ: {distances}")
+
+
+@ONE
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("normal:40us,9us", stats.norm(40e-6, 9e-6)),
+        ("gamma:2,20us", stats.gamma(2, scale=20e-6)),
+        ("lognormal:30us,0.4", stats.lognorm(s=0.4, scale=30e-6)),
+    ],
+)
+def test_distributions(mpi: Mpi, inject: Inject, text: str, model: stats.rv_continuous) -> None:
+    done = inject(mpi, 2, "oneway.c", "600", options=["--latency", text, "--seed", "5"])
+    assert stats.kstest(done.latencies["latency"].to_numpy(), model.cdf).pvalue > 0.01
+
+
+@ONE
+def test_measured_latencies_are_injected_again(mpi: Mpi, inject: Inject, tmp_path: Path) -> None:
+    values = stats.gamma(1.5, scale=30e-6).rvs(500, random_state=1)
+    (tmp_path / "measured.txt").write_text("\n".join(map(str, values)))
+    options = ["--latency", "empirical:measured.txt"]
+    done = inject(mpi, 2, "oneway.c", "600", options=options)
+    assert stats.ks_2samp(done.latencies["latency"].to_numpy(), values).pvalue > 0.01
+
+
+@TWO
+def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> None:
+    """The idle wave of next-neighbour exchange: Afzal, Hager and Wellein's speed of one."""
+    done = inject(mpi, 6, "wave.c", "12", options=["--once", "0:4:150ms"])
+    times = [[float(word) for word in line] for line in done.lines]
+    # An end rank sends one message a step, so message 4 is that of step 4.
+    front = [next(step for step, time in enumerate(row) if time > 0.1) for row in times]
+    assert front == [5, 4, 5, 6, 7, 8]
+    assert done.latencies.filter(done.latencies["latency"] > 0).rows() == [
+        row for row in done.latencies.rows() if row[-2] == 1
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ([], "nothing to inject"),
+        (["--latency", "sometimes:1ms"], "not one of none, constant:1ms"),
+        (["--latency", "constant:soon"], "is not a time"),
+        (["--latency", "normal:1ms"], "not one of none"),
+        (["--latency", "gamma:-1,1ms"], "greater than 0"),
+        (["--latency", "empirical:nowhere"], "No such file"),
+        (["--latency", "model:nowhere.json"], "name a saved regime model"),
+        (["--once", "2:1"], "not like 2:100:50ms"),
+        (["--latency", "constant:1ms", "--every", "never"], "--every"),
+        (["--latency", "constant:1ms", "--scale", "-1"], "greater than 0"),
+        (["--latency", "constant:1ms", "-o", "/nowhere/x.csv"], "/nowhere/x.csv"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
+) -> None:
+    command = [str(haloscope), "inject", *options, "--", *any_mpi.launch(1), "true"]
+    done = subprocess.run(
+        command, env=any_mpi.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (1, 2)
+    (line,) = done.stderr.splitlines()
+    assert complaint in line
+
+
+def timeless(table: polars.DataFrame) -> list[tuple[object, ...]]:
+    """What does not depend on how fast the machine is."""
+    return table.drop("time").rows()
+
+
+MACHINE = {
+    "format": "haloscope-regimes", "version": 1, "unit": "s", "family": "gamma",
+    "regimes": [
+        {"shape": 100.0, "scale": 1e-7, "shift": 0.0},
+        {"shape": 100.0, "scale": 2e-6, "shift": 0.0},
+    ],
+    "start": [1.0, 0.0], "transition": [[0.9, 0.1], [0.1, 0.9]],
+    "machine": {
+        "start": [1.0, 0.0], "transition": [[0.95, 0.05], [0.1, 0.9]],
+        "transitions": [[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]],
+    },
+}  # fmt: skip
+
+
+@TWO
+def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text(json.dumps(MACHINE))
+    options = ["--latency", "model:model.json", "--every", "4"]
+    done = inject(mpi, 4, "wave.c", "60", options=options)
+    table = done.latencies
+    # Here the machine's state decides the regime, and the regime the size.
+    assert (table["regime"] == table["machine_state"]).all()
+    assert ((table["latency"] > 5e-5) == (table["regime"] == 1)).all()
+    assert set(table["regime"]) == {0, 1}
+    # An instance is four latencies long, and all ranks are in the same state at the same instance.
+    states = {rank[0]: rows["machine_state"].to_list() for rank, rows in table.group_by("rank")}
+    instances = {rank: row[::4] for rank, row in states.items()}
+    shortest = min(map(len, instances.values()))
+    assert len({tuple(row[:shortest]) for row in instances.values()}) == 1
+    assert all(
+        len(set(row[i : i + 4])) == 1 for row in states.values() for i in range(0, len(row), 4)
+    )
+    # The same seed gives the same run, another one another.
+    again = inject(mpi, 4, "wave.c", "60", options=options).latencies
+    assert timeless(again) == timeless(table)
+    other = inject(mpi, 4, "wave.c", "60", options=[*options, "--seed", "1"]).latencies
+    assert timeless(other) != timeless(table)
+
+
+@ONE
+def test_recorder_sees_what_was_injected(
+    mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path
+) -> None:
+    around = [haloscope, "run", "--quiet", "-o", tmp_path / "run.halo", "--"]
+    options = ["--latency", "constant:20ms"]
+    done = inject(mpi, 2, "oneway.c", "10", options=options, around=around)
+    assert len(done.latencies) == 10
+    with library.open(tmp_path / "run.halo") as profile:
+        calls = profile.table("calls").filter(profile.table("calls")["call"] == "MPI_Recv")
+        (row,) = calls.to_dicts()
+        assert row["calls"] == 10
+        assert row["time_total"] > 0.19
+        # Stamps are no messages of the program's.
+        (region,) = (
+            profile.table("regions")
+            .filter(profile.table("regions")["path"] == "<program>")
+            .to_dicts()
+        )
+        assert region["sends_total"] == 10
+
+
+@TWO
+def test_results_are_unchanged(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    cg = Application.build(compiler, mpi, "cg")
+    arguments = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "10"]
+    plain = cg.output(4, *arguments)
+    options = ["--latency", "lognormal:300us,1", "-o", str(tmp_path / "injected.csv")]
+    done = subprocess.run(
+        [str(haloscope), "inject", *options, "--", *mpi.launch(4), str(cg.program), *arguments],
+        env=mpi.environment(), cwd=tmp_path, timeout=200,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    for name in ("residual", "error"):
+        assert [row[1:] for row in lines if row[0] == name] == plain[name]
