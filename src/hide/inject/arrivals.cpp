@@ -32,7 +32,7 @@ std::uint64_t instance() {
 
 // Under the lock.
 double drawn(Link link, Row &row) {
-  Source &source = (*state.sources)[static_cast<std::size_t>(link)];
+  Source &source = state.sources[static_cast<std::size_t>(link)];
   source.advance(instance());
   row.link = static_cast<std::uint16_t>(link);
   row.regime = static_cast<std::int16_t>(source.regime());

@@ -11,7 +11,6 @@
 #include "plan.hpp"
 #include "waiting.hpp"
 
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -61,9 +60,9 @@ struct State {
   int world_rank = 0;
   std::vector<int> nodes; // of world ranks, a number each
   Plan plan;
-  std::optional<std::array<Source, 2>> sources;
-  std::uint64_t sent = 0;  // messages
-  std::uint64_t drawn = 0; // latencies: messages and collectives
+  std::vector<Source> sources; // one a link class
+  std::uint64_t sent = 0;      // messages
+  std::uint64_t drawn = 0;     // latencies: messages and collectives
   Moment begin = 0;
   Journal journal;
   std::unordered_map<std::uintptr_t, Request> requests;

@@ -20,8 +20,10 @@ Random stream(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_
 
 std::size_t pick(const double *weights, std::size_t count, Random &random) {
   double left = std::uniform_real_distribution<double>{}(random);
-  for (std::size_t i = 0; i + 1 < count; i++)
-    if ((left -= weights[i]) < 0) return i;
+  for (std::size_t i = 0; i + 1 < count; i++) {
+    left -= weights[i];
+    if (left < 0) return i;
+  }
   return count - 1;
 }
 

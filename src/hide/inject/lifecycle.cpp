@@ -7,7 +7,7 @@
 
 namespace haloscope::inject {
 
-State state;
+State state; // NOLINT(bugprone-throwing-static-initialization): its containers are empty
 thread_local bool inside = false;
 
 namespace {
@@ -45,7 +45,8 @@ void initialise() {
   real.Bcast(&state.begin, sizeof state.begin, MPI_BYTE, 0, world->stamps);
   const auto rank = static_cast<std::uint64_t>(state.world_rank);
   const Plan &plan = state.plan;
-  state.sources = {Source{plan.links[0], plan.seed, rank, 0}, Source{plan.links[1], plan.seed, rank, 1}};
+  for (std::uint64_t link = 0; link < 2; link++)
+    state.sources.emplace_back(plan.links[link], plan.seed, rank, link);
   state.running.store(true, std::memory_order_release);
 }
 
