@@ -10,8 +10,10 @@ __all__ = ["bench"]
 
 # Each command with the module of this package that has it, as in _main.
 _COMMANDS = {
+    "p2p": "_bench_p2p",
     "collective": "_bench_collective",
     "read": "_bench_read",
+    "noise": "_bench_noise",
 }
 
 

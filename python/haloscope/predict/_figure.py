@@ -61,10 +61,10 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
          "line": {"color": _RED, "width": 1, "dash": "dash"}}
         for at in (level.cores + 0.5 for level in changes)
     ]  # fmt: skip
-    labels = [{"x": level.cores + 0.5, "text": _escaped(level.name)} for level in changes]
+    labels = [{"x": level.cores + 0.5, "text": escaped(level.name)} for level in changes]
     return {"shapes": lines, "labels": labels}
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     """A name is text: Plotly would take < and & for markup."""
     return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

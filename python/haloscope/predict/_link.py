@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from haloscope.predict import _quantities
 
-__all__ = ["Cost", "Link", "LogGP", "PLogP", "Protocol", "Speed", "Text", "Time"]
+__all__ = ["Cost", "Hockney", "Link", "LogGP", "PLogP", "Protocol", "Speed", "Text", "Time"]
 
 Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
 Cost = Annotated[Decimal, BeforeValidator(_quantities.cost)]
@@ -31,6 +31,15 @@ class Protocol(_Rules):
     name: str = ""
     latency: Cost
     bandwidth: Speed | None = None  # None: the size does not matter
+
+
+class Hockney(_Rules):
+    """One line through all sizes, `alpha` + bytes × `beta`; each relative error counts alike."""
+
+    alpha: Cost
+    beta: Cost
+    alpha_interval: tuple[Cost, Cost] | None = None
+    beta_interval: tuple[Cost, Cost] | None = None
 
 
 class LogGP(_Rules):
@@ -59,12 +68,13 @@ class PLogP(_Rules):
 
 
 class Link(_Rules):
-    """Messages between two cores. `latency` and 1 / `bandwidth` are Hockney's α and β."""
+    """Messages between two cores: `latency` of small ones, `bandwidth` of large ones."""
 
     latency: Time
     latency_interval: tuple[Cost, Cost] | None = None
     bandwidth: Speed | None = None
     bandwidth_interval: tuple[Speed, Speed] | None = None
+    hockney: Hockney | None = None
     loggp: LogGP | None = None
     protocols: tuple[Protocol, ...] = ()
     plogp: tuple[PLogP, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import platform
@@ -12,8 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from haloscope._errors import HaloscopeError
+
 __all__ = ["surroundings"]
 
+_NOISE_SECONDS = 0.2
 _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")
 
 
@@ -36,7 +40,17 @@ def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict
         "command": shlex.join(["haloscope", *sys.argv[1:]]),
         "variables": {n: v for n, v in sorted(os.environ.items()) if n.startswith(_VARIABLES)},
         "method": dict(method),
+        "noise": _noise(),
     }
+
+
+def _noise() -> dict[str, Any] | None:
+    """What the system takes from programs just now; unknown where the probe cannot run."""
+    from haloscope.predict.bench._noise import noise
+
+    with contextlib.suppress(HaloscopeError):
+        return noise(_NOISE_SECONDS).summary()
+    return None
 
 
 def _line(path: str) -> str | None:

@@ -1,0 +1,124 @@
+"""Writes machine models as people would."""
+
+from __future__ import annotations
+
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haloscope._errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from haloscope.predict._link import Link
+    from haloscope.predict._machine import Machine
+
+__all__ = ["machine_text", "write_machine"]
+
+_TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
+_SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
+_FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md tells the form.\n"
+
+
+def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -> None:
+    """Replace `output` when the file is whole. Raises `OutputError`."""
+    if output.exists() and not output.is_file():
+        raise OutputError(f"{output}: is not a file; name a file to write the machine model to")
+    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        aside.write_text(machine_text(machine, remarks), "utf-8")
+        aside.replace(output)
+    except OSError as error:
+        raise OutputError(
+            f"{output}: cannot be written: {error.strerror}; name another place with -o"
+        ) from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def machine_text(machine: Machine, remarks: Sequence[str] = ()) -> str:
+    """The YAML of a machine; `remarks` become comments at the top."""
+    return "".join(f"{line}\n" for line in _lines(machine, remarks))
+
+
+def _lines(machine: Machine, remarks: Sequence[str]) -> Iterator[str]:
+    for remark in remarks:
+        yield f"# {' '.join(remark.split())}"
+    yield _FORM.rstrip()
+    for key in ("name", "description", "source"):
+        if getattr(machine, key):
+            yield f"{key}: {_text(getattr(machine, key))}"
+    yield "levels:"
+    for level in machine.levels:
+        yield f"  - name: {_text(level.name)}"
+        yield f"    cores: {level.cores}"
+        yield from (f"    {line}" for line in _link_lines(level))
+    if machine.smt:
+        yield "smt:"
+        yield from (f"  {line}" for line in _link_lines(machine.smt))
+    if machine.arithmetic:
+        yield f"arithmetic: {_speed(machine.arithmetic)}"
+    if machine.matrix:
+        yield "matrix:"
+        yield f"  cores: [{', '.join(map(str, machine.matrix.cores))}]"
+        yield "  microseconds:"
+        for row in machine.matrix.microseconds:
+            yield f"    - [{', '.join('null' if one is None else f'{one:g}' for one in row)}]"
+
+
+def _link_lines(link: Link) -> Iterator[str]:
+    yield f"latency: {_time(link.latency)}"
+    if link.latency_interval:
+        yield f"latency_interval: {_interval(link.latency_interval)}"
+    if link.bandwidth:
+        yield f"bandwidth: {_speed(link.bandwidth)}"
+    if link.bandwidth_interval:
+        yield f"bandwidth_interval: [{', '.join(map(_speed, link.bandwidth_interval))}]"
+    for name in ("hockney", "loggp"):
+        model = getattr(link, name)
+        if model:
+            yield f"{name}:"
+            yield from (f"  {key}: {_value(value)}" for key, value in model if value is not None)
+    if link.protocols:
+        yield "protocols:"
+        for one in link.protocols:
+            named = f"name: {_text(one.name)}, " if one.name else ""
+            speed = f", bandwidth: {_speed(one.bandwidth)}" if one.bandwidth else ""
+            yield f"  - {{from: {one.first}, {named}latency: {_time(one.latency)}{speed}}}"
+    if link.plogp:
+        yield "plogp:"
+        for row in link.plogp:
+            times = f"g: {_time(row.g)}, os: {_time(row.send)}, or: {_time(row.receive)}"
+            yield f"  - {{bytes: {row.bytes}, {times}}}"
+
+
+def _value(value: Any) -> str:
+    return _interval(value) if isinstance(value, tuple) else _time(value)
+
+
+def _interval(interval: tuple[Decimal, Decimal]) -> str:
+    return f"[{', '.join(map(_time, interval))}]"
+
+
+def _time(seconds: Decimal) -> str:
+    if not seconds:
+        return "0"
+    scale, unit = next((one for one in _TIMES if seconds >= one[0]), (Decimal("1e-9"), "ns"))
+    return f"{_plain(seconds / scale)} {unit}"
+
+
+def _speed(speed: Decimal) -> str:
+    scale, unit = next((one for one in _SPEEDS if speed >= one[0]), (Decimal(1), "B/s"))
+    return f"{_plain(speed / scale)} {unit}"
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,234 @@
+"""Messages between two cores: what is measured, point by point."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from haloscope._errors import HaloscopeError, LaunchError, UsageError
+from haloscope.predict._fits import pieces
+from haloscope.predict.bench._pairs import Pair, System, leaf_switches
+from haloscope.predict.bench._stream import Stopped, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "TESTS",
+    "Failure",
+    "Method",
+    "Point",
+    "all_pairs",
+    "measure",
+    "refined",
+    "with_switches",
+]
+
+# OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
+TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
+_WINDOWED = ("bw", "bibw", "mbw_mr")
+_LARGE = 8193  # bytes, from where on OSU takes fewer iterations
+# Iterations and warm-ups of small and of large messages.
+_FEW = ((100, 10), (20, 2))
+_MANY = ((1000, 100), (100, 10))
+_MOST = (1 << 31) - 1  # MPI counts elements in an int
+
+
+@dataclass(frozen=True)
+class Method:
+    """How each point is measured. Without iterations or warm-ups the usual ones of the test."""
+
+    sizes: tuple[int, ...]
+    iterations: int | None = None
+    warmup: int | None = None
+    window: int = 64
+    datatype: str = "mpi_char"
+    check: bool = False
+    limit: float = 60.0
+    """Seconds without a result after which a run is given up."""
+    memory: int = 1 << 29
+    """Bytes that a rank's buffers may have."""
+
+    def checked(self) -> Method:
+        """Itself. Raises `UsageError` for sizes that cannot be."""
+        if not self.sizes:
+            raise UsageError("there are no sizes to measure; -m 1:4194304 is the default")
+        largest, width = max(self.sizes), 1 if self.datatype == "mpi_char" else 4
+        if largest // width > _MOST:
+            raise UsageError(f"{largest} bytes are more elements than an MPI call can count")
+        free = _free_memory()
+        if 2 * largest > self.memory:
+            raise UsageError(
+                f"messages of {largest} bytes need {2 * largest} bytes of buffers in each rank, "
+                f"more than {self.memory}: raise the bound with -M, or lower -m"
+            )
+        if free is not None and 4 * largest > free:
+            raise UsageError(
+                f"messages of {largest} bytes need {4 * largest} bytes of buffers, "
+                f"and {free} are free: lower -m"
+            )
+        if min(self.sizes) < width:
+            raise UsageError(f"a message has {width} bytes or more with this type; see -m")
+        return self
+
+    def words(self, test: str) -> list[str]:
+        """The program's options."""
+        small, large = _FEW if test in _WINDOWED else _MANY
+        if test == "overhead":
+            large = _FEW[0]
+        pairs = {
+            "tests": test, "sizes": ",".join(map(str, self.sizes)),
+            "iterations": self.iterations or small[0],
+            "warmup": small[1] if self.warmup is None else self.warmup,
+            "large-iterations": self.iterations or large[0],
+            "large-warmup": large[1] if self.warmup is None else self.warmup,
+            "threshold": _LARGE, "window": self.window, "type": self.datatype,
+            "check": int(self.check),
+        }  # fmt: skip
+        return [word for name, value in pairs.items() for word in (f"--{name}", str(value))]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One test of one size: seconds a message (latency: one way), a sample a batch."""
+
+    test: str
+    pair: Pair
+    bytes: int
+    samples: Floats
+    batch: int = 1
+    receive: Floats = field(default_factory=lambda: np.empty(0))
+    """Of `overhead`: the receiver's times; `samples` are the sender's."""
+    valid: bool | None = None
+    clock: float = 0.0
+    """Seconds of one reading of the clock, which is once a sample."""
+    pairs: int = 1
+
+    @property
+    def mean(self) -> float:
+        """OSU's figure."""
+        return float(self.samples.mean())
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.samples))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A launch that ended before it was done; the points that came are kept."""
+
+    test: str
+    pair: Pair
+    reason: str
+
+
+def measure(
+    system: System, test: str, pairs: Sequence[Pair], method: Method
+) -> Iterator[Point | Failure]:
+    """One launch a pair; `mbw_mr` has all pairs at once in one. Yields points as they come."""
+    if test == "mbw_mr" and len(pairs) > 1:
+        yield from _kept(_together(system, pairs, method), test, pairs[0])
+        return
+    for pair in pairs:
+        yield from _kept(_alone(system, test, pair, method), test, pair)
+
+
+def _kept(points: Iterator[Point], test: str, pair: Pair) -> Iterator[Point | Failure]:
+    try:
+        yield from points
+    except Stopped as stopped:
+        yield Failure(test, pair, stopped.reason)
+
+
+def _alone(system: System, test: str, pair: Pair, method: Method) -> Iterator[Point]:
+    for record in _points(system.command_of_pair(pair, method.words(test)), method):
+        yield _point(record, pair)
+
+
+def _together(system: System, pairs: Sequence[Pair], method: Method) -> Iterator[Point]:
+    cores = [core for pair in pairs for core in (pair.first, pair.second)]
+    if len(set(cores)) < len(cores):
+        raise UsageError("pairs that send at the same time must not share a core; see --pair")
+    command = system.command_of_all(pairs, method.words("mbw_mr"))
+    for record in _points(command, method):
+        yield replace(_point(record, pairs[0]), pairs=len(pairs))
+
+
+def refined(system: System, points: Sequence[Point], method: Method) -> Iterator[Point | Failure]:
+    """Latencies between the sizes where the lines through `points` change, for each pair."""
+    for pair in dict.fromkeys(point.pair for point in points):
+        own = sorted((one for one in points if one.pair == pair), key=lambda one: one.bytes)
+        found = pieces([one.bytes for one in own], [one.median for one in own])
+        between = {size for piece in found[1:] for size in _between(piece.before, piece.first)}
+        more = tuple(sorted(between - {one.bytes for one in own}))
+        if more:
+            yield from measure(system, "latency", [pair], replace(method, sizes=more))
+
+
+def _between(low: int, high: int) -> list[int]:
+    """Sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
+    steps = [low + (high - low) * part // 8 for part in range(1, 8)]
+    return [size // 8 * 8 if high - low >= 128 else size for size in steps]
+
+
+def all_pairs(system: System, method: Method) -> Iterator[Point | Failure]:
+    """The latency between all pairs of cores, in one launch with a rank on each."""
+    smallest = replace(method, sizes=(min(method.sizes),))
+    pairs = {(pair.first, pair.second): pair for pair in system.all_pairs()}
+    command = system.command_of_all(list(pairs.values()), smallest.words("latency"))
+
+    def points() -> Iterator[Point]:
+        for record in _points(command, method):
+            first, second = record["pair"]
+            yield _point(record, pairs[first, second])
+
+    yield from _kept(points(), "latency", next(iter(pairs.values())))
+
+
+def with_switches(system: System, limit: float) -> System:
+    """The system with what its nodes say of their place. Raises if they are not nodes."""
+    if system.nodes == 1:
+        return system
+    try:
+        ranks = list(stream(system.command_of_roll(), os.environ, limit))
+    except Stopped as stopped:
+        raise LaunchError(f"no ranks on {system.nodes} nodes: {stopped.reason}") from None
+    hosts = {rank["host"] for rank in ranks}
+    if len(ranks) != system.nodes or len(hosts) != system.nodes:
+        raise LaunchError(
+            f"the launcher put {system.nodes} ranks on {len(hosts)} nodes; give it the hosts, for "
+            "example: --nodes 2 --mpiexec 'mpiexec --hostfile HOSTS'"
+        )
+    ranks.sort(key=lambda rank: rank["rank"])
+    return replace(system, switches=leaf_switches(ranks))
+
+
+def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
+    for record in stream(command, os.environ, method.limit):
+        if record["record"] == "rank" and record["error"]:
+            raise HaloscopeError(f"{record['host']}: {record['error']}")
+        if record["record"] == "point":
+            yield record
+
+
+def _point(record: Mapping[str, Any], pair: Pair) -> Point:
+    return Point(
+        record["test"], pair, record["bytes"], np.array(record["samples_ns"]) * 1e-9,
+        record["batch"], np.array(record.get("receive_ns", [])) * 1e-9, record["valid"],
+        record.get("clock_ns", 0.0) * 1e-9,
+    )  # fmt: skip
+
+
+def _free_memory() -> int | None:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return None

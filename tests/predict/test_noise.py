@@ -1,0 +1,76 @@
+"""`haloscope bench noise`: what it makes of times, and of this system."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haloscope._errors import UsageError
+from haloscope.predict.bench._noise import Noise, noise
+
+
+def test_detours_are_counted() -> None:
+    """Every 100th of 10 000 quanta of 10 µs takes 60 µs: 50 of 1050 µs are lost."""
+    times = np.full(10_000, 1e-5)
+    times[50::100] = 6e-5
+    times[4242] = 1e-3
+    (one,) = Noise(1e-5, {3: times}).summary()["processors"]
+    assert (one["cpu"], one["quanta"], one["detours"]) == (3, 10_000, 101)
+    assert one["best"] == 1e-5
+    assert one["lost"] == pytest.approx(1 - 0.1 / times.sum())
+    assert one["lost_low"] < 50 / 1050 < one["lost_high"]
+    assert one["median_interval"] == pytest.approx(1.05e-3)
+    assert one["longest_detours"][:2] == pytest.approx([9.9e-4, 5e-5])
+
+
+def test_a_quiet_system_loses_nothing() -> None:
+    found = Noise(1e-5, {0: np.full(1000, 1e-5), 1: np.full(1000, 2e-5)}).summary()
+    assert found["lost"] == found["worst_lost"] == found["longest_detour"] == 0
+    assert found["processors"][1]["median_interval"] is None
+
+
+def test_this_system() -> None:
+    found = noise(0.1, 2e-5)
+    assert set(found.samples) == os.sched_getaffinity(0)
+    for one in found.summary()["processors"]:
+        assert 0 <= one["lost"] < 1
+        assert one["lost_low"] <= one["lost"] <= one["lost_high"]
+        assert 0 < one["quanta"] <= 7501
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"processors": [99_999]}, "processor 99999 cannot be used here; there are"),
+        ({"processors": []}, "processor none"),
+        ({"duration": 1e-5, "quantum": 1e-5}, "a tenth of the duration"),
+    ],
+)
+def test_mistakes(words: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        noise(**words)  # type: ignore[arg-type]
+
+
+def test_the_command(haloscope: Path) -> None:
+    def run(form: str) -> str:
+        words = ["--duration", "0.05", "--cpus", str(min(os.sched_getaffinity(0)))]
+        command = [str(haloscope), "bench", "noise", *words, "--format", form]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    first, row = run("table").splitlines()
+    assert first.startswith("#")
+    assert len(row.split()) == 9
+    summary = json.loads(run("json"))
+    (samples,) = summary["samples"].values()
+    assert len(samples) == summary["processors"][0]["quanta"]
+    assert summary["longest_detour"] == pytest.approx(
+        max(samples) - min(samples), rel=1e-3, abs=1e-9
+    )
+    table = list(csv.DictReader(run("csv").splitlines()))
+    assert list(table[0]) == ["cpu", "sample", "time"]

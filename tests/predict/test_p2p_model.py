@@ -1,0 +1,160 @@
+"""From points with a known truth to a machine model, its file and its page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haloscope import predict
+from haloscope._errors import MachineError, OutputError
+from haloscope.predict._machine_file import machine_text, write_machine
+from haloscope.predict.bench._measured import machine
+from haloscope.predict.bench._mpi_library import OtherLibrary
+from haloscope.predict.bench._p2p import Point
+from haloscope.predict.bench._p2p_page import write_page
+from haloscope.predict.bench._pairs import Pair, System
+from haloscope.predict.bench._topology import Shared, Topology
+from haloscope.watch._applications import Toolchain
+from support.missing import missing
+
+CHROMIUM = Path("/usr/bin/chromium")
+SIZES = [1 << power for power in range(21)]
+HOSTILE = "<b>L3</b></script>{{data}}"
+# Two nodes of eight cores with two threads each: seconds of a small message at each level.
+NODE = Topology(tuple((2 * i, 2 * i + 1) for i in range(8)), (Shared(HOSTILE, 4), Shared("all", 8)))
+SYSTEM = System(NODE, OtherLibrary("none", Toolchain(Path("c"), Path("m"))), nodes=2)
+LATENCY = {"SMT": 1e-7, HOSTILE: 2e-7, "node": 5e-7, "network": 2e-6}
+
+
+def truth(level: str, size: int) -> float:
+    """Eager below 4096 bytes; from there on three latencies more."""
+    latency = LATENCY[level]
+    return latency + size * 1e-10 if size < 4096 else 4 * latency + size * 1e-10
+
+
+def made() -> list[Point]:
+    random = np.random.default_rng(3)
+    points = []
+
+    def point(test: str, pair: Pair, size: int, time: float, receive: float = 0.0) -> None:
+        samples, other = (abs(random.normal(t, 0.01 * t, 100)) for t in (time, receive or time))
+        points.append(Point(test, pair, size, samples, receive=other if receive else np.empty(0)))
+
+    for pair in SYSTEM.representatives():
+        for size in SIZES:
+            point("latency", pair, size, truth(pair.level, size))
+            point("bw", pair, size, 5e-8 + (size - 1) * 2e-10)
+            point("overhead", pair, size, 3e-8, 5e-8)
+    for size in SIZES:
+        point("reduce", SYSTEM.pair(0, 1), size, 1e-8 + size / 4e9)
+    for pair in SYSTEM.all_pairs():
+        point("latency", pair, 1, truth(pair.level, 1))
+    return points
+
+
+POINTS = made()
+ABOUT = ("made up", "a test")
+
+
+def test_the_truth_comes_out_and_survives_its_file(tmp_path: Path) -> None:
+    output = tmp_path / "own.yaml"
+    built = machine("own", SYSTEM, POINTS, *ABOUT)
+    write_machine(built, output, ["Made by: a\ntest"])
+    found = predict.load_machine(output)
+    assert found == built
+    assert [(level.name, level.cores) for level in found.levels] == [
+        (HOSTILE, 4), ("node", 8), ("network", 16),
+    ]  # fmt: skip
+    for level in (*found.levels, found.smt):
+        assert level is not None
+        name = getattr(level, "name", "SMT")
+        assert float(level.latency) == pytest.approx(LATENCY[name], rel=0.02)
+        assert [one.first for one in level.protocols] == [0, 4096]
+        for size in (1, 100, 4095, 4096, 1 << 20):
+            assert level.message_time(size) == pytest.approx(truth(name, size), rel=0.05)
+        assert level.loggp is not None
+        assert level.hockney is not None
+        assert float(level.loggp.o) == pytest.approx(4e-8, rel=0.02)
+        assert float(level.loggp.g) == pytest.approx(5e-8, rel=0.02)
+        assert float(level.loggp.G) == pytest.approx(2e-10, rel=0.02)
+        assert float(level.loggp.L) == pytest.approx(LATENCY[name] - 8e-8, rel=0.2)
+        assert [row.bytes for row in level.plogp] == SIZES
+        assert float(level.plogp[5].receive) == pytest.approx(5e-8, rel=0.02)
+    assert float(found.arithmetic or 0) == pytest.approx(4e9, rel=0.02)
+    assert found.matrix is not None
+    assert found.matrix.microseconds[2][9] == pytest.approx(2.0, rel=0.05)
+    assert found.ranks_on_cores("node", 3) == [0, 8, 1]
+
+
+def test_machines_that_were_written_by_hand_survive_too(tmp_path: Path) -> None:
+    for name in predict.machines():
+        path = tmp_path / f"{name}.yaml"
+        shipped = predict.load_machine(name)
+        path.write_text(machine_text(shipped))
+        assert predict.load_machine(path) == shipped
+    assert "latency: 150 ns" in machine_text(predict.load_machine("orfeo"))
+
+
+def test_latency_alone_makes_a_machine() -> None:
+    few = [one for one in POINTS if one.test == "latency" and one.bytes == 1]
+    level = machine("few", SYSTEM, few, *ABOUT).levels[0]
+    assert (level.bandwidth, level.loggp, level.protocols) == (None, None, ())
+    assert level.latency_interval is not None
+    assert level.latency_interval[0] < level.latency < level.latency_interval[1]
+
+
+def test_without_the_farthest_cores_there_is_no_model() -> None:
+    near = [one for one in POINTS if one.pair.level != "network"]
+    with pytest.raises(MachineError, match="farthest cores was not measured"):
+        machine("near", SYSTEM, near, *ABOUT)
+
+
+def test_a_time_of_nothing_is_not_written() -> None:
+    flat = [replace(one, samples=np.full(20, 1e-6)) for one in POINTS if one.test == "latency"]
+    level = machine("flat", SYSTEM, flat, *ABOUT).levels[-1]
+    assert level.bandwidth is None
+    assert level.message_time(1 << 20) == pytest.approx(1e-6)
+    assert level.latency == Decimal("1e-6")
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    built = machine("own", SYSTEM, POINTS, *ABOUT)
+    with pytest.raises(OutputError, match="is not a file"):
+        write_machine(built, tmp_path)
+    with pytest.raises(OutputError, match=r"no/m.yaml: cannot be written: No such file"):
+        write_machine(built, tmp_path / "no" / "m.yaml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_shows_levels_lines_and_the_matrix(tmp_path: Path) -> None:
+    write_page(machine(HOSTILE, SYSTEM, POINTS, *ABOUT), SYSTEM, POINTS, tmp_path / "p.html")
+    if not CHROMIUM.exists():
+        missing("no browser: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda request: troubles.append(request.url))
+        page.goto(f"file://{tmp_path}/p.html")
+        assert page.locator("h1").inner_text() == HOSTILE
+        assert page.locator("#levels-plot .barlayer .point").count() == 4
+        assert HOSTILE in str(page.locator("#levels-plot .xaxislayer-above").text_content())
+        # Points and a line for each of four levels; one switch each.
+        assert page.locator("#times-plot .scatterlayer .trace").count() == 8
+        assert page.locator("#times-plot .shapelayer path").count() == 4
+        assert page.locator("#bandwidth-plot .scatterlayer .trace").count() == 4
+        assert page.locator("#matrix-plot .heatmaplayer image").count() == 1
+        assert "protocols:" in page.locator("#yaml").inner_text()
+        page.screenshot(path=str(tmp_path / "page.png"), full_page=True)
+        browser.close()
+    assert [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))] == []
