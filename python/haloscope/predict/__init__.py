@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from haloscope.predict._model import model
     from haloscope.predict._page import write_measured_page, write_page
     from haloscope.predict._saving import save_fitted
+    from haloscope.predict.bench._foreign import read_imb, read_osu
+    from haloscope.predict.bench._sweep import Sweep
     from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
     from haloscope.predict.fitted._fitting import fit_points
     from haloscope.predict.fitted._prediction import Chosen, choose, predict
@@ -22,6 +24,7 @@ __all__ = [
     "Chosen",
     "Level",
     "Machine",
+    "Sweep",
     "algorithms_of",
     "choose",
     "error_summary",
@@ -33,6 +36,8 @@ __all__ = [
     "machines",
     "model",
     "predict",
+    "read_imb",
+    "read_osu",
     "save_fitted",
     "write_measured_page",
     "write_page",
@@ -45,6 +50,7 @@ _HOMES = {
     "FORMULAS": "_formulas",
     "Level": "_machine",
     "Machine": "_machine",
+    "Sweep": "bench._sweep",
     "algorithms_of": "_formulas",
     "choose": "fitted._prediction",
     "error_summary": "fitted._evaluation",
@@ -56,6 +62,8 @@ _HOMES = {
     "machines": "_loading",
     "model": "_model",
     "predict": "fitted._prediction",
+    "read_imb": "bench._foreign",
+    "read_osu": "bench._foreign",
     "save_fitted": "_saving",
     "write_measured_page": "_page",
     "write_page": "_page",

@@ -38,7 +38,7 @@ const places = figures.map((figure) => {
   place.className = "plot";
   place.id = figure.collective + "-plot";
   source.className = "source";
-  source.textContent = figure.sizes ? "Points are measured, lines modelled."
+  source.textContent = figure.note ? figure.note : figure.sizes ? "Points are measured, lines modelled."
     : (figure.title ? "Points are measured, lines modelled. " : "")
       + "Red lines: where one more process needs the next level of the topology.";
   section.append(title, place, source);

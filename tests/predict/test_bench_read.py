@@ -1,0 +1,174 @@
+"""OSU's and IMB's output, and sweeps, come into the same table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haloscope import HaloscopeError
+from haloscope.predict import Sweep, read_imb, read_osu
+from haloscope.predict.bench._foreign import read_any
+from haloscope.predict.bench._sweep import median_interval
+
+_OSU = """\
+
+# OSU MPI Allreduce Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+1                       1.23              1.10              1.40        1000
+4                       1.25              1.12              1.41        1000
+1048576               512.50            500.25            530.75         100
+"""
+_OLD_OSU = """\
+# OSU MPI All-to-All Personalized Exchange Latency Test v5.6.2
+# Size       Avg Latency(us)
+1                       2.50
+2                       2.75
+"""
+_BARRIER = """\
+# OSU MPI Barrier Latency Test v7.4
+# Avg Latency(us)
+             0.75
+"""
+_IMB = """\
+#------------------------------------------------------------
+#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part
+#------------------------------------------------------------
+#---------------------------------------------------
+# Benchmarking PingPong
+# #processes = 2
+# ( 2 additional processes waiting in MPI_Barrier)
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         0.21         0.00
+#----------------------------------------------------------------
+# Benchmarking Reduce_scatter
+# #processes = 4
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.03         0.04         0.03
+           64         1000         1.10         1.30         1.20
+
+#---------------------------------------------------
+# Benchmarking Barrier
+# #processes = 2
+#---------------------------------------------------
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1000         0.50         0.54         0.52
+
+
+# All processes entering MPI_Finalize
+"""
+
+
+def _written(directory: Path, text: str) -> Path:
+    path = directory / "output.txt"
+    path.write_text(text)
+    return path
+
+
+def test_osu(tmp_path: Path) -> None:
+    points = read_osu(_written(tmp_path, _OSU), ranks=8).points
+    assert points["collective"].unique().to_list() == ["allreduce"]
+    assert points["bytes"].to_list() == [1, 4, 1048576]
+    assert points["ranks"].to_list() == [8, 8, 8]
+    assert points["iterations"].to_list() == [1000, 1000, 100]
+    assert points["time"].to_list() == pytest.approx([1.23e-6, 1.25e-6, 512.5e-6])
+    assert points["time_max"].to_list() == pytest.approx([1.4e-6, 1.41e-6, 530.75e-6])
+    assert points["median"].to_list() == [None] * 3
+
+
+def test_old_osu_and_barrier(tmp_path: Path) -> None:
+    old = read_osu(_written(tmp_path, _OLD_OSU)).points
+    assert old.select("collective", "ranks", "bytes", "time").rows() == [
+        ("alltoall", None, 1, pytest.approx(2.5e-6)),
+        ("alltoall", None, 2, pytest.approx(2.75e-6)),
+    ]
+    barrier = read_osu(_written(tmp_path, _BARRIER)).points
+    assert barrier.select("collective", "bytes", "time").rows() == [
+        ("barrier", 0, pytest.approx(0.75e-6))
+    ]
+
+
+def test_imb(tmp_path: Path) -> None:
+    points = read_imb(_written(tmp_path, _IMB)).points
+    columns = ("collective", "ranks", "bytes", "iterations", "time_min", "time_max", "time")
+    rows = points.select(columns).rows()
+    assert rows[0] == ("reduce_scatter", 4, 0, 1000, *map(pytest.approx, (3e-8, 4e-8, 3e-8)))
+    assert rows[1] == ("reduce_scatter", 4, 64, 1000, *map(pytest.approx, (1.1e-6, 1.3e-6, 1.2e-6)))
+    assert rows[2] == ("barrier", 2, 0, 1000, *map(pytest.approx, (5e-7, 5.4e-7, 5.2e-7)))
+    assert len(rows) == 3  # no ping-pong
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello\n", "neither a sweep"),
+        ("# OSU MPI Allreduce Latency Test v7.4\n", "no line of an OSU"),
+        ("# OSU MPI Latency Test v7.4\n# Size  Latency (us)\n1  2\n", "neither a sweep"),
+        (_OSU.replace("512.50", "oops"), "line 7: 'oops' is not a number"),
+        ('{"record":"point"}\n', "no line on the environment"),
+        ('{"record":"environment"}\n{"record":"point","status":"ok","samples_ns":3}\n', "damaged"),
+        ('{"record":"environment"}\n{"rec\n{"record":"point"}\n', "line 2 is not JSON"),
+    ],
+)
+def test_what_is_none_of_them(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(HaloscopeError, match=said) as raised:
+        read_any(_written(tmp_path, text))
+    assert "\n" not in str(raised.value)
+
+
+_POINT = {
+    "record": "point", "collective": "bcast", "algorithm": "chain", "number": 2, "segment": 0,
+    "fanout": 0, "ranks": 2, "nodes": 1, "mapping": None, "bytes": 8, "iterations": 3,
+    "status": "ok", "samples_ns": [[1000, 3000, 2000], [2000, 2000, 5000]],
+}  # fmt: skip
+
+
+def test_a_sweep(tmp_path: Path) -> None:
+    failed = {**_POINT, "bytes": 16, "status": "timeout", "reason": "slow", "samples_ns": []}
+    lines = [{"record": "environment", "library": "X"}, {**_POINT, "iterations": 9}, failed, _POINT]
+    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"record":"poi'
+    sweep = Sweep.read(_written(tmp_path, text))
+    assert sweep.environment["library"] == "X"
+    assert sweep.points["bytes"].to_list() == [8, 16]  # the later one of the same counts
+    row = sweep.points.row(0, named=True)
+    assert row["iterations"] == 3
+    assert (row["time_min"], row["time_max"]) == pytest.approx((2e-6, 3e-6))
+    assert row["time"] == pytest.approx(2.5e-6)
+    # The slowest rank's times are 2, 3 and 5 µs.
+    assert (row["ci_low"], row["median"], row["ci_high"]) == pytest.approx((2e-6, 3e-6, 5e-6))
+    assert sweep.samples(0).tolist() == _POINT["samples_ns"]
+    assert sweep.points.row(1, named=True)["time"] is None
+    assert not sweep.samples(1).size
+
+
+def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
+    random = np.random.default_rng(1)
+    for count in (20, 200):
+        hits = 0
+        for _ in range(400):
+            _, low, high = median_interval(random.exponential(size=count))
+            hits += low <= np.log(2) <= high
+        assert 0.92 <= hits / 400 <= 0.99
+
+
+def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:
+    sweep = _written(tmp_path, '{"record":"environment"}\n' + json.dumps(_POINT) + "\n")
+
+    def read(path: Path, *words: str) -> str:
+        command = [str(haloscope), "bench", "read", str(path), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    printed = tmp_path / "printed.txt"
+    printed.write_text(read(sweep, "-f", "--page", str(tmp_path / "page.html")))
+    again = read_osu(printed).points.row(0, named=True)
+    for name in ("collective", "algorithm", "number", "ranks", "bytes", "iterations"):
+        assert again[name] == _POINT[name]
+    assert again["time"] == pytest.approx(2.5e-6)
+    assert "chain (2)" in (tmp_path / "page.html").read_text()
+    assert json.loads(read(printed, "--format", "json", "--summary"))[0]["time_max"] == 3e-6
