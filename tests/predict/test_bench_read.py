@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope import HaloscopeError
+from haloscope._errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
 from haloscope.predict.bench._sweep import median_interval
@@ -154,7 +154,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
         for _ in range(400):
             _, low, high = median_interval(random.exponential(size=count))
             hits += low <= np.log(2) <= high
-        assert 0.92 <= hits / 400 <= 0.99
+        assert 0.93 <= hits / 400 <= 0.99
 
 
 def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:

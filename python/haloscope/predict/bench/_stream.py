@@ -20,11 +20,12 @@ from haloscope._errors import LaunchError
 __all__ = ["Stopped", "stream"]
 
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
+_REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
 _TELLING = re.compile(r"error|signal|abort|not |fail|unable|slots", re.IGNORECASE)
 
 
 class Stopped(Exception):
-    """The program ended before it was done; `status` is `failed` or `timeout`."""
+    """The program ended before it was done; `status` is that of its point."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -53,7 +54,7 @@ def stream(
             if _wait(child, limit):
                 errors.seek(0)
                 text = errors.read(1 << 20).decode("utf-8", "replace")
-                raise Stopped("failed", _reason(child.returncode, text, "\n".join(other)))
+                raise _stopped(child.returncode, text + "\n" + "\n".join(other))
         finally:
             _end(child)
 
@@ -103,12 +104,14 @@ def _wait(child: subprocess.Popen[bytes], limit: float) -> int:
         raise Stopped("timeout", f"the program did not end within {limit:g} s") from None
 
 
-def _reason(status: int, errors: str, output: str) -> str:
-    """The most telling line of what launcher and library said."""
-    lines = [line.strip(" -*[]") for line in (errors + "\n" + output).splitlines()]
-    told = next((line for line in lines if _TELLING.search(line)), "")
-    told = told or next(filter(None, lines), "")
-    return f"exit status {status}: {told[:300]}" if told else f"exit status {status}"
+def _stopped(status: int, said: str) -> Stopped:
+    """With the most telling line of what launcher and library said."""
+    lines = [line.strip(" -*[]") for line in said.splitlines()]
+    refused = next(filter(_REFUSED.search, lines), "")
+    if refused:
+        return Stopped("unsupported", f"the library refuses: {refused[:300]}")
+    told = next(filter(_TELLING.search, lines), "") or next(filter(None, lines), "")
+    return Stopped("failed", f"exit status {status}: {told[:300]}".removesuffix(": "))
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -98,16 +98,14 @@ def median_interval(
 ) -> tuple[float, float, float]:
     """The median with its interval: order statistics, whatever the distribution.
 
-    The ranks are those of the binomial distribution's normal approximation; of less than six
-    values the interval is their range.
+    Of less than six values the interval is their range, which is all that can be said.
     """
-    from scipy.stats import norm
+    from scipy.stats import binom
 
     ordered = np.sort(values)
     count = len(ordered)
-    half = float(norm.ppf(0.5 + confidence / 2)) * np.sqrt(count) / 2
-    low = max(int(np.floor(count / 2 - half)) - 1, 0) if count >= 6 else 0
-    high = min(int(np.ceil(count / 2 + half)), count - 1) if count >= 6 else count - 1
+    outside = max(int(binom.ppf((1 - confidence) / 2, count, 0.5)), 1)
+    low, high = outside - 1, count - outside
     return float(np.median(ordered)), float(ordered[low]), float(ordered[high])
 
 
