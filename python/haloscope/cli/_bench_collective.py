@@ -144,7 +144,7 @@ def collective(
         except KeyboardInterrupt:
             interrupted = True
             _say_interrupted(kept, output)
-    sweep = Sweep.of(kept.environment, [kept.points[key] for key in _asked(made, kept)])
+    sweep = Sweep.of(kept.environment, _asked(made, kept))
     printed = ("form", "full", "tails", "summary", "page")
     print_sweep(sweep, **{name: asked[name] for name in printed})
     _say_failures(sweep)
@@ -164,19 +164,12 @@ def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journa
         signal.signal(signal.SIGTERM, before)
 
 
-def _asked(made: Sequence[Any], kept: Journal) -> list[tuple[Any, ...]]:
+def _asked(made: Sequence[Any], kept: Journal) -> list[Any]:
     """Of all that the journal holds, what was asked for now."""
     from haloscope.predict.bench._sweep import identity
 
-    keys = [identity(unit.point(size)) for unit in made for size in unit.sizes]
-    return sorted((key for key in keys if key in kept.points), key=_place)
-
-
-def _place(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """By collective and ranks, the library's own choice first, then by its numbers and by size."""
-    name, algorithm, number, segment, fanout, ranks, mapping, size = key
-    own = algorithm != "default"
-    return name, ranks, str(mapping), own, number, algorithm, segment, fanout, size
+    keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
+    return [kept.points[key] for key in keys if key in kept.points]
 
 
 def _method(asked: dict[str, Any]) -> Method:

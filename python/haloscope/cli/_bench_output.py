@@ -66,6 +66,7 @@ def print_sweep(
     from haloscope import explain
     from haloscope.predict.bench._osu_text import write_osu
 
+    sweep = sweep.sorted()
     if page is not None:
         from haloscope.predict.bench._page import write_page
 

@@ -56,6 +56,11 @@ class Sweep:
         """A sweep of points as its file has them."""
         return cls(environment, frame([row_of(one) for one in records]), records)
 
+    def sorted(self) -> Sweep:
+        """The same points by collective and ranks, the library's own choice first, then by size."""
+        order = sorted(range(len(self._records)), key=lambda row: _place(self._records[row]))
+        return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
+
     def samples(self, row: int) -> NDArray[np.int64]:
         """The nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
@@ -135,3 +140,9 @@ def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """What makes a point another one."""
     keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes")
     return tuple(record.get(key) or 0 for key in keys)
+
+
+def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    name, algorithm, number, segment, fanout, ranks, mapping, size = identity(record)
+    other = algorithm != "default"
+    return name, ranks, str(mapping), other, number, algorithm, segment, fanout, size

@@ -1,0 +1,95 @@
+"""`haloscope bench collective` against a simple loop in C that does what the OSU benchmarks do.
+
+Both measure the library's own choice on two ranks, with the same numbers of calls, one after the
+other, in turn. The time of a call must be the same: the ratio is the loop's to ours, and what lies
+below 1 is the overhead of our harness in what it measures. It is judged by the median over calls,
+which other programs on the machine disturb least; the mean, which OSU prints, is beside it, and the
+time of the whole launch.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import MPI_ENVIRONMENT, emit, estimate
+
+from haloscope.predict.bench._mpi_library import Library, library
+from haloscope.predict.bench._stream import stream
+from haloscope.watch._applications import toolchain
+
+__all__ = ["run"]
+
+CASES = (("barrier", 0), ("bcast", 8), ("bcast", 65536), ("allreduce", 8), ("allreduce", 65536),
+         ("alltoall", 4096))  # fmt: skip
+RANKS = 2
+ROUNDS = 11
+ITERATIONS = 2000
+WARMUP = 200
+AGREES = 0.95  # of the time measured
+
+
+def run() -> None:
+    """Print a row for each case."""
+    ours = library()
+    with tempfile.TemporaryDirectory() as directory:
+        loop = Path(directory) / "loop"
+        source = Path(__file__).with_name("loop.c")
+        compiler = toolchain().compiler.with_name("mpicc")
+        subprocess.run([compiler, "-O3", source, "-o", loop], check=True)
+        for collective, size in CASES:
+            compare(ours, loop, collective, size)
+
+
+def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
+    """One case; the order of the two changes from round to round."""
+    mine, theirs = [], []
+    for number in range(ROUNDS):
+        for side in (0, 1) if number % 2 else (1, 0):
+            begun = time.perf_counter()
+            measured = (
+                plain(ours, loop, collective, size) if side else harness(ours, collective, size)
+            )
+            (theirs if side else mine).append((*measured, time.perf_counter() - begun))
+    names = (("mean", "us", None), ("median", "us", AGREES), ("whole launch", "s", None))
+    for index, (name, unit, target) in enumerate(names):
+        own, peer = ([row[index] for row in rows] for rows in (mine, theirs))
+        emit(
+            "collective", f"{name}, {collective} of {size} B on {RANKS} ranks",
+            ours=estimate(own).median, peer=estimate(peer).median, peer_name="simple loop",
+            unit=unit, ratio=estimate([b / a for a, b in zip(own, peer, strict=True)]),
+            target=target,
+        )  # fmt: skip
+
+
+def harness(ours: Library, collective: str, size: int) -> tuple[float, float]:
+    """Microseconds: the mean, as the command's OSU output has it, and the median."""
+    words = [
+        str(ours.program("collective")), "--collective", collective, "--sizes", str(size),
+        "--iterations", str(ITERATIONS), "--warmup", str(WARMUP),
+    ]  # fmt: skip
+    records = list(stream(ours.launch(words, RANKS, {}, None), MPI_ENVIRONMENT, 60))
+    samples = np.array(next(one["samples_ns"] for one in records if one["record"] == "point"))
+    return float(samples.mean()) * 1e-3, float(np.median(samples, axis=1).mean()) * 1e-3
+
+
+def plain(ours: Library, loop: Path, collective: str, size: int) -> tuple[float, float]:
+    """The same of the simple loop."""
+    words = [str(loop), collective, str(size), str(ITERATIONS), str(WARMUP)]
+    done = subprocess.run(
+        ours.launch(words, RANKS, {}, None), env=MPI_ENVIRONMENT, check=True, capture_output=True,
+        text=True, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    mean, median = map(float, done.stdout.split())
+    return mean, median
+
+
+if __name__ == "__main__":
+    run()
