@@ -7,6 +7,7 @@ HaloscopeError             exit status 1
 ├── OutputError            a result cannot be written
 ├── MachineError           a machine model cannot be read, or lacks what is asked of it
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
+├── SimulationError        SimGrid is missing, or a simulation did not come to its end
 └── LaunchError            the program to be watched cannot be started
 
 Each carries one line that says what happened, to what, and what to do about it. The command line
@@ -25,6 +26,7 @@ __all__ = [
     "OutputError",
     "ProfileError",
     "RecorderError",
+    "SimulationError",
     "TimingsError",
     "UsageError",
     "printable",
@@ -83,3 +85,7 @@ class RecorderError(HaloscopeError):
 
 class LaunchError(HaloscopeError):
     """The program to be watched could not be started."""
+
+
+class SimulationError(HaloscopeError):
+    """SimGrid is missing, or what it simulated crashed, blocked or took too long."""

@@ -46,6 +46,7 @@ def examine() -> Iterator[Finding]:
     yield _shared_memory()
     yield _cross_memory()
     yield _slurm()
+    yield _simgrid()
     yield _browser()
 
 
@@ -153,6 +154,14 @@ def _cross_memory() -> Finding:
 def _slurm() -> Finding:
     found = shutil.which("srun")
     return Finding(found is not None, "Slurm (optional)", found or "no srun on PATH", "not needed")
+
+
+def _simgrid() -> Finding:
+    found = shutil.which("smpirun") if shutil.which("smpicxx") else None
+    return Finding(
+        found is not None, "SimGrid (optional)", found or "no smpirun and smpicxx on PATH",
+        "haloscope simulate needs it: apt-get install libsimgrid-dev",
+    )  # fmt: skip
 
 
 def _browser() -> Finding:

@@ -1,0 +1,169 @@
+"""Platforms from short YAML: what kind of network, how many of what, how fast."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import prod
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from haloscope.predict import _quantities
+from haloscope.predict.simulate._sizes import fitting_dragonfly, fitting_tree, near_cube
+
+__all__ = ["Dragonfly", "FatTree", "MachinePlatform", "Network", "Platform", "Torus"]
+
+Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
+Speed = Annotated[Decimal, BeforeValidator(_quantities.speed)]
+Count = Annotated[int, Field(ge=1, le=1 << 20)]
+Sharing = Literal["splitduplex", "shared", "fatpipe"]
+_MOST_HOSTS = 1 << 17
+_N = TypeVar("_N", bound="Network")
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+
+
+class Network(_Described):
+    """What all networks have: the same links everywhere, and hosts of so many cores."""
+
+    bandwidth: Speed
+    latency: Time
+    cores: Count = 1
+    """Ranks that a host takes; they talk over its loopback."""
+    loopback_bandwidth: Speed = Decimal("20e9")
+    loopback_latency: Time = Decimal("100e-9")
+    sharing: Sharing = "splitduplex"
+    """Of a link: each direction for itself, both together, or no contention at all."""
+
+    def hosts(self, ranks: int) -> int:
+        """How many hosts the network has that is built for so many ranks."""
+        raise NotImplementedError
+
+    def parameters(self, ranks: int) -> str:
+        """SimGrid's `topo_parameters`."""
+        raise NotImplementedError
+
+    def needed(self, ranks: int) -> int:
+        """Hosts that so many ranks fill."""
+        return -(-ranks // self.cores)
+
+
+class FatTree(Network):
+    """Switches in levels; without sizes, a tree that tapers 2:1 and just holds the ranks."""
+
+    topology: Literal["fat_tree"]
+    routing: Literal["d-mod-k"] = "d-mod-k"
+    down: tuple[Count, ...] | None = None
+    up: tuple[Count, ...] | None = None
+    parallel: tuple[Count, ...] | None = None
+
+    @model_validator(mode="after")
+    def _levels(self) -> FatTree:
+        given = [value for value in (self.down, self.up, self.parallel) if value is not None]
+        if given and (self.down is None or self.up is None):
+            raise ValueError("a fat tree needs both down and up, or neither")
+        if len({len(value) for value in given}) > 1:
+            raise ValueError("down, up and parallel need a number for each level")
+        return _small_enough(self)
+
+    def _tree(self, ranks: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        if self.down is None or self.up is None:
+            return fitting_tree(self.needed(ranks))
+        return self.down, self.up, self.parallel or (1,) * len(self.down)
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._tree(ranks)[0])
+
+    def parameters(self, ranks: int) -> str:
+        tree = self._tree(ranks)
+        return ";".join([str(len(tree[0])), *(",".join(map(str, part)) for part in tree)])
+
+
+class Torus(Network):
+    """A grid that is closed in every direction; without sizes, as near to a cube as it can be."""
+
+    topology: Literal["torus"]
+    routing: Literal["dimension-order"] = "dimension-order"
+    dimensions: Annotated[tuple[Count, ...], Field(min_length=1, max_length=6)] | None = None
+
+    @model_validator(mode="after")
+    def _size(self) -> Torus:
+        return _small_enough(self)
+
+    def _sizes(self, ranks: int) -> tuple[int, ...]:
+        sizes = self.dimensions or near_cube(self.needed(ranks))
+        # SimGrid makes a host its own neighbour across a dimension of one.
+        return tuple(size for size in sizes if size > 1) or (2,)
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._sizes(ranks))
+
+    def parameters(self, ranks: int) -> str:
+        return ",".join(map(str, self._sizes(ranks)))
+
+
+class Dragonfly(Network):
+    """Connected groups of chassis of routers; without sizes, one that holds all ranks."""
+
+    topology: Literal["dragonfly"]
+    routing: Literal["minimal"] = "minimal"
+    groups: Count | None = None
+    chassis: Count | None = None
+    routers: Count | None = None
+    nodes: Count | None = None
+    links: Annotated[tuple[Count, Count, Count], Field(min_length=3, max_length=3)] = (2, 1, 2)
+    """Parallel links between groups, between chassis, between routers."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Dragonfly:
+        sizes = (self.groups, self.chassis, self.routers, self.nodes)
+        if any(size is None for size in sizes) and any(size is not None for size in sizes):
+            raise ValueError(
+                "a dragonfly needs groups, chassis, routers and nodes, or none of them"
+            )
+        if self.groups and self.routers and self.routers < self.groups:
+            raise ValueError(
+                f"SimGrid needs at least as many routers a chassis as groups: {self.routers} "
+                f"routers, {self.groups} groups"
+            )
+        return _small_enough(self)
+
+    def _sizes(self, ranks: int) -> tuple[int, int, int, int]:
+        if self.groups and self.chassis and self.routers and self.nodes:
+            return self.groups, self.chassis, self.routers, self.nodes
+        return fitting_dragonfly(self.needed(ranks))
+
+    def hosts(self, ranks: int) -> int:
+        return prod(self._sizes(ranks))
+
+    def parameters(self, ranks: int) -> str:
+        groups, chassis, routers, nodes = self._sizes(ranks)
+        a, b, c = self.links
+        return f"{groups},{a};{chassis},{b};{routers},{c};{nodes}"
+
+
+class MachinePlatform(_Described):
+    """The cores of a machine model, with exactly its latencies between any two."""
+
+    topology: Literal["machine"] = "machine"
+    machine: Annotated[str, Field(min_length=1)]
+
+    @field_validator("machine")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        return text.strip()
+
+
+Platform = FatTree | Torus | Dragonfly | MachinePlatform
+
+
+def _small_enough(network: _N) -> _N:
+    hosts = network.hosts(1)
+    if hosts > _MOST_HOSTS:
+        raise ValueError(f"{hosts} hosts are more than {_MOST_HOSTS}")
+    return network

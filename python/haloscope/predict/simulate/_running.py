@@ -1,0 +1,223 @@
+"""Runs smpirun: the files that it needs, its options, and what its end means."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from haloscope._errors import SimulationError, UsageError
+from haloscope.predict.simulate._description import Change, host_names, platform_xml
+from haloscope.predict.simulate._platform import Platform
+from haloscope.predict.simulate._simgrid import recorder, replayer, smpirun
+
+__all__ = ["Options", "command", "simulated"]
+
+_NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
+_STACK = 1024  # KiB a rank; what is not touched takes no memory
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to simulate, whatever it is."""
+
+    platform: Platform
+    ranks: int
+    selector: str = "openmpi"
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    change: Change = field(default_factory=Change)
+    compute: float = 0
+    """Seconds that simulated cores take for a second of computing here; 0: no time."""
+    eager: int = 0
+    """Messages under so many bytes do not wait for their receiver."""
+    time_limit: float | None = None
+    privatize: bool = True
+
+
+_SELECTORS = {
+    "openmpi": "ompi", "mpich": "mpich", "mvapich2": "mvapich2", "intelmpi": "impi",
+    "smpi": "default",
+}  # fmt: skip
+
+
+def settings(options: Options) -> list[str]:
+    """SimGrid's options. Its factors for latency and bandwidth are off: a platform means itself."""
+    if options.selector not in _SELECTORS:
+        known = ", ".join(_SELECTORS)
+        raise UsageError(f"no collectives of {options.selector!r} are known; there are {known}")
+    values = {
+        "smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/weight-S": "0",
+        "network/TCP-gamma": "0", "surf/precision": "1e-12", "smpi/wtime": "0",
+        "smpi/test": "1e-7", "smpi/iprobe": "1e-7", "contexts/stack-size": str(_STACK),
+        "smpi/send-is-detached-thresh": str(options.eager),
+        "smpi/simulate-computation": "yes" if options.compute else "no",
+        "smpi/host-speed": f"{options.compute * 1e9:.6g}f" if options.compute else "1Gf",
+        "smpi/coll-selector": _SELECTORS[options.selector],
+        **{f"smpi/{name}": value for name, value in options.algorithms.items()},
+    }  # fmt: skip
+    return [f"--cfg={name}:{value}" for name, value in values.items()]
+
+
+def write_platform(options: Options, directory: Path) -> tuple[Path, Path]:
+    """SimGrid's description of the platform, and its list of hosts, a line a rank."""
+    hosts = host_names(options.platform, options.ranks)
+    platform, places = directory / "platform.xml", directory / "hosts"
+    text = platform_xml(options.platform, options.ranks, options.change)
+    platform.write_text(text, encoding="utf-8")
+    places.write_text("".join(f"{name}\n" for name in hosts), encoding="ascii")
+    return platform, places
+
+
+def command(options: Options, directory: Path, *more: str) -> list[str]:
+    """The words of smpirun before its program."""
+    platform, hosts = write_platform(options, directory)
+    words = [str(smpirun()), "-np", str(options.ranks)]
+    words += ["-platform", str(platform), "-hostfile", str(hosts)]
+    if not options.privatize:
+        words.append("-no-privatize")
+    return [*words, *more, "--log=root.thresh:critical", *settings(options)]
+
+
+@contextmanager
+def simulated(
+    options: Options, program: Sequence[str] = (), traces: Path | None = None
+) -> Iterator[Path]:
+    """Simulate a program, or SimGrid's list of traces; gives the file with the counts."""
+    with tempfile.TemporaryDirectory(prefix="haloscope-simulate-") as name:
+        directory = Path(name)
+        counts = directory / "counts"
+        if traces is None:
+            words = command(options, directory, "-wrapper", str(_wrapper(directory)))
+            words += program
+        else:
+            words = command(options, directory, "-replay", str(traces))
+            words.append(str(replayer()))
+        what = program[0] if program else "the trace"
+        _run(words, {**os.environ, "HALOSCOPE_SIMULATED": str(counts)}, what, options, counts)
+        yield counts
+
+
+def _wrapper(directory: Path) -> Path:
+    """What puts the recorder into SMPI's process, and not into smpirun, which is a script."""
+    script = directory / "preload"
+    library = shlex.quote(str(recorder()))
+    script.write_text(f'#!/bin/sh\nLD_PRELOAD={library} exec "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return script
+
+
+def _run(
+    words: list[str], environment: Mapping[str, str], what: str, options: Options, counts: Path
+) -> None:
+    child = subprocess.Popen(
+        words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    said: list[str] = []
+    ends = ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+    readers = [
+        threading.Thread(target=_forward, args=(pipe, to, said), daemon=True) for pipe, to in ends
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        status = _waited(child, options.time_limit)
+    except subprocess.TimeoutExpired:
+        raise SimulationError(
+            f"{what}: simulating {options.ranks} ranks took more than {options.time_limit:g} s; "
+            "allow more with --time-limit, or simulate fewer iterations"
+        ) from None
+    finally:
+        _end(child)
+        for reader in readers:
+            reader.join(5)
+    _judge(status, said, what, counts)
+
+
+def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
+    """Its exit status. Waits in short turns: a signal may have come to one of the readers."""
+    deadline = time.monotonic() + (float("inf") if limit is None else limit)
+    with _terminated_as_interrupted():
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return child.wait(max(0.0, min(0.5, left)))
+            except subprocess.TimeoutExpired:
+                if left <= 0:
+                    raise
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """A job that is told to end takes its simulation along, as one at a terminal does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Nothing of a simulation outlives this process, however it is interrupted."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _forward(pipe: IO[bytes] | None, to: IO[str], said: list[str]) -> None:
+    """The program's own words go on to the terminal; SimGrid's and smpirun's are kept."""
+    assert pipe is not None
+    with contextlib.suppress(OSError):  # the reader of our output may be gone
+        for raw in pipe:
+            line = raw.decode("utf-8", "replace")
+            if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line:
+                said.append(line.strip())
+            elif line.strip() or not said:
+                to.write(line)
+                to.flush()
+
+
+def _judge(status: int, said: list[str], what: str, counts: Path) -> None:
+    words = " ".join(said)
+    lines = counts.read_bytes().splitlines() if counts.exists() else []
+    last = lines[-1].split(b"\t") if lines else [b""]
+    if last[0] == b"aborted":
+        raise SimulationError(f"{what}: rank {int(last[1])} called MPI_Abort, code {int(last[2])}")
+    if "Deadlock detected" in words:
+        raise SimulationError(
+            f"{what}: deadlock in the simulation: ranks wait for messages that nobody sends; if "
+            "it relies on buffered sends, allow them with --eager BYTES"
+        )
+    if status > 128 or status < 0:
+        number = abs(status) - 128 if status > 128 else -status
+        known = {entry.value: entry.name for entry in signal.Signals}
+        name = known.get(number, f"signal {number}")
+        reason = next((line for line in said if "/CRITICAL]" in line), "")
+        reason = reason.partition("/CRITICAL] ")[2][:200]
+        raise SimulationError(f"{what}: died of {name} in the simulation{_told(reason)}")
+    if status:
+        raise SimulationError(f"{what}: left the simulation with exit status {status}")
+    if last[0] != b"whole":
+        raise SimulationError(f"{what}: did not come to MPI_Finalize on all ranks")
+
+
+def _told(reason: str) -> str:
+    return f": {reason}" if reason else ""

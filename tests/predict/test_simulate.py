@@ -1,0 +1,360 @@
+"""`haloscope simulate`: programs and patterns on SimGrid's SMPI, with smpirun itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haloscope import explain
+from support.missing import missing
+
+Simulate = Callable[..., subprocess.CompletedProcess[str]]
+SMALL = ("cg", "--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "1")
+
+PROGRAM = r"""
+#include <haloscope/region.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+static int rank, size;
+
+/* Half of a round trip of two bytes between rank 0 and each power of two. */
+static void latencies(void) {
+  for (int to = 1; to < size; to *= 2) {
+    char two[2];
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    if (rank == 0) {
+      MPI_Send(two, 2, MPI_CHAR, to, 0, MPI_COMM_WORLD);
+      MPI_Recv(two, 2, MPI_CHAR, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      printf("%d %.4f\n", to, (MPI_Wtime() - begin) / 2 * 1e6);
+    } else if (rank == to) {
+      MPI_Recv(two, 2, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(two, 2, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    }
+  }
+}
+
+/* A ring with a persistent send, a wildcard receive of less than was allowed for, and halves. */
+static void ring(void) {
+  double out[10] = {0}, in[100];
+  MPI_Request requests[2];
+  MPI_Send_init(out, 10, MPI_DOUBLE, (rank + 1) % size, 7, MPI_COMM_WORLD, &requests[0]);
+  for (int pass = 0; pass < 3; pass++) {
+    HALOSCOPE_COMM_REGION_BEGIN("ring");
+    MPI_Irecv(in, 100, MPI_DOUBLE, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Start(&requests[0]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    HALOSCOPE_COMM_REGION_END("ring");
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  HALOSCOPE_REGION_BEGIN("halves");
+  int own = rank, sum = 0, halves;
+  MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, half);
+  MPI_Comm_size(half, &halves);
+  if (halves > 1 && rank < 2) MPI_Send(&own, 1, MPI_INT, 1, 0, half);
+  if (halves > 1 && (rank == 2 || rank == 3))
+    MPI_Recv(&own, 1, MPI_INT, 0, 0, half, MPI_STATUS_IGNORE);
+  HALOSCOPE_REGION_END("halves");
+  MPI_Comm_free(&half);
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const char *what = argc > 1 ? argv[1] : "ring";
+  int never;
+  if (!strcmp(what, "ring")) ring();
+  if (!strcmp(what, "latencies")) latencies();
+  if (!strcmp(what, "deadlock"))
+    MPI_Recv(&never, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (!strcmp(what, "crash") && rank == 1) *(volatile int *)0 = 1;
+  if (!strcmp(what, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (!strcmp(what, "forever")) for (;;) ;
+  if (!strcmp(what, "buffers")) {
+    MPI_Send(&rank, 1, MPI_INT, size - 1 - rank, 0, MPI_COMM_WORLD);
+    MPI_Recv(&never, 1, MPI_INT, size - 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  MPI_Finalize();
+  return !strcmp(what, "status") ? 5 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simgrid() -> None:
+    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
+        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program above, compiled with smpicc."""
+    folder = tmp_path_factory.mktemp("simulated")
+    (folder / "program.c").write_text(PROGRAM, encoding="ascii")
+    include = Path(__file__).parents[2] / "include"
+    command = ["smpicc", "-I", str(include), "program.c", "-o", "program"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    return folder / "program"
+
+
+@pytest.fixture
+def simulate(haloscope: Path, tmp_path: Path) -> Simulate:
+    """`simulate(words…)` runs the command in a directory of its own."""
+
+    def run(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, "simulate", *map(str, words)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=240, **more,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def cg_8(haloscope: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled cg on 8 simulated ranks."""
+    output = tmp_path_factory.mktemp("profiles") / "cg-8.halo"
+    words = ("--platform", "torus", "-n", "8", "-o", str(output), *SMALL)
+    command = [str(haloscope), "simulate", *words]
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    return output
+
+
+def fails(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
+    line = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == status, done.stderr
+    assert line.startswith("haloscope: ")
+    for word in words:
+        assert word in line
+    assert "Traceback" not in done.stderr
+
+
+def regions(profile: Path, columns: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    rows = explain.open(profile).table("regions").select("path", *columns).iter_rows()
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_a_program_and_its_regions(simulate: Simulate, program: Path, tmp_path: Path) -> None:
+    # SMPI blocks now and then where persistent sends are buffered.
+    words = ("--platform", "fat-tree", "-n", 4, "--eager", 0, "-o", "ring.halo")
+    done = simulate(*words, "--", program)
+    assert done.returncode == 0, done.stderr
+    found = regions(
+        tmp_path / "ring.halo",
+        ("instances", "sends_total", "bytes_sent_total", "bytes_recv_total", "colls_total"),
+    )
+    assert found["ring"] == (3, 12, 960, 960, 0)
+    assert found["halves"] == (1, 2, 8, 8, 4)
+    profile = explain.open(tmp_path / "ring.halo")
+    profile.verify()
+    partners = profile.table("partners").filter(region="ring")
+    sent = {(row["rank"], row["partner"]) for row in partners.to_dicts() if row["sends"]}
+    assert sent == {(0, 1), (1, 2), (2, 3), (3, 0)}
+    halves = profile.table("partners").filter(region="halves").to_dicts()
+    assert {(row["rank"], row["partner"]) for row in halves if row["sends"]} == {(0, 2), (1, 3)}
+    collectives = profile.table("collectives").filter(region="halves").to_dicts()
+    assert [(row["operation"], row["comm_size"]) for row in collectives] == [("Allreduce", 2)]
+
+
+def test_latencies_of_a_machine_are_exact(simulate: Simulate, program: Path) -> None:
+    done = simulate(
+        "--platform", "orfeo", "-n", 129, "--compute", 0, "--eager", 0, "--", program, "latencies"
+    )
+    measured = dict(line.split() for line in done.stdout.splitlines() if line[:1].isdigit())
+    expected = [0.15, 0.15, 0.32, 0.35, 0.43, 0.43, 0.69, 1.82]
+    assert [float(value) for value in measured.values()] == pytest.approx(expected, abs=1e-3)
+
+
+def test_counts_are_those_of_a_real_run(haloscope: Path, cg_8: Path, tmp_path: Path) -> None:
+    """The recorder in a real run and the one in the simulation see the same program."""
+    real = tmp_path / "real.halo"
+    environment = {
+        **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    }  # fmt: skip
+    cg = subprocess.run(
+        [haloscope, "where", "cg"], capture_output=True, text=True, check=True, timeout=240
+    ).stdout.strip()
+    launcher = str(Path(haloscope).with_name("mpiexec"))
+    command = [launcher if Path(launcher).exists() else "mpiexec", "-n", "8", cg, *SMALL[1:]]
+    done = subprocess.run(
+        [haloscope, "run", "--quiet", "-o", real, "--", *command], env=environment, check=False,
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ends = [
+        f"{x}_instance_{end}"
+        for x in ("sends", "dest_ranks", "bytes_recv")
+        for end in ("min", "max")
+    ]
+    columns = (
+        "instances",
+        "sends_total",
+        "bytes_sent_total",
+        "largest_message",
+        "colls_total",
+        *ends,
+    )
+    assert regions(cg_8, columns) == regions(real, columns)
+
+
+def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
+    done = simulate(cg_8, "--platform", "dragonfly", "-o", "replayed.halo")
+    assert done.returncode == 0, done.stderr
+    columns = ("instances", "sends_total", "bytes_sent_total", "dest_ranks_max", "colls_total")
+    replayed = tmp_path / "replayed.halo"
+    assert regions(replayed, columns) == regions(cg_8, columns)
+    page = subprocess.run(
+        [Path(sys.executable).with_name("haloscope"), "report", replayed, "-o", "r.html"],
+        cwd=tmp_path, capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert page.returncode == 0
+
+
+@pytest.mark.parametrize("scale", ["weak", "strong"])
+def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale: str) -> None:
+    """From 2×2×2 to 4×4×4: up to 26 neighbours; strongly, an eighth of the volume a rank."""
+    words = ("--platform", "torus", "-n", 64, "--scale", scale, "-o", "64.halo")
+    assert simulate(*words, cg_8).returncode == 0
+    columns = ("instances", "sends_total", "largest_message", "dest_ranks_min", "dest_ranks_max")
+    found = regions(tmp_path / "64.halo", columns)["main/cg/mg_level_0/halo_exchange"]
+    pairs = (3 * 4 - 2) ** 3 - 4**3
+    largest = 8 * 8 * 8 if scale == "weak" else 8 * 8 * 8 // 4
+    assert found == (3, 3 * pairs, largest, 7, 26)
+
+
+def test_what_if(simulate: Simulate, cg_8: Path) -> None:
+    words = ("--platform", "torus", "--sensitivity", "0,1,2", "--format", "json", "--compute", 0)
+    done = simulate(*words, cg_8)
+    assert done.returncode == 0, done.stderr
+    rows = {row["path"]: row for row in json.loads(done.stdout)}
+    whole = rows["<program>"]
+    assert whole["time_x0"] < whole["time_x1"] < whole["time_x2"]
+    assert whole["slope"] == pytest.approx((whole["time_x2"] - whole["time_x0"]) / 2, rel=1e-6)
+    assert whole["slope"] > rows["main/cg/dot_product"]["slope"] > 0
+
+
+def test_ideal_network_takes_no_time(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
+    words = ("--platform", "fat-tree", "--ideal", "--compute", 0, "-o", "ideal.halo")
+    assert simulate(*words, cg_8).returncode == 0
+    assert explain.open(tmp_path / "ideal.halo").info["duration"] < 1e-6
+
+
+def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    for rank in range(12):  # in the order of numbers: 2 before 10
+        lines = [
+            "init", "location a%2Fb 1", f"irecv {(rank - 1) % 12} 0 100 6",
+            f"isend {(rank + 1) % 12} 0 100 6", "waitall 2", "location a%2Fb 0",
+            "barrier", "finalize",
+        ]  # fmt: skip
+        text = "".join(f"{rank} {line}\n" for line in lines)
+        (traces / f"rank{rank}.txt").write_text(text, encoding="ascii")
+    done = simulate("--platform", "torus", "--trace", traces, "-o", "t.halo")
+    assert done.returncode == 0, done.stderr
+    frame = explain.open(tmp_path / "t.halo").table("regions")
+    assert frame["region"].to_list() == ["<program>", "a/b"]
+    assert frame["bytes_sent_total"].to_list() == [1200, 1200]
+    assert frame["colls_total"].to_list() == [12, 0]
+
+
+def test_collective_algorithms_can_be_chosen(simulate: Simulate, cg_8: Path) -> None:
+    words = ("--platform", "torus", "-o", "x.halo", cg_8)
+    assert simulate("--mpi", "mpich", "--algorithm", "allreduce=lr", *words).returncode == 0
+    fails(simulate("--algorithm", "allreduce=none", *words), 1, "allreduce", "has no algorithm")
+    fails(simulate("--mpi", "lam", *words), 2, "lam", "openmpi")
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("deadlock", ("deadlock", "--eager")),
+        ("crash", ("SIGSEGV",)),
+        ("abort", ("rank 1", "MPI_Abort", "3")),
+        ("status", ("exit status 5",)),
+        ("forever", ("more than 2 s", "--time-limit")),
+    ],
+)
+def test_programs_that_fail(
+    simulate: Simulate, program: Path, tmp_path: Path, what: str, words: tuple[str, ...]
+) -> None:
+    done = simulate(
+        "--platform", "torus", "-n", 2, "--time-limit", 2 if what == "forever" else 60,
+        "-o", "no.halo", program, what,
+    )  # fmt: skip
+    fails(done, 1, *words)
+    assert not (tmp_path / "no.halo").exists()
+
+
+def test_buffered_sends(simulate: Simulate, program: Path) -> None:
+    """Both send before they receive: it needs buffers, which other people's programs get."""
+    words = ("--platform", "torus", "-n", 2, "-o", "b.halo")
+    assert simulate(*words, program, "buffers").returncode == 0
+    fails(simulate(*words, "--eager", 0, program, "buffers"), 1, "deadlock")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(
+    haloscope: Path, program: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    words = ("--platform", "torus", "-n", "2", str(program), "forever")
+    command = [str(haloscope), "simulate", *words]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    found = _simulations(program)
+    for _ in range(600):
+        if found or child.poll() is not None:
+            break
+        time.sleep(0.1)
+        found = _simulations(program)
+    child.send_signal(number)
+    assert found
+    assert child.wait(60) == 128 + number
+    assert not _simulations(program)
+
+
+def _simulations(program: Path) -> list[int]:
+    """The processes of SMPI that run this program."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = place.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"smpimain") and os.fsencode(program) in words:
+            found.append(int(place.parent.name))
+    return found
+
+
+def test_usage(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
+    shutil.copy("/bin/true", tmp_path / "plain")
+    fails(simulate("--platform", "torus", "-n", 2, "./plain"), 2, "./plain", "smpicc")
+    fails(simulate("--platform", "torus", "-n", 2, "./none"), 2, "./none", "no such program")
+    fails(simulate("--platform", "torus", "cg"), 2, "-n")
+    fails(simulate("--platform", "orfeo", "-n", 257, "cg"), 2, "256", "257")
+    fails(simulate("--platform", "moon", "-n", 2, "cg"), 1, "moon", "fat-tree")
+    fails(simulate("--platform", "torus", "-n", 7, cg_8.with_name("no.halo")), 1, "no.halo")
+    nowhere = {**os.environ, "PATH": str(tmp_path)}
+    fails(simulate("--platform", "torus", "-n", 2, "cg", env=nowhere), 1, "apt-get install")
+
+
+def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path) -> None:
+    """In a ring of 4 and its halves, ranks that are 2 apart talk: no grid has that."""
+    words = ("--platform", "torus", "-n", 7, "--eager", 0, "-o", "7.halo")
+    assert simulate(*words, program).returncode == 0
+    fails(simulate("--platform", "torus", "-n", 14, "7.halo"), 2, "no grid of 7 ranks")
