@@ -25,6 +25,7 @@ _VERBS = {
     "regimes": "_regimes",
     "bench": "_bench",
     "model": "_model",
+    "tune": "_tune",
     "simulate": "_simulate",
     "inject": "_inject",
     "demo": "_demo",

@@ -51,6 +51,12 @@ def _within(mean: float | None, low: float | None, high: float | None) -> str:
     return f"{50 * (high - low) / mean:.2g} %"
 
 
+def _times(gain: float | None, low: float | None, high: float | None) -> str:
+    if gain is None or low is None or high is None:
+        return UNKNOWN
+    return f"{gain:.2f} ({low:.2f}–{high:.2f})"
+
+
 def _yes(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
 
@@ -212,6 +218,17 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _time("mean", "time"),
         View("median ±", ("median", "ci_low", "ci_high"), _within),
         _text("status", "status"),
+    ],
+    "tune": [
+        _text("collective", "collective"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _text("by default", "default_algorithm"),
+        _time("time", "default_time"),
+        _text("tuned", "algorithm"),
+        _time("time", "tuned_time"),
+        View("gain", ("gain", "gain_low", "gain_high"), _times),
+        View("verified", ("verified",), _yes),
     ],
     "regimes": [
         _text("file", "file"),

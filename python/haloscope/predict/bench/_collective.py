@@ -17,7 +17,7 @@ from haloscope.predict.bench._journal import Journal
 from haloscope.predict.bench._mpi_library import Library
 from haloscope.predict.bench._stream import Stopped, stream
 
-__all__ = ["Method", "measure"]
+__all__ = ["Method", "launch_environment", "measure"]
 
 # After so many failures in a row the other sizes of an algorithm are not tried.
 _PATIENCE = 2
@@ -92,7 +92,8 @@ def _launched(
     start: Mapping[str, Any] = {}
     done = 0
     try:
-        records = stream(command, _environment(unit, settings), method.time_limit)
+        environment = launch_environment(unit.ranks, settings)
+        records = stream(command, environment, method.time_limit)
         with contextlib.closing(records):
             for record in records:
                 if record["record"] == "start":
@@ -149,10 +150,10 @@ def _said(unit: Unit, size: int) -> str:
     return f"{unit.collective} {unit.algorithm.name}, {unit.ranks} ranks, {size} B"
 
 
-def _environment(unit: Unit, settings: Mapping[str, str]) -> dict[str, str]:
+def launch_environment(ranks: int, settings: Mapping[str, str]) -> dict[str, str]:
     """The user's environment, with what ranks on this one machine need."""
     own = {}
-    if unit.ranks > len(os.sched_getaffinity(0)):
+    if ranks > len(os.sched_getaffinity(0)):
         # Version 5's launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*.
         own["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
         own["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"

@@ -9,7 +9,6 @@ the call that meets it stop.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope._errors import RecorderError, UsageError
+from haloscope.predict.bench._collective import launch_environment
 from haloscope.predict.bench._mpi_library import Algorithm, Library, describe, library
 from haloscope.predict.bench._programs import program
 from haloscope.predict.tune._formats import Format, format_of, settings
@@ -25,7 +25,7 @@ from haloscope.predict.tune._rules import counted_bytes
 from haloscope.predict.tune._witness import Seen, build_exercise, read_seen
 from haloscope.watch._applications import toolchain
 
-__all__ = ["Bench", "Point", "Verdict", "verify", "what_ran", "when_asked"]
+__all__ = ["Bench", "Point", "Verdict", "said", "verify", "what_ran", "when_asked"]
 
 _SECONDS = 60.0
 Ran = frozenset[Seen]
@@ -74,7 +74,7 @@ class Bench:
         file = describe(program("variables", tools.compiler)).file
         if file is None:
             raise RecorderError(
-                f"{used.name}: its library is not found, so no rule can be verified"
+                f"{used.name}: its library's file is not found, so no rule can be verified"
             )
         return cls(used, file, tools.compiler, format_of(used), mapping)
 
@@ -91,7 +91,8 @@ class Bench:
         command = self.library.launch(words, asked[0].ranks, environment, self.mapping)
         try:
             return subprocess.run(
-                command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                command, env=launch_environment(asked[0].ranks, environment),
+                stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -144,8 +145,8 @@ def _witnessed(
     return {
         one: Verdict(
             _problem(one, default[one], tuned[one], asked[one]),
-            _said(default[one]),
-            _said(tuned[one]),
+            said(default[one]),
+            said(tuned[one]),
         )
         for one in points
     }
@@ -172,7 +173,7 @@ def _problem(point: Point, default: Ran, tuned: Ran, asked: Ran) -> str | None:
         return f"{point}: no algorithm of the component tuned is seen even where it is asked for"
     if asked == default:
         return (
-            f"{point}: {_said(default)} runs with the rule and without: the component tuned is not "
+            f"{point}: {said(default)} runs with the rule and without: the component tuned is not "
             "in use, or takes it anyway"
         )
     if tuned == asked:
@@ -180,11 +181,12 @@ def _problem(point: Point, default: Ran, tuned: Ran, asked: Ran) -> str | None:
     if unknown in tuned or not tuned:
         return f"{point}: another component does it (han, sm …): coll_tuned_priority has no effect"
     if tuned == default:
-        return f"{point}: the rule has no effect, {_said(default)} runs as without it"
-    return f"{point}: {_said(tuned)} runs instead of {_said(asked)}"
+        return f"{point}: the rule has no effect, {said(default)} runs as without it"
+    return f"{point}: {said(tuned)} runs instead of {said(asked)}"
 
 
-def _said(ran: Ran) -> str:
+def said(ran: Ran) -> str:
+    """What ran, in a word."""
     return " + ".join(sorted(map(str, ran))) or "nothing seen"
 
 

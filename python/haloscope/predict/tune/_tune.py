@@ -1,0 +1,162 @@
+"""The whole of `haloscope tune`: choose, write, verify, measure again, drop what does not hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haloscope.predict.bench._collective import Method
+from haloscope.predict.bench._mpi_library import Algorithm
+from haloscope.predict.tune._choice import Candidate, rules_of
+from haloscope.predict.tune._formats import render, settings, write_file
+from haloscope.predict.tune._holding import gain_interval, not_holding, slower
+from haloscope.predict.tune._rules import Rule
+from haloscope.predict.tune._trial import Trial, known, measure_both
+from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
+
+__all__ = ["Plan", "Tuning", "tune"]
+
+_OWN = Candidate()
+_MOST_PASSES = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How default and tuned are compared."""
+
+    method: Method
+    rounds: int = 5
+    level: float = 0.05
+
+
+@dataclass
+class Tuning:
+    """What came of it."""
+
+    bench: Bench
+    output: Path
+    rules: list[Rule] = field(default_factory=list)
+    chosen: dict[Point, Candidate] = field(default_factory=dict)
+    """All points of the grid; `Candidate()` where the library decides."""
+    trials: dict[Point, Trial] = field(default_factory=dict)
+    """Of the last pass, in which nothing was dropped: of all points of collectives with rules."""
+    verdicts: dict[Point, Verdict] = field(default_factory=dict)
+    defaults: dict[Point, str] = field(default_factory=dict)
+    """What the library does by itself, where that can be seen."""
+    problems: list[str] = field(default_factory=list)
+    """Why rules were dropped, a line each."""
+
+    @property
+    def tuned(self) -> dict[Point, Candidate]:
+        """The points for which there is a rule."""
+        return {point: one for point, one in self.chosen.items() if one != _OWN}
+
+
+def tune(
+    bench: Bench,
+    chosen: Mapping[Point, Candidate],
+    output: Path,
+    plan: Plan | None,
+    step: Callable[[str], None] = lambda what: None,
+) -> Tuning:
+    """Write the rules for what was chosen, as far as they hold in real runs.
+
+    Without a `plan` nothing is run: the rules are written as they are, and nothing is verified.
+    Where no rule holds no file is written.
+    """
+    made = Tuning(bench, output, chosen=dict(chosen))
+    algorithms = {point: _algorithm(bench, point, one) for point, one in made.tuned.items()}
+    if plan is not None and made.tuned:
+        with _aside(output) as aside:
+            _verify(made, algorithms, aside)
+            made.defaults = _defaults(made)
+            for _ in range(_MOST_PASSES):
+                if not made.tuned or not _drop(made, aside, plan, step):
+                    break
+            else:
+                _give_up(made)
+            if made.tuned:  # as it is now, once more: of fewer rules each must still be met
+                _verify(made, algorithms, aside)
+    made.rules = rules_of(made.chosen)
+    if made.rules:
+        write_file(output, render(made.rules, bench.form, bench.file))
+    return made
+
+
+def _algorithm(bench: Bench, point: Point, one: Candidate) -> Algorithm:
+    return known(bench, point.collective, one.name, one.segment, one.fanout)
+
+
+@contextmanager
+def _aside(output: Path) -> Iterator[Path]:
+    """A place for rules on trial, where all nodes see it that will see the output."""
+    aside = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
+    try:
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _write(made: Tuning, aside: Path) -> dict[str, str]:
+    """The rules as they are now; the environment in which they are used."""
+    write_file(aside, render(rules_of(made.chosen), made.bench.form, made.bench.file))
+    return settings(made.bench.form, aside, _collectives(made))
+
+
+def _collectives(made: Tuning) -> list[str]:
+    return sorted({point.collective for point in made.tuned})
+
+
+def _verify(made: Tuning, algorithms: Mapping[Point, Algorithm], aside: Path) -> None:
+    """Drop the rules that are not seen to take effect."""
+    _write(made, aside)
+    seen = verify(made.bench, aside, {point: algorithms[point] for point in made.tuned})
+    for point, verdict in seen.items():
+        made.verdicts[point] = verdict
+        if verdict.problem:
+            made.problems.append(verdict.problem)
+            made.chosen[point] = _OWN
+
+
+def _defaults(made: Tuning) -> dict[Point, str]:
+    """The functions that do the points without rules; MPICH's cannot be seen."""
+    if made.bench.form == "mpich-json":
+        return {}
+    seen: dict[Point, str] = {}
+    for ranks in {point.ranks for point in made.chosen}:
+        points = [point for point in made.chosen if point.ranks == ranks]
+        seen |= {point: said(ran) for point, ran in what_ran(made.bench, points, {}).items()}
+    return seen
+
+
+def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None]) -> set[Point]:
+    """Measure default against tuned; what does not hold is left to the library again."""
+    environment = _write(made, aside)
+    touched = _collectives(made)
+    points = [point for point in made.chosen if point.collective in touched]
+    trials = measure_both(made.bench, points, environment, plan.method, plan.rounds, step)
+    made.trials = trials
+    dropped = not_holding(made.chosen, trials, plan.level)
+    # A collective that is slower where the library decides, only since it is asked otherwise.
+    aside_slower = slower(trials, plan.level) - set(made.tuned)
+    lost = {point.collective for point in aside_slower}
+    dropped |= {point for point in made.tuned if point.collective in lost}
+    for point in sorted(dropped):
+        gain, low, high = gain_interval(trials[point].gains)
+        made.problems.append(
+            f"{point}: {made.chosen[point].name} gains nothing for certain, "
+            f"{gain:.2f} ({low:.2f} to {high:.2f})"
+        )
+        made.chosen[point] = _OWN
+    if dropped:
+        made.trials = {}
+    return dropped
+
+
+def _give_up(made: Tuning) -> None:
+    for point in made.tuned:
+        made.problems.append(f"{point}: other figures in every pass, so nothing is certain")
+        made.chosen[point] = _OWN
