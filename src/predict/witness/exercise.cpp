@@ -1,4 +1,5 @@
 /* Does each collective of its arguments once: `exercise bcast:1024 barrier:0 …`, sizes as OSU's. */
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -52,6 +53,12 @@ int run(const std::string &name, int n, Buffers &b) {
   return MPI_Reduce_scatter(from, to, counts, type, MPI_SUM, all);
 }
 
+int number(const char *text) {
+  char *end = nullptr;
+  long const value = std::strtol(text, &end, 10);
+  return *end == '\0' && value >= 0 && value <= INT_MAX ? static_cast<int>(value) : -1;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -61,7 +68,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string const word = argv[i];
     std::size_t const colon = word.find(':');
-    int const size = colon < word.size() ? std::atoi(word.c_str() + colon + 1) : -1;
+    int const size = colon < word.size() ? number(word.c_str() + colon + 1) : -1;
     if (size < 0) MPI_Abort(MPI_COMM_WORLD, 2);
     Buffers buffers(ranks, size);
     if (run(word.substr(0, colon), size, buffers) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 2);

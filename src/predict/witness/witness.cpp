@@ -68,8 +68,7 @@ int step(Function &real, const char *symbol, const char *algorithm, const long *
          int segment, int fanout) {
   if (real == nullptr) real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, symbol));
   /* Another communicator's is a part of a hierarchical collective; a deeper one is a part as well. */
-  if (call.collective && call.depth == 0 &&
-      reinterpret_cast<MPI_Comm>(a[communicator]) == call.communicator) {
+  if (call.collective && call.depth == 0 && a[communicator] == reinterpret_cast<long>(call.communicator)) {
     call.met = true;
     note(algorithm, segment ? static_cast<unsigned>(a[segment]) : 0,
          fanout ? static_cast<int>(a[fanout]) : 0);
@@ -116,7 +115,9 @@ extern "C" {
     long const all[arguments] = {a, b, c, d, e, f, g, h, i, j, k, l};                                        \
     return step(real, #symbol, algorithm, all, communicator, segment, fanout);                               \
   }
+#if __has_include("algorithms.h") // made of the library when this is compiled for it
 #include "algorithms.h"
+#endif
 
 /* COLLECTIVE(function, name in rules, parameters, arguments, bytes) */
 #define COLLECTIVE(function, name, parameters, values, size)                                                 \
@@ -175,7 +176,7 @@ COLLECTIVE(Alltoallv, "alltoallv",
 COLLECTIVE(Barrier, "barrier", (MPI_Comm comm), (comm), 0)
 
 int MPI_Finalize(void) {
-  const char *const directory = std::getenv("HALOSCOPE_WITNESS");
+  const char *const directory = std::getenv("HALOSCOPE_WITNESS"); // NOLINT(concurrency-mt-unsafe)
   char path[4096];
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
