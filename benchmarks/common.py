@@ -13,7 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MPI_ENVIRONMENT", "Estimate", "emit", "estimate"]
+__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate"]
+
+# Benchmark and case of every row that was printed.
+EMITTED: set[tuple[str, str]] = set()
 
 # Open MPI asks for it where measurements run as root, as in a container.
 MPI_ENVIRONMENT = os.environ | {
@@ -66,4 +69,5 @@ def emit(
         "target": None if target is None else round(target, 3),
         "met": met,
     }
+    EMITTED.add((benchmark, case))
     print(json.dumps(record), flush=True)

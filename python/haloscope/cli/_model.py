@@ -103,7 +103,7 @@ def _fit(machine: str, points: pl.DataFrame, library: str, form: str, output: Pa
     if output is not None:
         predict.save_fitted(machine, fitted, output)
     rows = predict.errors(described.model_copy(update={"fitted": fitted}), points)
-    explain.render(predict.error_summary(rows), form, "model", sys.stdout)
+    explain.render(predict.error_summary(rows), form, "errors", sys.stdout)
 
 
 def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None) -> None:

@@ -207,6 +207,16 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _exact("ranks", "ranks"),
         _exact("bytes", "bytes"),
         _time("time", "time"),
+        _time("modelled", "modelled"),
+        View("error", ("error",), lambda share: percent_text(share, 1)),
+    ],
+    "errors": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _count("points", "points"),
+        View("median error", ("error_median",), lambda share: percent_text(share, 1)),
+        View("90 % below", ("error_p90",), lambda share: percent_text(share, 1)),
+        View("largest", ("error_max",), lambda share: percent_text(share, 1)),
     ],
     "points": [
         _text("collective", "collective"),

@@ -29,7 +29,6 @@ __all__ = ["fit_points", "measured"]
 
 _ROUNDS = 3
 _MOST_RANGES = 3
-_FEWEST_POINTS = 3
 _MOST_POINTS = 120
 
 
@@ -45,13 +44,12 @@ def fit_points(
     points: pl.DataFrame, machine: Machine, *, library: str = "",
     step: Callable[[str], None] = lambda _name: None,
 ) -> tuple[FittedAlgorithm, ...]:  # fmt: skip
-    """Fit every algorithm of a sweep's points; those with fewer than three are left out."""
+    """Fit every algorithm of a sweep's points."""
     fitted = []
     groups = measured(points).group_by("collective", "algorithm", maintain_order=True)
     for (collective, algorithm), group in groups:
         step(f"{collective} {algorithm}")
-        if len(group) >= _FEWEST_POINTS:
-            fitted.append(_fit_group(str(collective), str(algorithm), group, machine, library))
+        fitted.append(_fit_group(str(collective), str(algorithm), group, machine, library))
     return tuple(fitted)
 
 

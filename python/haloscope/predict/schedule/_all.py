@@ -83,12 +83,13 @@ def allreduce_ring(schedule: Schedule, plan: Plan) -> None:
 
 def allreduce_segmented_ring(schedule: Schedule, plan: Plan) -> None:
     """The same in phases, in each of which a segment of every block is added up."""
-    segment = plan.segment or plan.bytes
+    segment = plan.segment or plan.bytes + 1
     if plan.bytes < plan.ranks * segment:
         allreduce_ring(schedule, plan)
         return
     blocks = blocks_of(plan.bytes, plan.ranks)
-    phases = -(-plan.bytes // (plan.ranks * segment))
+    phases, rest = divmod(plan.bytes, plan.ranks * segment)
+    phases += rest >= plan.ranks and rest > plan.ranks * segment // 2
     for phase in range(phases):
         ring(schedule, blocks // phases + (phase < blocks % phases), added=True, ahead=True)
     ring(schedule, blocks, shift=1)
@@ -122,8 +123,8 @@ def _scatter_and_gather(schedule: Schedule, plan: Plan, ranks: Integers) -> None
 
 
 def allgather_linear(schedule: Schedule, plan: Plan) -> None:
-    """Gather to rank 0, then broadcast of all: taken as linear and along a binomial tree."""
-    _rooted.gather_linear(schedule, plan)
+    """Gather to rank 0, then broadcast of all: both taken along binomial trees."""
+    _rooted.gather_tree(schedule, plan)
     flow_down(schedule, _trees.binomial(plan.ranks), parts(plan.ranks * plan.bytes, 0))
 
 

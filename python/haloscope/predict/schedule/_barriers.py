@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.predict.schedule import _all
-from haloscope.predict.schedule._plan import Plan
-
 if TYPE_CHECKING:
+    from haloscope.predict.schedule._plan import Plan
     from haloscope.predict.schedule._schedule import Schedule
 
-__all__ = ["double_ring", "linear", "recursive_doubling", "tree"]
+__all__ = ["dissemination", "double_ring", "linear", "recursive_doubling", "tree"]
 
 
 def linear(schedule: Schedule, plan: Plan) -> None:
@@ -57,4 +55,7 @@ def tree(schedule: Schedule, plan: Plan) -> None:
 
 def dissemination(schedule: Schedule, plan: Plan) -> None:
     """Everyone tells the rank that is 1, 2, 4 … on."""
-    _all.allgather_bruck(schedule, Plan(plan.ranks, 0))
+    everyone, stride = np.arange(plan.ranks), 1
+    while stride < plan.ranks:
+        schedule.send(everyone, (everyone + stride) % plan.ranks, 0)
+        stride *= 2

@@ -48,7 +48,7 @@ _REDUCE_SCATTER: dict[str, Build] = {
     "recursive_halving": _scatters.recursive_halving,
     "ring": _scatters.ring_of_sums,
     "butterfly": _scatters.butterfly,
-    "basic_linear": _scatters.reduce_then_scatter,
+    "basic_linear": _scatters.reduce_then_scatter_tree,
     "recursive_doubling": _scatters.recursive_doubling,
     "pairwise": _scatters.pairwise,
     "noncommutative": _scatters.butterfly,

@@ -8,12 +8,13 @@ import numpy as np
 
 from haloscope.predict import _trees
 from haloscope.predict.schedule._flow import flow_up, parts
+from haloscope.predict.schedule._plan import Plan
+from haloscope.predict.schedule._rooted import scatter_tree
 from haloscope.predict.schedule._rounds import blocks_of, fold_whole, pass_on, ring, rounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.predict.schedule._plan import Plan
     from haloscope.predict.schedule._schedule import Schedule
 
     Integers = NDArray[np.int64]
@@ -32,6 +33,12 @@ def reduce_then_scatter(schedule: Schedule, plan: Plan) -> None:
     flow_up(schedule, _trees.in_order_binomial(plan.ranks), parts(plan.bytes, 0))
     blocks, others = blocks_of(plan.bytes, plan.ranks), np.arange(1, plan.ranks)
     schedule.send(0, others, blocks[1:], source_step=others)
+
+
+def reduce_then_scatter_tree(schedule: Schedule, plan: Plan) -> None:
+    """Reduction to rank 0 and scatter, both taken as binomial."""
+    flow_up(schedule, _trees.in_order_binomial(plan.ranks), parts(plan.bytes, 0))
+    scatter_tree(schedule, Plan(plan.ranks, plan.bytes // plan.ranks))
 
 
 def ring_of_sums(schedule: Schedule, plan: Plan) -> None:

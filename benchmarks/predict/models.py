@@ -1,0 +1,112 @@
+"""Models: how far they are from what was measured, and what choosing by them costs.
+
+Here at 2 ranks, where all trees are one, so that the choice is between segments and protocols; at
+8 to 256 ranks on the simulated ORFEO, whose sweep comes with the study. Fits are judged on what
+they have not seen, too: every second size is left out of the fit and predicted.
+
+An error of at most 15 % is a ratio of 0.15 / error; a loss of at most 2 %, and of 10 % at worst
+outside noise, likewise. Where a loss is 0, the ratio is that of 0.1 %.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
+
+from haloscope import predict
+from haloscope.predict.bench._sweep import Sweep
+
+CASES = [
+    f"models/{where}/{what}"
+    for where in ("2 ranks here", "simulated ORFEO, 8 to 256 ranks")
+    for what in ("error", "error, unseen sizes", "loss by choice, mean", "loss by choice, worst")
+]
+SWEEPS = Path(__file__).resolve().parents[2] / "studies" / "openmpi-collective-algorithms"
+SIZES = "2,16,128,1024,4096,8192,16384,65536,262144,1048576"
+ERROR, MEAN_LOSS, WORST_LOSS = 0.15, 0.02, 0.10
+_LEAST = 0.001
+
+
+def measure() -> None:
+    """All rows."""
+    with tempfile.TemporaryDirectory() as directory:
+        judge("2 ranks here", _measured_here(Path(directory)), _here())
+    simulated = SWEEPS / "orfeo-simulated.jsonl"
+    if not simulated.exists():
+        simulated = SWEEPS / "orfeo-simulated.csv"
+    points = _points(simulated).filter(pl.col("ranks") >= 8)
+    judge("simulated ORFEO, 8 to 256 ranks", points, predict.load_machine("orfeo"))
+
+
+def _here() -> predict.Machine:
+    """Two cores of this machine, in round numbers: the fits are factors of these."""
+    level = {"name": "node", "cores": 2, "latency": "0.4 us", "bandwidth": "8 GB/s"}
+    return predict.Machine.model_validate(
+        {"name": "here", "levels": [level], "arithmetic": "5 GB/s"}
+    )
+
+
+def _measured_here(directory: Path) -> pl.DataFrame:
+    sweep = directory / "here.jsonl"
+    command = [
+        str(Path(sys.executable).with_name("haloscope")), "bench", "collective", "all", "-n", "2",
+        "-m", SIZES, "-i", "200", "-x", "20", "--segment", "0,8192,65536", "-o", str(sweep),
+        "--format", "csv", "--summary",
+    ]  # fmt: skip
+    subprocess.run(command, env=MPI_ENVIRONMENT, stdout=subprocess.DEVNULL, check=True, timeout=400)
+    return _points(sweep)
+
+
+def _points(path: Path) -> pl.DataFrame:
+    return Sweep.read(path).points
+
+
+def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
+    """The four figures of one sweep."""
+    fitted = _fitted(machine, points)
+    errors = predict.errors(fitted, points)["error"].to_numpy()
+    _share(f"models/{where}/error", errors, ERROR)
+    sizes = points["bytes"].unique().sort().to_list()
+    held_out = pl.col("bytes").is_in(sizes[1:-1:2])
+    seen, unseen = points.filter(~held_out), points.filter(held_out)
+    blind = _fitted(machine, seen)
+    _share(
+        f"models/{where}/error, unseen sizes", predict.errors(blind, unseen)["error"].to_numpy(),
+        ERROR,
+    )  # fmt: skip
+    losses = predict.losses(fitted, points)
+    _share(f"models/{where}/loss by choice, mean", losses["loss"].to_numpy(), MEAN_LOSS, mean=True)
+    outside = losses.filter(pl.col("significant"))["loss"].to_numpy()
+    worst = float(outside.max()) if len(outside) else 0.0
+    _row(f"models/{where}/loss by choice, worst", Estimate(worst, worst, worst), WORST_LOSS)
+
+
+def _fitted(machine: predict.Machine, points: pl.DataFrame) -> predict.Machine:
+    return machine.model_copy(update={"fitted": predict.fit_points(points, machine)})
+
+
+def _share(case: str, values: np.ndarray, target: float, *, mean: bool = False) -> None:
+    if mean:
+        random = np.random.default_rng(0)
+        means = random.choice(values, (2000, values.size)).mean(axis=1)
+        low, high = np.percentile(means, [2.5, 97.5])
+        _row(case, Estimate(float(values.mean()), float(low), float(high)), target)
+    else:
+        _row(case, estimate(values), target)
+
+
+def _row(case: str, share: Estimate, target: float) -> None:
+    """`ratio` is how many times smaller than the target, so 1 or more meets it."""
+    ratio = Estimate(
+        *(target / max(value, _LEAST) for value in (share.median, share.high, share.low))
+    )
+    emit(
+        "predict", case, ours=100 * share.median, peer=100 * target, peer_name="target", unit="%",
+        ratio=ratio, target=1.0,
+    )  # fmt: skip

@@ -1,0 +1,143 @@
+"""The paper's sweep on a simulated ORFEO: Open MPI's messages under SimGrid's network model.
+
+    python sweep.py OUTPUT.csv [RANKS,RANKS…]
+
+Each algorithm's messages (`haloscope.predict.schedule`, which the tests compare with what Open MPI
+sends) go through SMPI on a platform with the paper's latencies, 12.5 GB/s a core and 100 Gbit/s a
+node; SimGrid shares bandwidth among flows, which the fitted models do not. Times are those of
+SimGrid's clock, so there is no noise: one run a point.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from haloscope import predict
+from haloscope.predict import schedule as schedules
+
+HERE = Path(__file__).resolve().parent
+BANDWIDTH = "12.5GBps"
+ALIASES = {"brucks", "scatter_recursive_doubling_allgather", "scatter_ring_allgather", "tree",
+           "pipelined_tree", "reduce_scatter_gather", "reduce_scatter_allgather", "scattered",
+           "pairwise_sendrecv_replace", "two_proc", "linear_sync", "dissemination",
+           "k_dissemination", "pairwise_", "noncommutative", "nonoverlapping"}  # fmt: skip
+COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "barrier", "gather",
+               "scatter", "reduce_scatter")  # fmt: skip
+WHOLE = (16, 256, 2048, 8192, 32768, 131072, 1048576)
+BLOCKS = (16, 256, 2048, 8192, 32768)
+RANKS = (8, 16, 32, 64, 128, 256)
+SETTINGS = {
+    "network/model": "CM02", "network/bandwidth-factor": 1, "network/latency-factor": 1,
+    "network/weight-S": 0, "network/TCP-gamma": 0, "network/crosstraffic": "no",
+    "smpi/simulate-computation": "no", "smpi/ois": "0:1.5e-7:0", "smpi/or": "0:1e-7:0",
+    "smpi/send-is-detached-thresh": 8192, "smpi/async-small-thresh": 8192, "smpi/host-speed": "1Gf",
+    "smpi/shared-malloc": "global",
+    "smpi/shared-malloc-blocksize": 1 << 26, "contexts/stack-size": 64,
+}  # fmt: skip
+
+
+def platform(machine: predict.Machine) -> str:
+    """Cores with a way out and in, a latency for each level, and a network port for each node."""
+    cores, node = machine.cores, machine.levels[-2].cores
+    lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+             '<platform version="4.1"><zone id="orfeo" routing="Full">']  # fmt: skip
+    lines += [f'<host id="c{i}" speed="1Gf"/>' for i in range(cores)]
+    links = [f"{way}{i}" for i in range(cores) for way in ("out", "in")]
+    links += [f"port{way}{i}" for i in range(cores // node) for way in ("out", "in")]
+    lines += [f'<link id="{link}" bandwidth="{BANDWIDTH}" latency="0us"/>' for link in links]
+    lines += [
+        f'<link id="L{i}" bandwidth="1e18Bps" latency="{level.latency}s" sharing_policy="FATPIPE"/>'
+        for i, level in enumerate(machine.levels)
+    ]
+    levels = list(machine.levels)
+    for i in range(cores):
+        for j in range(cores):
+            if i == j:
+                continue
+            level = levels.index(machine.level(i, j))
+            way = [f"out{i}", f"L{level}", f"in{j}"]
+            if level == len(levels) - 1:
+                way[1:2] = [f"portout{i // node}", f"L{level}", f"portin{j // node}"]
+            inside = "".join(f'<link_ctn id="{link}"/>' for link in way)
+            lines.append(f'<route src="c{i}" dst="c{j}" symmetrical="NO">{inside}</route>')
+    return "\n".join([*lines, "</zone></platform>", ""])
+
+
+def points(ranks: int) -> list[dict[str, object]]:
+    """What is run, in order."""
+    found: list[dict[str, object]] = []
+    for collective in COLLECTIVES:
+        whole = collective in ("bcast", "reduce", "allreduce", "reduce_scatter")
+        sizes = (0,) if collective == "barrier" else WHOLE if whole else BLOCKS
+        for algorithm in schedules.algorithms(collective):
+            if algorithm in ALIASES:
+                continue
+            for size in sizes:
+                segments = [0]
+                if schedules.uses(collective, algorithm)[0] and collective != "gather":
+                    segments += [segment for segment in (8192, 65536) if segment < size]
+                found += [
+                    {"collective": collective, "algorithm": algorithm, "segment": segment,
+                     "fanout": 0, "ranks": ranks, "bytes": size}
+                    for segment in segments
+                ]  # fmt: skip
+    return found
+
+
+def written(rows: list[dict[str, object]], path: Path) -> None:
+    """The schedules as replay.c reads them."""
+    with path.open("wb") as file:
+        np.int64(len(rows)).tofile(file)
+        for row in rows:
+            plan = schedules.Plan(row["ranks"], row["bytes"], row["segment"])  # type: ignore[arg-type]
+            made = schedules.schedule(str(row["collective"]), str(row["algorithm"]), plan)
+            assert made is not None
+            names = ("source", "target", "source_step", "target_step", "bytes", "added", "meets")
+            table = np.column_stack([made.messages[name].astype(np.int64) for name in names])
+            np.array([len(table), table[:, 4].max(initial=0)], np.int64).tofile(file)
+            table.tofile(file)
+
+
+def main(output: Path, all_ranks: list[int]) -> None:
+    """Simulate, one run of SMPI for each number of ranks."""
+    machine = predict.load_machine("orfeo")
+    done = []
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        (place / "orfeo.xml").write_text(platform(machine))
+        subprocess.run(
+            ["smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place
+        )
+        for ranks in all_ranks:
+            rows = points(ranks)
+            written(rows, place / "schedules")
+            (place / "hosts").write_text("".join(f"c{i}\n" for i in range(ranks)))
+            settings = [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
+            command = [
+                "smpirun", "-np", str(ranks), "-platform", "orfeo.xml", "-hostfile", "hosts",
+                *settings, "--log=root.thres:error", "./replay", "schedules",
+            ]  # fmt: skip
+            print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
+            said = subprocess.run(
+                command, cwd=place, stdout=subprocess.PIPE, text=True, check=False
+            )
+            for line in said.stdout.splitlines():
+                number, mean, least, most = line.split()
+                done.append({
+                    **rows[int(number)], "status": "ok", "time": float(mean),
+                    "time_min": float(least), "time_max": float(most),
+                })  # fmt: skip
+            pl.DataFrame(done).write_csv(output)
+
+
+if __name__ == "__main__":
+    main(
+        Path(sys.argv[1]),
+        [int(word) for word in sys.argv[2].split(",")] if sys.argv[2:] else list(RANKS),
+    )

@@ -1,0 +1,185 @@
+"""Fitted models: known parameters come back from noisy times; files keep them; choices pay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from haloscope import predict
+from haloscope._errors import UsageError
+from haloscope.cli import _main
+from haloscope.predict.bench._sweep import frame
+from haloscope.predict.fitted._parameters import FittedAlgorithm, Range
+
+SIZES = [4**k for k in range(1, 11)]
+RANKS = [2, 4, 8, 16, 32]
+
+
+def machine() -> predict.Machine:
+    levels = [
+        {"name": "socket", "cores": 8, "latency": "0.3 us", "bandwidth": "9 GB/s"},
+        {"name": "network", "cores": 32, "latency": "1.8 us", "bandwidth": "11 GB/s"},
+    ]
+    return predict.Machine.model_validate(
+        {"name": "two levels", "levels": levels, "arithmetic": "4 GB/s"}
+    )
+
+
+def true_model(collective: str, algorithm: str, seed: int) -> FittedAlgorithm:
+    random = np.random.default_rng(seed)
+
+    def known(low: float, high: float) -> tuple[float, float, float]:
+        value = float(random.uniform(low, high))
+        return value, value, value
+
+    return FittedAlgorithm(
+        collective=collective, algorithm=algorithm, call=known(1e-7, 5e-7),
+        gamma=known(2e-10, 4e-10),
+        ranges=(
+            Range(first=0, overhead=known(1e-7, 4e-7), alpha=known(0.7, 1.5), beta=known(0.8, 1.6)),
+            Range(first=8192, overhead=known(1e-6, 2e-6), alpha=known(1, 2), beta=known(0.8, 1.6)),
+        ),
+    )  # fmt: skip
+
+
+def times_of(models: list[FittedAlgorithm], noise: float, outliers: float = 0.0) -> pl.DataFrame:
+    """A sweep's points on the machine of these models, with log-normal noise and some outliers."""
+    truth = machine().model_copy(update={"fitted": tuple(models)})
+    random = np.random.default_rng(0)
+    rows = []
+    for model in models:
+        for ranks in RANKS:
+            for size in SIZES:
+                time = predict.predict(truth, model.collective, model.algorithm, ranks, size)
+                time *= float(np.exp(random.normal(0, noise)))
+                time *= 5 if random.random() < outliers else 1
+                rows.append({
+                    "collective": model.collective, "algorithm": model.algorithm, "number": 7,
+                    "segment": 0, "fanout": 0, "ranks": ranks, "bytes": size, "status": "ok",
+                    "time": time, "ci_low": time * 0.98, "ci_high": time * 1.02,
+                })  # fmt: skip
+    return frame(rows)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("bcast", "pipeline"),
+        ("reduce", "binomial"),
+        ("allgather", "bruck"),
+        ("alltoall", "pairwise"),
+    ],
+)
+def test_known_parameters_come_back(collective: str, algorithm: str) -> None:
+    true = true_model(collective, algorithm, 1)
+    (found,) = predict.fit_points(times_of([true], 0.02, 0.03), machine())
+    assert found.error < 0.04
+    assert (found.points, found.ranks, found.number) == (50, (2, 32), 7)
+    # Bandwidth of large messages is what large ones are made of; single small parameters trade off.
+    assert found.ranges[-1].beta[0] == pytest.approx(true.ranges[-1].beta[0], rel=0.12)
+    modelled = machine().model_copy(update={"fitted": (found,)})
+    exact = machine().model_copy(update={"fitted": (true,)})
+    apart = [
+        predict.predict(modelled, collective, algorithm, ranks, size)
+        / predict.predict(exact, collective, algorithm, ranks, size) - 1
+        for ranks in (3, 8, 24) for size in (16, 5000, 300_000)
+    ]  # fmt: skip
+    assert float(np.median(np.abs(apart))) < 0.06
+
+
+def test_intervals_hold_more_the_more_noise() -> None:
+    true = true_model("bcast", "binomial", 2)
+    widths = []
+    for noise in (0.01, 0.2):
+        (found,) = predict.fit_points(times_of([true], noise), machine())
+        value, low, high = found.ranges[0].beta
+        assert low <= value <= high
+        widths.append(found.call[2] - found.call[1])
+    assert widths[1] > 2 * widths[0]
+
+
+def test_the_choice_costs_little() -> None:
+    names = ("basic_linear", "chain", "pipeline", "binomial", "scatter_allgather_ring")
+    models = [true_model("bcast", name, seed) for seed, name in enumerate(names)]
+    points = times_of(models, 0.02)
+    fitted = machine().model_copy(update={"fitted": predict.fit_points(points, machine())})
+    losses = predict.losses(fitted, points)
+    assert len(losses) == len(SIZES) * len(RANKS)
+    assert (losses["options"] == len(names)).all()
+    assert float(losses["loss"].mean()) < 0.02  # type: ignore[arg-type]
+    chosen = predict.choose(fitted, "bcast", 32, 4)
+    best = points.filter((pl.col("ranks") == 32) & (pl.col("bytes") == 4)).sort("time")
+    assert chosen.time == pytest.approx(best["time"][0], rel=0.2)
+    assert (chosen.number, chosen.segment, chosen.fanout) == (7, 0, 0)
+
+
+def test_what_nobody_knows_gets_the_generic_form() -> None:
+    points = times_of([true_model("bcast", "binomial", 3)], 0.01)
+    points = points.with_columns(
+        algorithm=pl.lit("of_tomorrow"),
+        time=1e-6 + 2e-7 * pl.col("ranks") + 1e-10 * pl.col("bytes") * pl.col("ranks"),
+    )
+    (found,) = predict.fit_points(points, machine())
+    assert (found.ranges, len(found.generic)) == ((), 6)
+    fitted = machine().model_copy(update={"fitted": (found,)})
+    time = predict.predict(fitted, "bcast", "of_tomorrow", 24, 3000)
+    assert time == pytest.approx(1e-6 + 24 * 2e-7 + 3000 * 24e-10, rel=0.01)
+
+
+def test_a_sweep_without_times_is_refused() -> None:
+    points = times_of([true_model("bcast", "binomial", 3)], 0.01)
+    with pytest.raises(UsageError, match="no measured point"):
+        predict.fit_points(points.with_columns(status=pl.lit("failed")), machine())
+    with pytest.raises(UsageError, match=r"bcast 'binomial'.*--fit"):
+        predict.predict(machine(), "bcast", "binomial", 2, 8)
+    with pytest.raises(UsageError, match="nothing was fitted"):
+        predict.choose(machine(), "bcast", 2, 8)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A machine's YAML, with a remark, and a sweep."""
+    source = tmp_path / "machine.yaml"
+    source.write_text(
+        "# kept\nname: two levels\nlevels:\n"
+        "  - {name: a, cores: 8, latency: 0.3 us, bandwidth: 9 GB/s}\n"
+        "  - {name: b, cores: 32, latency: 1.8 us, bandwidth: 11 GB/s}\n"
+    )
+    lines = [json.dumps({"record": "environment", "library": "Open MPI 4.1.4"})]
+    points = times_of([true_model("bcast", n, 4) for n in ("chain", "binomial")], 0.02)
+    for row in points.to_dicts():
+        nanoseconds = [[max(1, round(1e9 * row["time"]))] * 8] * 2
+        lines.append(json.dumps({**row, "record": "point", "samples_ns": nanoseconds}))
+    (tmp_path / "sweep.jsonl").write_text("\n".join(lines) + "\n")
+    return source, tmp_path / "sweep.jsonl"
+
+
+def test_from_sweep_to_page(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, sweep = files
+    words = ["model", "--machine", str(source), "--fit", str(sweep), "--format", "json"]
+    out = tmp_path / "fitted.yaml"
+    assert _main._run([*words, "-o", str(out)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert [row["algorithm"] for row in summary] == ["chain", "binomial"]
+    assert all(row["error_median"] < 0.1 for row in summary)
+    loaded = predict.load_machine(out)
+    assert "# kept" in out.read_text()
+    assert [model.library for model in loaded.fitted] == ["Open MPI 4.1.4"] * 2
+    predict.save_fitted(out, loaded.fitted, tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_text() == out.read_text()
+    asked = ["model", "--machine", str(out), "--formula", "fitted", "--collective", "bcast"]
+    assert _main._run([*asked, "--ranks", "24", "--bytes", "100", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["algorithm"] for row in rows} == {"chain", "binomial"}
+    page = tmp_path / "page.html"
+    against = ["model", "--machine", str(out), "--measured", str(sweep)]
+    assert _main._run([*against, "-o", str(page)]) == 0
+    assert "median error" in page.read_text()
+    assert _main._run(against) == 0
+    assert "modelled" in capsys.readouterr().out
