@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope._errors import printable
+from haloscope._errors import OutputError, printable
 from haloscope.cli._bench_output import percentiles
 from haloscope.cli._numbers import sizes
 
@@ -130,6 +130,7 @@ def p2p(
 
     names = ("iterations", "warmup", "window", "datatype", "check", "limit", "memory")
     method = Method(tuple(asked["sizes"]), **{name: asked[name] for name in names}).checked()
+    _check_places(output, page)
     system = _system(asked["nodes"], asked["mpiexec"], method)
     modelled = output is not None or page is not None
     wanted = list(tests) or list(_MODELLED if modelled else ("latency",))
@@ -139,7 +140,7 @@ def p2p(
     stopped = False
     header = ("", 0, 0)
     # A batch system's TERM must not leave ranks behind either.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for one in _measured(system, wanted, chosen, method, modelled, asked["matrix"]):
             if isinstance(one, Failure):
@@ -151,17 +152,30 @@ def p2p(
     except KeyboardInterrupt:
         stopped = True
         _say(f"interrupted: {len(kept)} finished points are kept")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if form != "osu":
         _write(kept, form)
-    for failure in failures:
-        cores = f"core {failure.pair.first} to core {failure.pair.second}"
-        _say(f"{failure.test}, {cores}: {failure.reason}")
+    _say_failures(failures)
     if modelled and kept:
         _write_model(system, kept, output, page)
     if stopped:
         raise KeyboardInterrupt
     if failures or any(one.valid is False for one in kept):
         raise click.exceptions.Exit(1)
+
+
+def _say_failures(failures: Sequence[Failure]) -> None:
+    for failure in failures:
+        cores = f"core {failure.pair.first} to core {failure.pair.second}"
+        _say(f"{failure.test}, {cores}: {failure.reason}")
+
+
+def _check_places(*files: Path | None) -> None:
+    """Before minutes are spent on what cannot be written."""
+    for file in filter(None, files):
+        if file.is_dir() or not file.absolute().parent.is_dir():
+            raise OutputError(f"{file}: cannot be written; name a file in a directory that exists")
 
 
 def _system(nodes: int, mpiexec: str | None, method: Method) -> System:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from haloscope.predict._page import write_measured_page, write_page
     from haloscope.predict._saving import save_fitted
     from haloscope.predict.bench._foreign import read_imb, read_osu
+    from haloscope.predict.bench._noise import noise
     from haloscope.predict.bench._sweep import Sweep
     from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
     from haloscope.predict.fitted._fitting import fit_points
@@ -35,6 +36,7 @@ __all__ = [
     "losses",
     "machines",
     "model",
+    "noise",
     "predict",
     "read_imb",
     "read_osu",
@@ -61,6 +63,7 @@ _HOMES = {
     "losses": "fitted._evaluation",
     "machines": "_loading",
     "model": "_model",
+    "noise": "bench._noise",
     "predict": "fitted._prediction",
     "read_imb": "bench._foreign",
     "read_osu": "bench._foreign",

@@ -46,6 +46,7 @@ def examine() -> Iterator[Finding]:
     yield _shared_memory()
     yield _cross_memory()
     yield _slurm()
+    yield _hwloc()
     yield _simgrid()
     yield _browser()
 
@@ -161,6 +162,14 @@ def _simgrid() -> Finding:
     return Finding(
         found is not None, "SimGrid (optional)", found or "no smpirun and smpicxx on PATH",
         "haloscope simulate needs it: apt-get install libsimgrid-dev",
+    )  # fmt: skip
+
+
+def _hwloc() -> Finding:
+    found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    return Finding(
+        found is not None, "hwloc (optional)", found or "no lstopo on PATH",
+        "for the levels of bench p2p: apt-get install hwloc",
     )  # fmt: skip
 
 

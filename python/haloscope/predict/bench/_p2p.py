@@ -212,11 +212,15 @@ def with_switches(system: System, limit: float) -> System:
 
 
 def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
+    none = True
     for record in stream(command, os.environ, method.limit):
         if record["record"] == "rank" and record["error"]:
             raise HaloscopeError(f"{record['host']}: {record['error']}")
         if record["record"] == "point":
+            none = False
             yield record
+    if none:
+        raise Stopped("failed", f"{command[0]} brought no result")
 
 
 def _point(record: Mapping[str, Any], pair: Pair) -> Point:

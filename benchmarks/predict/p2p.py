@@ -1,0 +1,110 @@
+"""The harness of `bench p2p` against the plainest loops that measure the same, side by side."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import common
+
+from haloscope.predict.bench._mpi_library import library
+from haloscope.predict.bench._p2p import Method, Point
+from haloscope.predict.bench._p2p import measure as measured
+from haloscope.predict.bench._pairs import Pair, System
+from haloscope.predict.bench._topology import topology
+from haloscope.watch._applications import toolchain
+
+__all__ = ["CASES", "measure"]
+
+ROUNDS = 11
+# What the harness may cost: a hundredth, and as much again for what two launches differ by.
+TARGET = 0.98
+BUDGET = 0.01
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point that both sides measure."""
+
+    test: str
+    bytes: int
+    iterations: int
+    warmup: int
+
+    @property
+    def name(self) -> str:
+        return f"p2p {self.test} {self.bytes} B against a plain loop"
+
+
+POINTS = (
+    Case("latency", 8, 20_000, 2000),
+    Case("latency", 8192, 5000, 500),
+    Case("latency", 1 << 20, 300, 30),
+    Case("bw", 8192, 300, 30),
+)
+CLOCK = "p2p clock's share of 8 B latency"
+CASES = (*(case.name for case in POINTS), CLOCK)
+
+
+def measure() -> None:
+    """Print a row for each case."""
+    os.environ.update(common.MPI_ENVIRONMENT)
+    system = System(topology(), library())
+    pair = system.pair(0, 1)
+    with tempfile.TemporaryDirectory() as directory:
+        plain = Path(directory) / "pingpong"
+        source = Path(__file__).with_name("pingpong.c")
+        compiler = toolchain().compiler.with_name("mpicc")
+        subprocess.run([compiler, "-O3", source, "-o", plain], check=True)
+        points = {case: _compare(case, system, pair, plain) for case in POINTS}
+    first = points[POINTS[0]]
+    share = [point.clock / (2 * point.batch * point.median) for point in first]
+    common.emit(
+        "predict", CLOCK, ours=100 * common.estimate(share).median, peer=100 * BUDGET,
+        peer_name="budget", unit="%", ratio=common.estimate([BUDGET / one for one in share]),
+        target=1.0,
+    )  # fmt: skip
+
+
+def _compare(case: Case, system: System, pair: Pair, plain: Path) -> list[Point]:
+    ours, theirs = [], []
+    for turn in range(ROUNDS):
+        for side in (0, 1) if turn % 2 else (1, 0):
+            if side:
+                ours.append(_harness(case, system, pair))
+            else:
+                theirs.append(_plain(case, system, plain))
+    ratios = [a / (1e9 * b.mean) for a, b in zip(theirs, ours, strict=True)]
+    common.emit(
+        "predict", case.name, ours=common.estimate([1e9 * one.mean for one in ours]).median,
+        peer=common.estimate(theirs).median, peer_name="plain loop in C", unit="ns",
+        ratio=common.estimate(ratios), target=TARGET,
+    )  # fmt: skip
+    return ours
+
+
+def _harness(case: Case, system: System, pair: Pair) -> Point:
+    method = Method((case.bytes,), case.iterations, case.warmup)
+    (point,) = measured(system, case.test, [pair], method)
+    if not isinstance(point, Point):
+        raise RuntimeError(point.reason)
+    return point
+
+
+def _plain(case: Case, system: System, program: Path) -> float:
+    words = [str(program), case.test, *map(str, (case.bytes, case.iterations, case.warmup))]
+    done = subprocess.run(
+        system.library.launch(words, 2, {}), env=common.MPI_ENVIRONMENT, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return float(done.stdout)
+
+
+if __name__ == "__main__":
+    measure()

@@ -1,0 +1,72 @@
+/* The plainest loops that measure what osu_latency and osu_bw do, with the clock read twice in all.
+   pingpong latency|bw BYTES ITERATIONS WARMUPS prints nanoseconds a message. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WINDOW = 64 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* To the rank's own of the processors that the launcher left it. */
+static void bind(int rank) {
+  cpu_set_t all, one;
+  sched_getaffinity(0, sizeof all, &all);
+  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &all) && seen++ == rank) {
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+      return;
+    }
+}
+
+static void there_and_back(int rank, char *buffer, int size) {
+  if (rank == 0) MPI_Send(buffer, size, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+  MPI_Recv(buffer, size, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(buffer, size, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+}
+
+static void window(int rank, char *buffer, int size) {
+  MPI_Request requests[WINDOW];
+  for (int i = 0; i < WINDOW; ++i) {
+    if (rank == 0) MPI_Isend(buffer, size, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &requests[i]);
+    if (rank == 1) MPI_Irecv(buffer, size, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &requests[i]);
+  }
+  MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+  if (rank == 0) MPI_Recv(NULL, 0, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(NULL, 0, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv) {
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (argc != 5) MPI_Abort(MPI_COMM_WORLD, 2);
+  const int latency = strcmp(argv[1], "latency") == 0;
+  const int size = atoi(argv[2]), iterations = atoi(argv[3]), warmups = atoi(argv[4]);
+  bind(rank);
+  char *buffer = aligned_alloc(4096, ((size_t)size + 4095) / 4096 * 4096);
+  memset(buffer, 1, (size_t)size);
+  double start = 0;
+  for (int i = -warmups; i < iterations; ++i) {
+    if (i == 0) start = now();
+    if (latency)
+      there_and_back(rank, buffer, size);
+    else
+      window(rank, buffer, size);
+  }
+  const double time = (now() - start) / iterations / (latency ? 2 : WINDOW);
+  if (rank == 0) printf("%.3f\n", time);
+  free(buffer);
+  MPI_Finalize();
+  return 0;
+}
