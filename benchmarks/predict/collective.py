@@ -25,18 +25,27 @@ from haloscope.predict.bench._mpi_library import Library, library
 from haloscope.predict.bench._stream import stream
 from haloscope.watch._applications import toolchain
 
-__all__ = ["run"]
+__all__ = ["CASES", "measure"]
 
-CASES = (("barrier", 0), ("bcast", 8), ("bcast", 65536), ("allreduce", 8), ("allreduce", 65536),
+MEASURED = (("barrier", 0), ("bcast", 8), ("bcast", 65536), ("allreduce", 8), ("allreduce", 65536),
          ("alltoall", 4096))  # fmt: skip
 RANKS = 2
 ROUNDS = 11
 ITERATIONS = 2000
 WARMUP = 200
 AGREES = 0.95  # of the time measured
+NAMES = (("mean", "us", None), ("median", "us", AGREES), ("whole launch", "s", None))
 
 
-def run() -> None:
+def named(name: str, collective: str, size: int) -> str:
+    """The case's name."""
+    return f"bench collective, {name}: {collective} of {size} B on {RANKS} ranks"
+
+
+CASES = tuple(named(name, *one) for one in MEASURED for name, _, _ in NAMES)
+
+
+def measure() -> None:
     """Print a row for each case."""
     ours = library()
     with tempfile.TemporaryDirectory() as directory:
@@ -44,7 +53,7 @@ def run() -> None:
         source = Path(__file__).with_name("loop.c")
         compiler = toolchain().compiler.with_name("mpicc")
         subprocess.run([compiler, "-O3", source, "-o", loop], check=True)
-        for collective, size in CASES:
+        for collective, size in MEASURED:
             compare(ours, loop, collective, size)
 
 
@@ -58,11 +67,10 @@ def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
                 plain(ours, loop, collective, size) if side else harness(ours, collective, size)
             )
             (theirs if side else mine).append((*measured, time.perf_counter() - begun))
-    names = (("mean", "us", None), ("median", "us", AGREES), ("whole launch", "s", None))
-    for index, (name, unit, target) in enumerate(names):
+    for index, (name, unit, target) in enumerate(NAMES):
         own, peer = ([row[index] for row in rows] for rows in (mine, theirs))
         emit(
-            "collective", f"{name}, {collective} of {size} B on {RANKS} ranks",
+            "predict", named(name, collective, size),
             ours=estimate(own).median, peer=estimate(peer).median, peer_name="simple loop",
             unit=unit, ratio=estimate([b / a for a, b in zip(own, peer, strict=True)]),
             target=target,
@@ -92,4 +100,4 @@ def plain(ours: Library, loop: Path, collective: str, size: int) -> tuple[float,
 
 
 if __name__ == "__main__":
-    run()
+    measure()

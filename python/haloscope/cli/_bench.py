@@ -32,4 +32,4 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands)
 def bench() -> None:
-    """Measure this system: its MPI library's collectives, with every algorithm that it has."""
+    """Measure this system: messages, collectives with every algorithm, noise."""
