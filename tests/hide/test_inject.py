@@ -179,6 +179,10 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
 def test_recorder_sees_what_was_injected(
     mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path
 ) -> None:
+    subprocess.run(  # builds the recorder, outside the time limit of what is watched
+        [str(haloscope), "env", "--", *mpi.launch(1), "true"],
+        env=mpi.environment(), timeout=280, capture_output=True, check=True,
+    )  # fmt: skip
     around = [haloscope, "run", "--quiet", "-o", tmp_path / "run.halo", "--"]
     options = ["--latency", "constant:20ms"]
     done = inject(mpi, 2, "oneway.c", "10", options=options, around=around)

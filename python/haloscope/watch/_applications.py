@@ -22,6 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 _FLAGS = ("-O3", "-std=c++20")
+# MPI in C alone: C programs can link what C++ was compiled into.
+_LIBRARY_FLAGS = (*_FLAGS, "-fPIC", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _SOURCES = {".cpp", ".hpp", ".h"}
 
 
@@ -83,9 +85,30 @@ def build_executable(
     return cache() / target / name
 
 
+def build_overlap(quiet: bool = False) -> Path:
+    """The overlap library as an object file to be linked, for the MPI on PATH."""
+    compiler = toolchain().compiler
+    folder = _paths.source("src", "hide", "overlap")
+    sources = [p for p in folder.iterdir() if p.suffix in _SOURCES]
+    headers = [p for p in _paths.include().rglob("*") if p.suffix in _SOURCES]
+    key = fingerprint([*sources, *headers], *_LIBRARY_FLAGS, str(compiler), _identity(compiler))
+    target = f"overlap-{key}"
+    name = "haloscope-overlap.o"
+    if not (cache() / target).is_dir():
+        with progress(f"building the overlap library with {compiler} (once) …", quiet):
+            build_once(
+                target, lambda directory: _compile_overlap(compiler, folder, directory / name)
+            )
+    return cache() / target / name
+
+
 def places() -> Mapping[str, Callable[[], Path]]:
     """What `haloscope where` can name, and how each is found."""
-    fixed: dict[str, Callable[[], Path]] = {"include": _paths.include, "lib": _library_directory}
+    fixed: dict[str, Callable[[], Path]] = {
+        "include": _paths.include,
+        "lib": _library_directory,
+        "overlap": build_overlap,
+    }
     return fixed | {name: _application(name) for name in applications()}
 
 
@@ -126,3 +149,16 @@ def _compile(words: list[str], executable: Path) -> None:
     log = cache() / f"{executable.name}-build.log"
     command = [*words, "-o", str(executable)]
     run_logged(command, f"building {executable.name}", log, dict(os.environ))
+
+
+def _compile_overlap(compiler: Path, folder: Path, made: Path) -> None:
+    """All sources as one, so that one object is all there is to link."""
+    first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
+    included = [word for path in others for word in ("-include", path)]
+    command = [
+        str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(folder),
+        *included, "-c", first, "-o", str(made),
+    ]  # fmt: skip
+    run_logged(
+        command, "building the overlap library", cache() / "overlap-build.log", dict(os.environ)
+    )

@@ -1,0 +1,167 @@
+"""What the overlap library decides, through its C interface, beside another implementation."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import subprocess
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+
+OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
+ITEMS = st.integers(0, 10**7)
+SHARE = st.floats(0, 1)
+SECONDS = st.floats(0, 10)
+Floats = NDArray[np.float64]
+
+
+class Settings(ctypes.Structure):
+    """`struct haloscope_overlap_settings`."""
+
+    _fields_ = [
+        ("policy", ctypes.c_int), ("alpha", ctypes.c_double), ("theta", ctypes.c_double),
+        ("epsilon", ctypes.c_double), ("largest_step", ctypes.c_double), ("chunk", ctypes.c_size_t),
+        ("budget", ctypes.c_double), ("phases", ctypes.c_int), ("consistent", ctypes.c_int),
+        ("early_sends", ctypes.c_int), ("region", ctypes.c_char_p), ("regimes", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def library(any_mpi: Mpi, compiler: Compiler) -> ctypes.CDLL:
+    sources = sorted(str(path) for path in OVERLAP.glob("*.cpp"))
+    flags = ["-shared", "-fPIC", "-std=c++20", "-w", *sources[1:]]
+    loaded = ctypes.CDLL(str(compiler(any_mpi, OVERLAP / "interface.cpp", flags)))
+    loaded.haloscope_overlap_defaults.restype = Settings
+    loaded.haloscope_overlap_next_alpha.restype = ctypes.c_double
+    loaded.haloscope_overlap_next_alpha.argtypes = [
+        ctypes.POINTER(Settings), ctypes.c_size_t, *[ctypes.c_double] * 3,
+    ]  # fmt: skip
+    loaded.haloscope_overlap_split.restype = ctypes.c_size_t
+    loaded.haloscope_overlap_split.argtypes = [ctypes.c_size_t, ctypes.c_double]
+    loaded.haloscope_overlap_chunk.restype = ctypes.c_size_t
+    loaded.haloscope_overlap_chunk.argtypes = [ctypes.c_size_t, *[ctypes.c_double] * 3]
+    return loaded
+
+
+def algorithm_3(
+    items: int, alpha: float, waits: tuple[float, float], theta: float, epsilon: float, step: float
+) -> float:
+    """The paper's, exactly, with the second case derived from its text, and kept in bounds."""
+    before, late_in, late_out = Fraction(alpha), Fraction(waits[0]), Fraction(waits[1])
+    zero = Fraction(epsilon)
+    if not ((late_in > zero and late_out < zero) or (late_in < zero and late_out > zero)):
+        return alpha
+    if items < 2:
+        return 0.5
+    least = Fraction(1, items)
+    before = min(max(before, least), 1 - least)
+    factor = late_in / zero if late_in > zero else zero / late_out
+    factor = min(max(factor, 1 / Fraction(step)), Fraction(step))
+    r = before / (1 - before) * factor
+    after = Fraction(theta) * r / (1 + r) + (1 - Fraction(theta)) * before
+    return float(min(max(after, least), 1 - least))
+
+
+def test_defaults(library: ctypes.CDLL) -> None:
+    given = library.haloscope_overlap_defaults()
+    assert (given.policy, given.alpha, given.theta, given.epsilon) == (0, 0.5, 0.5, 1e-4)
+    assert (given.largest_step, given.budget, given.phases) == (4, 0.005, 1)
+
+
+@settings(max_examples=400, deadline=None)
+@given(ITEMS, SHARE, SECONDS, SECONDS, SHARE, st.floats(1e-9, 1), st.floats(1.001, 100))
+def test_next_alpha(
+    library: ctypes.CDLL, items: int, alpha: float, late_in: float, late_out: float,
+    theta: float, epsilon: float, step: float,
+) -> None:  # fmt: skip
+    chosen = library.haloscope_overlap_defaults()
+    chosen.theta, chosen.epsilon, chosen.largest_step = theta, epsilon, step
+    got = library.haloscope_overlap_next_alpha(chosen, items, alpha, late_in, late_out)
+    expected = algorithm_3(items, alpha, (late_in, late_out), theta, epsilon, step)
+    assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 10**6), st.floats(1e-3, 1), SHARE)
+def test_alpha_recovers_from_the_brink(
+    library: ctypes.CDLL, items: int, theta: float, alpha: float
+) -> None:
+    """Whatever was, a late input alone moves α up to its bound, a late output down to its."""
+    chosen = library.haloscope_overlap_defaults()
+    chosen.theta = theta
+    for waits, bound in (((1.0, 0.0), 1 - 1 / items), ((0.0, 1.0), 1 / items)):
+        last = min(max(alpha, 1 / items), 1 - 1 / items)
+        for _ in range(20):
+            now = library.haloscope_overlap_next_alpha(chosen, items, last, *waits)
+            assert abs(now - bound) <= abs(last - bound)
+            last = now
+        if theta > 0.5 and items < 1000:
+            assert last == pytest.approx(bound, rel=0.05, abs=0.01)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ITEMS, SHARE)
+def test_split(library: ctypes.CDLL, items: int, alpha: float) -> None:
+    got = library.haloscope_overlap_split(items, alpha)
+    assert got in {math.floor(alpha * items), math.floor(alpha * items + 1e-6)}
+    assert 0 <= got <= items
+    if items >= 2:
+        assert library.haloscope_overlap_split(items, 1 / items) == 1
+        assert library.haloscope_overlap_split(items, 1 - 1 / items) == items - 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 10**6), st.floats(1e-4, 1), st.floats(1e-9, 1e-3), st.floats(1e-9, 1e-3))
+def test_chunks_keep_polls_within_their_budget(
+    library: ctypes.CDLL, items: int, budget: float, poll: float, item: float
+) -> None:
+    chunk = library.haloscope_overlap_chunk(items, budget, poll, item)
+    assert 1 <= chunk <= items
+    within = poll <= budget * chunk * item * (1 + 1e-9)
+    assert within or chunk == items
+    # And no longer than that takes, so that what comes is soon seen.
+    assert chunk == 1 or poll > budget * (chunk - 1) * item * (1 - 1e-9)
+
+
+FAMILIES: list[tuple[str, list[list[float]], Callable[[list[float]], Any]]] = [
+    ("gaussian", [[2e-3, 2e-4, 0], [6e-3, 2e-3, 0]], lambda p: stats.norm(p[0], p[1])),
+    ("lognormal", [[-6.2, 0.1, 0], [-5.1, 0.6, 0]],
+     lambda p: stats.lognorm(p[1], scale=math.exp(p[0]))),
+    ("gamma", [[9, 1e-4, 1e-3], [4, 1e-3, 1e-3]], lambda p: stats.gamma(p[0], p[2], p[1])),
+    ("student", [[2e-3, 2e-4, 4], [6e-3, 2e-3, 3]], lambda p: stats.t(p[2], p[0], p[1])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("family", range(len(FAMILIES)))
+def test_posterior_of_the_regimes(any_mpi: Mpi, compiler: Compiler, family: int) -> None:
+    _, parameters, distribution = FAMILIES[family]
+    start, transition = np.array([0.7, 0.3]), np.array([[0.95, 0.05], [0.2, 0.8]])
+    values = np.random.default_rng(1).gamma(4, 1e-3, 200) + 1.1e-3
+    flags = ["-std=c++20", "-w", f"-I{OVERLAP}", str(OVERLAP / "regimes.cpp")]
+    program = compiler(any_mpi, CHECKOUT / "tests" / "hide" / "programs" / "filter.cpp", flags)
+    numbers = [start, transition.ravel(), np.ravel(parameters)]
+    words = [family, 2, *np.concatenate(numbers), len(values), *values]
+    done = subprocess.run(
+        [str(program)], input=" ".join(map(repr, map(float, words))).replace(".0 ", " "),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    got = np.array([line.split() for line in done.stdout.splitlines()], dtype=np.float64)
+    densities: Floats = np.array([distribution(row).pdf(values) for row in parameters])
+    expected = []
+    ahead = start
+    for density in densities.T:
+        seen = ahead * density / (ahead * density).sum()
+        ahead = seen @ transition
+        expected.append([*seen, *ahead])
+    np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-12)

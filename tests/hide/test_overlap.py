@@ -1,0 +1,185 @@
+"""The overlap library with an operator on a chain of cells: benchmarks/overlap/toy.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import haloscope as library
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.watched import watch
+
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
+TOY = CHECKOUT / "benchmarks" / "overlap" / "toy.c"
+C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+Run = Callable[..., "Output"]
+
+
+class Output:
+    """The program's lines, by rank."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.done = done
+        self.results: dict[int, str] = {}
+        self.steps: dict[int, list[list[float]]] = {}
+        for words in map(str.split, done.stdout.splitlines()):
+            if words[1:2] == ["result"]:
+                self.results[int(words[0])] = words[2]
+            elif words[1:2] == ["step"]:
+                self.steps.setdefault(int(words[0]), []).append([float(word) for word in words[2:]])
+
+    def alphas(self, rank: int) -> list[float]:
+        return [row[1] for row in self.steps[rank]]
+
+    def polls(self, rank: int) -> list[float]:
+        return [row[4] for row in self.steps[rank]]
+
+
+def build(mpi: Mpi, compiler: Compiler) -> Path:
+    """The program, linked with the library."""
+    sources = sorted(map(str, OVERLAP.glob("*.cpp")))
+    others = [word for path in sources[1:] for word in ("-include", path)]
+    made = compiler(mpi, Path(sources[0]), ["-c", "-std=c++20", *C_ONLY, *others])
+    return compiler(mpi, TOY, ["-O2", str(made), "-lstdc++", "-lm"])
+
+
+@pytest.fixture
+def toy(compiler: Compiler, tmp_path: Path) -> Run:
+    """`toy(mpi, ranks, "policy=1", …, before=[…])`: as one does it who uses the library."""
+
+    def run(
+        mpi: Mpi, ranks: int, *arguments: str, before: Sequence[str | Path] = (), status: int = 0
+    ) -> Output:
+        executable = build(mpi, compiler)
+        done = subprocess.run(
+            [*map(str, before), *mpi.launch(ranks), str(executable), *arguments],
+            env=mpi.environment(), cwd=tmp_path, timeout=200, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == status, done.stdout + done.stderr
+        return Output(done)
+
+    return run
+
+
+POLICIES = [
+    ["policy=0", "alpha=0"], ["policy=0", "alpha=1"], ["policy=1", "epsilon=1e-7", "theta=1"],
+    ["policy=2"], ["policy=2", "chunk=1"], ["policy=3"], ["policy=4", "epsilon=1e-7"],
+    ["policy=1", "phases=3"], ["policy=0", "consistent=1"], ["policy=2", "consistent=1"],
+]  # fmt: skip
+
+
+@TWO
+@pytest.mark.parametrize(("ranks", "cells"), [(2, 40), (5, 17), (3, 2)])
+def test_results_are_bit_equal_under_all_policies(
+    mpi: Mpi, toy: Run, ranks: int, cells: int
+) -> None:
+    """With two cells a rank there are no independent items at all."""
+    arguments = [f"cells={cells}", "steps=15"]
+    expected = toy(mpi, ranks, "policy=0", *arguments).results
+    assert len(expected) == ranks
+    assert len(set(expected.values())) == ranks
+    for policy in POLICIES if ranks == 2 else POLICIES[2::2]:
+        assert toy(mpi, ranks, *policy, *arguments).results == expected, policy
+
+
+def test_object_to_link(haloscope: Path, tmp_path: Path) -> None:
+    """By the MPI that `mpicc` on the search path belongs to."""
+    command = [str(haloscope), "where", "overlap"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "no MPI compiler" in done.stderr:
+        pytest.skip(done.stderr)
+    named = subprocess.run(["nm", done.stdout.strip()], capture_output=True, text=True, check=True)
+    assert " T haloscope_overlap_run\n" in named.stdout
+
+
+@ONE
+def test_eight_ranks(mpi: Mpi, toy: Run) -> None:
+    expected = toy(mpi, 8, "policy=0", "cells=9").results
+    assert toy(mpi, 8, "policy=2", "cells=9").results == expected
+    assert toy(mpi, 8, "policy=1", "cells=9", "consistent=1").results == expected
+
+
+@pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
+def test_partitioned_sends(mpi: Mpi, toy: Run) -> None:
+    expected = toy(mpi, 3, "policy=0", "cells=20").results
+    for policy in ("policy=0", "policy=2"):
+        assert toy(mpi, 3, policy, "cells=20", "partitioned=1").results == expected
+
+
+@ONE
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ("theta=1.5", "theta is 1.500000: it must be in [0, 1]"),
+        ("theta=-1", "theta is -1.000000: it must be in [0, 1]"),
+        ("epsilon=0", "epsilon is 0.000000: it must be a time greater than 0"),
+        ("alpha=2", "alpha is 2.000000: it must be in [0, 1]"),
+        ("phases=0", "phases is 0.000000: it must be 1 or more"),
+        ("policy=9", "there is no policy 9"),
+        ("bad=1", "another rank's settings make no sense"),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_on_all_ranks(
+    mpi: Mpi, toy: Run, argument: str, complaint: str
+) -> None:
+    done = toy(mpi, 2, argument, status=2).done
+    lines = [line for line in done.stderr.splitlines() if ": overlap: " in line]
+    assert len(lines) == 2
+    assert any(complaint in line for line in lines)
+
+
+@pytest.fixture
+def late_output(haloscope: Path, tmp_path: Path) -> list[str]:
+    """Contributions come 20 ms late; the input comes on a communicator that is left alone."""
+    options = ["--latency", "constant:20ms", "--quiet", "-o", str(tmp_path / "injected.csv")]
+    return [str(haloscope), "inject", *options, "--"]
+
+
+LATE = ["quick_input=1", "cells=4000", "work=400", "steps=24"]
+
+
+@ONE
+def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, late_output: list[str]) -> None:
+    done = toy(mpi, 2, "policy=1", "phases=2", *LATE, before=late_output)
+    for rank in range(2):
+        for phase in range(2):
+            alphas = done.alphas(rank)[phase::2]
+            assert alphas[0] == 0.5
+            assert alphas[-1] < 0.25
+    fixed = toy(mpi, 2, "policy=0", *LATE, before=late_output)
+    assert done.results == fixed.results
+    assert set(fixed.alphas(0)) == {0.5}
+
+
+@ONE
+def test_polls_start_dependent_items_at_once(mpi: Mpi, toy: Run, late_output: list[str]) -> None:
+    done = toy(mpi, 2, "policy=2", *LATE, before=late_output)
+    assert median(done.alphas(0)[2:]) < 0.3
+    # A chunk is never longer than asked for, so short ones poll more.
+    many = toy(mpi, 2, "policy=2", "chunk=1", *LATE, before=late_output)
+    few = toy(mpi, 2, "policy=3", *LATE, before=late_output)
+    assert median(few.polls(0)[5:]) < median(many.polls(0)[5:])
+
+
+@ONE
+def test_each_run_is_an_instance_of_the_profile(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [build(mpi, compiler), "policy=2", "steps=12"]
+    watched = watch(mpi, 2, command, tmp_path, options=["--series", "apply"])
+    done = Output(watched.done)
+    with library.open(watched.path) as opened:
+        rows = opened.table("series", region="apply").sort("rank", "instance")
+        for rank, row in [(rank, rows.filter(rows["rank"] == rank)) for rank in (0, 1)]:
+            assert row["alpha"].to_list() == pytest.approx(done.alphas(rank), abs=1e-6)
+            waits = [step[2] for step in done.steps[rank]]
+            assert row["input_wait"].to_list() == pytest.approx(waits, abs=1e-8)
+            assert (row["output_block"] >= row["output_wait"]).all()
