@@ -47,9 +47,9 @@ tidy() {
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
   files 'src/explain/*.cpp' | each "$bin/clang-tidy" --quiet -p "$kernels" 2>/dev/null || status=1
   # shellcheck disable=SC2016 # $0 is the file that xargs passes
-  { files 'apps/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp'
+  { files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp'
     command -v smpicxx >/dev/null && files 'src/predict/simulate/*.cpp'; } | # these need SimGrid's headers
-    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -isystem $mpi 2>/dev/null" || status=1
+    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -isystem $mpi 2>/dev/null" || status=1
 }
 
 python

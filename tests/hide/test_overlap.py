@@ -110,7 +110,7 @@ def test_eight_ranks(mpi: Mpi, toy: Run) -> None:
 @pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
 def test_partitioned_sends(mpi: Mpi, toy: Run) -> None:
     expected = toy(mpi, 3, "policy=0", "cells=20").results
-    for policy in ("policy=0", "policy=2"):
+    for policy in ("policy=0", "policy=1"):  # its MPI_Testall refuses partitioned receives
         assert toy(mpi, 3, policy, "cells=20", "partitioned=1").results == expected
 
 

@@ -33,7 +33,7 @@ public:
       return overlap::chunk(items_, settings_->budget, poll_, item_);
     return settings_->chunk != 0 ? settings_->chunk : std::max<std::size_t>(1, items_ / 64);
   }
-  void measured(double &mean, double value) const noexcept {
+  static void measured(double &mean, double value) noexcept {
     constexpr double weight = 0.05; // of what is new
     mean = mean > 0 ? (1 - weight) * mean + weight * std::min(value, 4 * mean) : value;
   }

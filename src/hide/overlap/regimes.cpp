@@ -52,8 +52,9 @@ const char *wrong_with(const haloscope_overlap_regimes &model) noexcept {
 }
 
 Filter::Filter(const haloscope_overlap_regimes &model)
-    : family_(model.family), transition_(model.transition, model.transition + model.count * model.count),
-      parameters_(model.parameters, model.parameters + model.count * parameters_each),
+    : family_(model.family),
+      transition_(model.transition, model.transition + std::ptrdiff_t{model.count} * model.count),
+      parameters_(model.parameters, model.parameters + std::ptrdiff_t{model.count} * parameters_each),
       next_(model.start, model.start + model.count), last_(next_) {}
 
 double Filter::log_density(std::size_t regime, double seconds) const noexcept {
