@@ -90,6 +90,12 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     "--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."
 )
 @click.option(
+    "--simulate",
+    "platform",
+    metavar="PLATFORM",
+    help="Measure SimGrid's MPI on a described network or machine, by the simulated clock.",
+)
+@click.option(
     "--synchronisation", type=click.Choice(("barrier", "window")), default="barrier",
     show_default=True, help="A barrier between calls, as OSU does, or windows of a common clock.",
 )  # fmt: skip
@@ -127,7 +133,7 @@ def collective(
     from haloscope.predict.bench._sweep import Sweep
 
     launcher = tuple(shlex.split(mpiexec or ""))
-    offered = library(launcher)
+    offered = _simulated(asked["platform"]) if asked["platform"] else library(launcher)
     method = _method(asked)
     cores = len(os.sched_getaffinity(0))
     grid = Grid(
@@ -135,8 +141,13 @@ def collective(
         asked["algorithms"], asked["segments"], asked["fanouts"], asked["mappings"] or (None,),
     )  # fmt: skip
     made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
-    _remark(grid.collectives, offered, max(grid.ranks), 0 if launcher else cores)
-    about = surroundings(offered.name, shlex.join(launcher) or "mpiexec", method.words())
+    alone = bool(launcher or asked["platform"])  # cores of here say nothing
+    _remark(grid.collectives, offered, max(grid.ranks), 0 if alone else cores)
+    about = surroundings(
+        offered.name,
+        shlex.join(launcher) or ("smpirun" if asked["platform"] else "mpiexec"),
+        method.words(),
+    )
     interrupted = False
     with journal(output, about) as kept:
         try:
@@ -150,6 +161,15 @@ def collective(
     _say_failures(sweep)
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _simulated(platform: str) -> Library:
+    from haloscope.predict.simulate import load_platform
+    from haloscope.predict.simulate._library import SmpiLibrary
+    from haloscope.predict.simulate._simgrid import smpirun
+
+    smpirun()  # said before anything is compiled
+    return SmpiLibrary(load_platform(platform))
 
 
 def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journal) -> None:

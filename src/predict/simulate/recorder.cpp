@@ -6,7 +6,9 @@
 #include <haloscope/region.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
+#include <ranges>
 #include <simgrid/engine.h>
 #include <smpi/smpi.h>
 #include <span>
@@ -14,6 +16,8 @@
 namespace haloscope::simulate {
 
 namespace {
+
+constexpr int chain_tag = 32749; // of messages that stand for a broadcast
 
 enum class Way : std::uint8_t { send, receive, collective };
 
@@ -219,6 +223,45 @@ int collective(const char *name, MPI_Comm comm, MPI_Request *request, const Byte
   if (request != nullptr) remember(*request, {Way::collective, false, 0, comm, size});
   call.counted(Kind::coll, size, request == nullptr);
   return result;
+}
+
+int chosen(const char *variable) {
+  const char *text = std::getenv(variable); // NOLINT(concurrency-mt-unsafe): one thread
+  return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : 0;
+}
+
+// Parallel chains, as Open MPI lays them: ranks behind the root in runs whose lengths differ by at most
+// one, longer ones first; the root feeds their heads, each of the others the next one.
+int broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const int wanted = chosen("HALOSCOPE_CHAINS"), size = size_of(comm);
+  if (wanted == 0 || size < 2) return PMPI_Bcast(buffer, count, type, root, comm);
+  const int chains = std::min(wanted, size - 1), longer = (size - 1) % chains;
+  const int length = (size - 1) / chains;
+  const auto head = [&](int chain) { return 1 + chain * length + std::min(chain, longer); };
+  const auto rank = [&](int place) { return (place + root) % size; };
+  const int place = (own_rank(comm) - root + size) % size;
+  std::vector<int> next;
+  int before = place - 1;
+  for (int chain = 0; chain < chains; chain++) {
+    if (place == 0) next.push_back(head(chain));
+    if (place == head(chain)) before = 0;
+  }
+  const bool last = std::ranges::any_of(std::views::iota(1, chains + 1),
+                                        [&](int chain) { return place + 1 == head(chain); });
+  if (place > 0 && !last) next.push_back(place + 1);
+  MPI_Aint low = 0, extent = 0;
+  PMPI_Type_get_extent(type, &low, &extent);
+  const std::int64_t each = std::max<std::int64_t>(size_of(1, type), 1);
+  const std::int64_t segment = chosen("HALOSCOPE_CHAIN_SEGMENT");
+  const int step =
+      segment > 0 ? static_cast<int>(std::max<std::int64_t>(segment / each, 1)) : std::max(count, 1);
+  for (int first = 0; first == 0 || first < count; first += step) {
+    const int part = std::min(step, count - first);
+    char *at = static_cast<char *>(buffer) + static_cast<std::ptrdiff_t>(first) * extent;
+    if (place > 0) PMPI_Recv(at, part, type, rank(before), chain_tag, comm, MPI_STATUS_IGNORE);
+    for (const int to : next) PMPI_Send(at, part, type, rank(to), chain_tag, comm);
+  }
+  return MPI_SUCCESS;
 }
 
 std::int64_t sum(const int *counts, MPI_Datatype type, MPI_Comm comm) {
@@ -495,8 +538,10 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
 #define ROOT haloscope::simulate::is_root(comm, root)
 #define OWN haloscope::simulate::own_rank(comm)
 
+#define PMPI_Bcast haloscope::simulate::broadcast
 COLLECTIVE(Bcast, bcast, (void *buffer, int count, MPI_Datatype type, int root), (buffer, count, type, root),
            SIZE(count, type))
+#undef PMPI_Bcast
 COLLECTIVE(Reduce, reduce,
            (const void *send, void *in, int count, MPI_Datatype type, MPI_Op operation, int root),
            (send, in, count, type, operation, root), SIZE(count, type))

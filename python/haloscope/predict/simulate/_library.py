@@ -1,0 +1,97 @@
+"""SMPI as a library that `haloscope bench collective` measures: on a platform, by its clock."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from haloscope._errors import SimulationError
+from haloscope.predict.bench._mpi_library import COLLECTIVES, Algorithm
+from haloscope.predict.bench._programs import program
+from haloscope.predict.simulate import _simgrid
+from haloscope.predict.simulate._platform import Platform
+from haloscope.predict.simulate._running import Options, command
+
+__all__ = ["SmpiLibrary"]
+
+_VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
+# Choices by size and number of ranks, not algorithms; the first is all libraries' own here.
+_SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}
+_UNSELECTABLE = {"gatherv", "scatterv", "reduce_scatter_block"}
+_EAGER = 65536
+
+
+@dataclass(frozen=True)
+class SmpiLibrary:
+    """Has `selector`'s choices as its own, all of SMPI's algorithms, and a chain broadcast."""
+
+    platform: Platform
+    selector: str = "openmpi"
+    eager: int = _EAGER
+    directory: tempfile.TemporaryDirectory[str] = field(
+        default_factory=lambda: tempfile.TemporaryDirectory(prefix="haloscope-simulate-"),
+        repr=False, compare=False,
+    )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        return f"SimGrid SMPI {_simgrid.version()} on {self.platform.name}"
+
+    def collectives(self) -> tuple[str, ...]:
+        return COLLECTIVES
+
+    def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
+        return (Algorithm(collective), *self._offered.get(collective, ()))
+
+    def program(self, name: str) -> Path:
+        return program(name, _simgrid.smpicxx())
+
+    def launch(
+        self, program: Sequence[str], ranks: int, environment: Mapping[str, str],
+        mapping: str | None = None,
+    ) -> list[str]:  # fmt: skip
+        del mapping  # ranks fill the hosts in order
+        chosen = {
+            name.removeprefix("smpi/"): value
+            for name, value in environment.items()
+            if name.startswith("smpi/")
+        }
+        options = Options(self.platform, ranks, self.selector, chosen, eager=self.eager)
+        place = Path(self.directory.name) / str(ranks)
+        place.mkdir(exist_ok=True)
+        # The chain is the recorder's own broadcast; it counts nothing unless told where to.
+        words = ["-wrapper", f"env LD_PRELOAD={_simgrid.recorder()}"]
+        return [*command(options, place, *words), *program]
+
+    @cached_property
+    def _offered(self) -> dict[str, tuple[Algorithm, ...]]:
+        found = {
+            name: tuple(Algorithm(name, one, None, ((f"smpi/{name}", one),)) for one in names)
+            for name in COLLECTIVES
+            if name not in _UNSELECTABLE and (names := self._asked(name))
+        }
+        chain = Algorithm(
+            "bcast", "chain", None, (("HALOSCOPE_CHAINS", "4"),),
+            ("HALOSCOPE_CHAIN_SEGMENT",), ("HALOSCOPE_CHAINS",),
+        )  # fmt: skip
+        return {**found, "bcast": (*found.get("bcast", ()), chain)}
+
+    def _asked(self, collective: str) -> list[str]:
+        """SMPI names its algorithms to whoever asks for one that it has not."""
+        words = self.launch([str(_simgrid.application("cg"))], 1, {f"smpi/{collective}": "?"})
+        try:
+            done = subprocess.run(
+                words, capture_output=True, text=True, timeout=60, check=False,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise SimulationError(f"smpirun does not answer: {error}") from None
+        listed = _VALID.search(done.stderr)
+        if listed is None:
+            return []
+        return [one for one in listed[1].split(", ") if one not in _SELECTORS]
