@@ -358,3 +358,19 @@ def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path)
     words = ("--platform", "torus", "-n", 7, "--eager", 0, "-o", "7.halo")
     assert simulate(*words, program).returncode == 0
     fails(simulate("--platform", "torus", "-n", 14, "7.halo"), 2, "no grid of 7 ranks")
+
+
+def test_measuring_on_a_simulated_machine(haloscope: Path) -> None:
+    """A chain of 2-byte messages is as long as its hops, or less by what ranks are late."""
+    done = subprocess.run(
+        [haloscope, "bench", "collective", "bcast", "--simulate", "orfeo", "-n", "5", "-m", "2:2",
+         "-x", "1", "-i", "2", "--algorithm", "default,chain,binomial_tree", "--fanout", "1",
+         "--format", "json"],
+        capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = {row["algorithm"]: row for row in json.loads(done.stdout)}
+    assert set(rows) == {"default", "chain", "binomial_tree"}
+    longest = 3 * 0.15e-6 + 0.32e-6
+    assert longest / 2 < rows["chain"]["time_max"] < longest + 5e-9
+    assert 0 < rows["binomial_tree"]["time_max"] < rows["chain"]["time_max"]

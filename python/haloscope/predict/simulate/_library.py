@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from haloscope._errors import SimulationError
@@ -24,6 +23,10 @@ _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
 _SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}
 _UNSELECTABLE = {"gatherv", "scatterv", "reduce_scatter_block"}
 _EAGER = 65536
+_CHAIN = Algorithm(
+    "bcast", "chain", None, (("HALOSCOPE_CHAINS", "4"),),
+    ("HALOSCOPE_CHAIN_SEGMENT",), ("HALOSCOPE_CHAINS",),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class SmpiLibrary:
         repr=False, compare=False,
     )  # fmt: skip
 
+    known: dict[str, tuple[Algorithm, ...]] = field(default_factory=dict, repr=False, compare=False)
+
     @property
     def name(self) -> str:
         return f"SimGrid SMPI {_simgrid.version()} on {self.platform.name}"
@@ -46,7 +51,9 @@ class SmpiLibrary:
         return COLLECTIVES
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
-        return (Algorithm(collective), *self._offered.get(collective, ()))
+        if collective not in self.known:
+            self.known[collective] = (Algorithm(collective), *self._offered(collective))
+        return self.known[collective]
 
     def program(self, name: str) -> Path:
         return program(name, _simgrid.smpicxx())
@@ -68,18 +75,10 @@ class SmpiLibrary:
         words = ["-wrapper", f"env LD_PRELOAD={_simgrid.recorder()}"]
         return [*command(options, place, *words), *program]
 
-    @cached_property
-    def _offered(self) -> dict[str, tuple[Algorithm, ...]]:
-        found = {
-            name: tuple(Algorithm(name, one, None, ((f"smpi/{name}", one),)) for one in names)
-            for name in COLLECTIVES
-            if name not in _UNSELECTABLE and (names := self._asked(name))
-        }
-        chain = Algorithm(
-            "bcast", "chain", None, (("HALOSCOPE_CHAINS", "4"),),
-            ("HALOSCOPE_CHAIN_SEGMENT",), ("HALOSCOPE_CHAINS",),
-        )  # fmt: skip
-        return {**found, "bcast": (*found.get("bcast", ()), chain)}
+    def _offered(self, collective: str) -> tuple[Algorithm, ...]:
+        names = [] if collective in _UNSELECTABLE else self._asked(collective)
+        found = [Algorithm(collective, one, None, ((f"smpi/{collective}", one),)) for one in names]
+        return (*found, _CHAIN) if collective == "bcast" else tuple(found)
 
     def _asked(self, collective: str) -> list[str]:
         """SMPI names its algorithms to whoever asks for one that it has not."""

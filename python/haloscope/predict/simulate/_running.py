@@ -58,7 +58,7 @@ def settings(options: Options) -> list[str]:
         raise UsageError(f"no collectives of {options.selector!r} are known; there are {known}")
     values = {
         "smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/weight-S": "0",
-        "network/TCP-gamma": "0", "surf/precision": "1e-12", "smpi/wtime": "0",
+        "network/TCP-gamma": "0", "surf/precision": "1e-12", "smpi/wtime": "1e-9",
         "smpi/test": "1e-7", "smpi/iprobe": "1e-7", "contexts/stack-size": str(_STACK),
         "smpi/send-is-detached-thresh": str(options.eager),
         "smpi/simulate-computation": "yes" if options.compute else "no",

@@ -1,0 +1,56 @@
+"""How long simulations take: seconds and memory that are allowed, over those taken.
+
+One run of each: a second one would not fit into the time of `make bench`. Computing takes no
+simulated time; collectives are SMPI's own simple ones, with which its solver is quickest.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import Estimate, emit
+
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
+COMMON = ("--platform", "torus", "--compute", "0", "--mpi", "smpi")
+PROGRAM = "simulate cg, 1024 ranks on a torus"
+MEMORY = "simulate cg, 1024 ranks, memory"
+REPLAY = "replay a pattern of cg without preconditioner, 4096 ranks on a torus"
+CASES = (PROGRAM, MEMORY, REPLAY)
+
+
+def measure() -> None:
+    """Prints all rows."""
+    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
+        raise RuntimeError("no SimGrid: apt-get install libsimgrid-dev")
+    with tempfile.TemporaryDirectory() as name:
+        output, small = str(Path(name) / "out.halo"), str(Path(name) / "small.halo")
+        _simulate(30, "-n", "8", "-o", small, *CG, "--smoother", "none")  # compiles
+        _report(PROGRAM, _simulate(120, "-n", "1024", "-o", output, *CG), 120, "s")
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        _report(MEMORY, memory, 8192, "MiB")
+        _report(REPLAY, _simulate(150, "-n", "4096", "-o", output, small), 300, "s")
+
+
+def _simulate(limit: float, *words: str) -> float:
+    """Seconds taken; what takes longer than `limit` is an error."""
+    begin = time.monotonic()
+    command = [str(HALOSCOPE), "simulate", *COMMON, "--time-limit", str(limit), *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return time.monotonic() - begin
+
+
+def _report(case: str, taken: float, allowed: float, unit: str) -> None:
+    ratio = allowed / taken
+    emit(
+        "predict", case, ours=taken, peer=allowed, peer_name="allowed", unit=unit,
+        ratio=Estimate(ratio, ratio, ratio), target=1.0,
+    )  # fmt: skip
