@@ -117,7 +117,8 @@ private:
 
   void work(std::int64_t i, Rank &rank, Moment ready) noexcept {
     const bool works = schedule_.work[i] > 0;
-    const Moment start = works ? later(ready, rank.processor) : ready;
+    // A rank that waits for what it sends adds nothing meanwhile.
+    const Moment start = works ? later(later(ready, rank.processor), rank.ready) : ready;
     causes_[2 * static_cast<std::size_t>(i) + 1] = start.cause;
     const Moment had{start.at + schedule_.work[i], 2 * i + 1};
     if (works) rank.processor = had;

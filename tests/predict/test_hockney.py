@@ -62,6 +62,7 @@ def broadcast_jobs(children: list[list[int]], sizes: list[int]) -> list[Job]:
 
 def reduction_jobs(children: list[list[int]], sizes: list[int]) -> list[Job]:
     jobs, complete = [], dict[tuple[int, int], Job]()
+    sent, adding = dict[tuple[int, int], Job](), list[tuple[int, int, Job]]()
     for rank in reversed(range(len(children))):
         for part, size in enumerate(sizes):
             for child in children[rank]:
@@ -69,6 +70,11 @@ def reduction_jobs(children: list[list[int]], sizes: list[int]) -> list[Job]:
                 message = Job([f"out of {child}", f"into {rank}"], after, cost(child, rank, size))
                 complete[rank, part] = Job([f"adding in {rank}"], [message], GAMMA * size)
                 jobs += [message, complete[rank, part]]
+                sent[child, part] = message
+                adding.append((rank, part, complete[rank, part]))
+    for rank, part, job in adding:  # after the segment before has been sent, in a blocking call
+        if rank and part:
+            job.after = [*job.after, sent[rank, part - 1]]
     return jobs
 
 

@@ -63,7 +63,7 @@ def ends(messages: Sequence[Step], ranks: int) -> list[float]:
             busy = [
                 there[j] for j in range(i) if messages[j].target == one.target and messages[j].work
             ]
-            had = max([had, *busy])
+            had = max([had, begun(one.target, one.target_step), *busy])
         there[i] = had + one.work
     last = 1 + max((max(one.source_step, one.target_step) for one in messages), default=0)
     return [begun(rank, last) for rank in range(ranks)]
