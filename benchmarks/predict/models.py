@@ -20,14 +20,15 @@ import polars as pl
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 from haloscope import predict
-from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.bench._sweep import Sweep, frame
 
 CASES = [
     f"models/{where}/{what}"
     for where in ("2 ranks here", "simulated ORFEO, 8 to 256 ranks")
     for what in ("error", "error, unseen sizes", "loss by choice, mean", "loss by choice, worst")
 ]
-SWEEPS = Path(__file__).resolve().parents[2] / "studies" / "openmpi-collective-algorithms"
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
+SIMULATED = STUDIES / "openmpi-collective-algorithms" / "simulated"
 SIZES = "2,16,128,1024,4096,8192,16384,65536,262144,1048576"
 ERROR, MEAN_LOSS, WORST_LOSS = 0.15, 0.02, 0.10
 _LEAST = 0.001
@@ -37,11 +38,9 @@ def measure() -> None:
     """All rows."""
     with tempfile.TemporaryDirectory() as directory:
         judge("2 ranks here", _measured_here(Path(directory)), _here())
-    simulated = SWEEPS / "orfeo-simulated.jsonl"
-    if not simulated.exists():
-        simulated = SWEEPS / "orfeo-simulated.csv"
-    points = _points(simulated).filter(pl.col("ranks") >= 8)
-    judge("simulated ORFEO, 8 to 256 ranks", points, predict.load_machine("orfeo"))
+    points = frame(pl.read_csv(SIMULATED / "orfeo.csv").to_dicts())
+    machine = predict.load_machine(SIMULATED / "orfeo.yaml")
+    judge("simulated ORFEO, 8 to 256 ranks", points, machine)
 
 
 def _here() -> predict.Machine:
@@ -60,11 +59,7 @@ def _measured_here(directory: Path) -> pl.DataFrame:
         "--format", "csv", "--summary",
     ]  # fmt: skip
     subprocess.run(command, env=MPI_ENVIRONMENT, stdout=subprocess.DEVNULL, check=True, timeout=400)
-    return _points(sweep)
-
-
-def _points(path: Path) -> pl.DataFrame:
-    return Sweep.read(path).points
+    return Sweep.read(sweep).points
 
 
 def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
