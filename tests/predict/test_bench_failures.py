@@ -45,7 +45,7 @@ def test_algorithms_that_hang_crash_and_lie(
     subprocess.run([mpi.mpicc, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     done = _run(
         haloscope, environment | {"LD_PRELOAD": str(library)}, tmp_path,
-        "bcast", "-n", "2", "-m", "16:256", "-i", "5", "-x", "1", "-c", "--time-limit", "3",
+        "bcast", "-n", "2", "-m", "16:256", "-i", "5", "-x", "1", "-c", "--time-limit", "5",
         "--algorithm", "default,pipeline,binary_tree,binomial,chain", "--in-order",
         "-o", "s.jsonl",
     )  # fmt: skip
