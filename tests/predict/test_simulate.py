@@ -247,6 +247,20 @@ def test_what_if(simulate: Simulate, cg_8: Path) -> None:
     assert whole["time_x0"] < whole["time_x1"] < whole["time_x2"]
     assert whole["slope"] == pytest.approx((whole["time_x2"] - whole["time_x0"]) / 2, rel=1e-6)
     assert whole["slope"] > rows["main/cg/dot_product"]["slope"] > 0
+    people = simulate("--platform", "torus", "--sensitivity", "0,2", "--compute", 0, cg_8)
+    assert people.stdout.splitlines()[0].split("  ")[0] == "region", people.stderr
+    assert "latency × 2" in people.stdout
+
+
+def test_computing_is_not_communicating(simulate: Simulate, tmp_path: Path) -> None:
+    """On a network that takes no time nearly all of a run is computing, and none of it MPI's."""
+    words = ("--platform", "torus", "-n", 2, "--ideal", "-o", "cg.halo")
+    assert (
+        simulate(*words, "cg", "--nx", 32, "--ny", 32, "--nz", 32, "--iterations", 2).returncode
+        == 0
+    )
+    whole = explain.open(tmp_path / "cg.halo").table("regions").row(0, named=True)
+    assert whole["compute_time_mean"] > 0.5 * whole["time_mean"] > 0
 
 
 def test_ideal_network_takes_no_time(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:

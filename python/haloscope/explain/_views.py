@@ -229,6 +229,11 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         View("median ±", ("median", "ci_low", "ci_high"), _within),
         _text("status", "status"),
     ],
+    "sensitivity": [
+        _text("region", "path"),
+        _time("slope", "slope"),
+        View("share", ("share",), lambda share: percent_text(share, 1)),
+    ],
     "tune": [
         _text("collective", "collective"),
         _exact("ranks", "ranks"),
@@ -263,6 +268,9 @@ def views(table: str, columns: Sequence[str]) -> list[View]:
     if table == "series":
         shown = {source for view in known for source in view.sources}
         known += [_value(name) for name in columns if name not in shown]
+    if table == "sensitivity":
+        times = [name for name in columns if name.startswith("time_x")]
+        known[1:1] = [_time(f"latency × {name[6:]}", name) for name in times]
     return known
 
 
