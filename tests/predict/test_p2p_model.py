@@ -12,6 +12,7 @@ import pytest
 from haloscope import predict
 from haloscope._errors import MachineError, OutputError
 from haloscope.predict._machine_file import machine_text, write_machine
+from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary
 from haloscope.predict.bench._p2p import Point
@@ -57,6 +58,29 @@ def made() -> list[Point]:
 
 
 POINTS = made()
+
+
+@pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (1.5, False)])
+def test_a_change_is_looked_at_closely_if_it_comes_back(
+    monkeypatch: pytest.MonkeyPatch, factor: float, kept: bool
+) -> None:
+    """`factor`: how much slower the machine is in the second launch."""
+    pair = SYSTEM.pair(0, 2)
+
+    def again(_system: System, _test: str, _pairs: list[Pair], how: _p2p.Method) -> list[Point]:
+        times = [factor * truth(pair.level, size) for size in how.sizes]
+        return [
+            Point("latency", pair, *one)
+            for one in zip(how.sizes, map(np.array, ([t] for t in times)), strict=True)
+        ]
+
+    monkeypatch.setattr(_p2p, "measure", again)
+    points = [Point("latency", pair, size, np.array([truth(pair.level, size)])) for size in SIZES]
+    more = list(_p2p.refined(SYSTEM, points, _p2p.Method(tuple(SIZES))))
+    assert bool(more) == kept
+    assert all(isinstance(one, Point) and 2048 < one.bytes < 4096 for one in more)
+
+
 ABOUT = ("made up", "a test")
 
 

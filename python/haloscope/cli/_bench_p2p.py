@@ -147,7 +147,8 @@ def p2p(
                 failures.append(one)
                 continue
             kept += [one]
-            if form == "osu":
+            # Sizes that only the model asked for would stand out of order.
+            if form == "osu" and one.bytes in method.sizes:
                 header = _print(one, header, system, full, asked["tails"])
     except KeyboardInterrupt:
         stopped = True

@@ -38,6 +38,7 @@ _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 # Iterations and warm-ups of small and of large messages.
 _FEW = ((100, 10), (20, 2))
 _MANY = ((1000, 100), (100, 10))
+_ALIKE = 1.25  # medians of two launches that differ by less are of the same machine
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
 
 
@@ -163,14 +164,28 @@ def _together(system: System, pairs: Sequence[Pair], method: Method) -> Iterator
 
 
 def refined(system: System, points: Sequence[Point], method: Method) -> Iterator[Point | Failure]:
-    """Latencies between the sizes where the lines through `points` change, for each pair."""
+    """Latencies between the sizes where the lines through `points` change, for each pair.
+
+    The sizes on both sides of a change are measured once more with them: if these come out
+    otherwise now, the machine has changed, and nothing is said about the change.
+    """
     for pair in dict.fromkeys(point.pair for point in points):
         own = sorted((one for one in points if one.pair == pair), key=lambda one: one.bytes)
-        found = pieces([one.bytes for one in own], [one.median for one in own])
-        between = {size for piece in found[1:] for size in _between(piece.before, piece.first)}
-        more = tuple(sorted(between - {one.bytes for one in own}))
-        if more:
-            yield from measure(system, "latency", [pair], replace(method, sizes=more))
+        known = {one.bytes: one.median for one in own}
+        for piece in pieces(list(known), list(known.values()))[1:]:
+            ends = (piece.before, piece.first)
+            more = sorted({*_between(*ends), *ends})
+            again = list(measure(system, "latency", [pair], replace(method, sizes=tuple(more))))
+            now = {one.bytes: one.median for one in again if isinstance(one, Point)}
+            if all(size in now and _alike(now[size], known[size]) for size in ends):
+                again = [one for one in again if isinstance(one, Failure) or one.bytes not in ends]
+                yield from again
+            else:
+                yield from (one for one in again if isinstance(one, Failure))
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) <= _ALIKE * min(one, other)
 
 
 def _between(low: int, high: int) -> list[int]:
