@@ -1,0 +1,67 @@
+"""Figures 6 and 7, measured on a simulated ORFEO against the paper's formulas.
+
+SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those of
+the rank that is done last, messages of 2 bytes (reduction: 1 KiB, so that it can be split; the
+machine has no bandwidth, so that sizes do not matter). Writes `figures-6-7.csv` beside itself, and the page
+that is named.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from haloscope import predict
+
+HERE = Path(__file__).resolve().parent
+RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
+# SimGrid's names, and the paper's. Its Rabenseifner reduction ("rab") aborts in 3.32.
+NAMES = {
+    "bcast": {"ompi_pipeline": "pipeline", "binomial_tree": "binomial", "chain": "chain"},
+    "reduce": {"ompi_binary": "binary", "ompi_binomial": "binomial"},
+}
+BYTES = {"bcast": 2, "reduce": 1024}
+
+
+def measured(collective: str) -> pl.DataFrame:
+    """The simulated sweep of one collective."""
+    names = NAMES[collective]
+    command = [
+        str(Path(sys.executable).with_name("haloscope")), "bench", "collective", collective,
+        "--simulate", "orfeo", "-n", ",".join(map(str, RANKS)), "-i", "1", "-x", "0",
+        "-m", f"{BYTES[collective]}:{BYTES[collective]}", "--algorithm", ",".join(names),
+        "--format", "csv", "--summary",
+    ]  # fmt: skip
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return pl.read_csv(io.BytesIO(printed)).select(
+        "collective", pl.col("algorithm").replace_strict(names), "ranks", "bytes", time="time_max"
+    )
+
+
+def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with what the paper's formulas say."""
+    machine = predict.load_machine("orfeo")
+    parts = [predict.model(machine, name, ranks=RANKS, sizes=[BYTES[name]]) for name in NAMES]
+    modelled = pl.concat(parts).rename({"time": "modelled"})
+    joined = rows.join(modelled, on=["collective", "algorithm", "ranks", "bytes"])
+    error = (pl.col("modelled") / pl.col("time") - 1).abs()
+    return joined.with_columns(error=error, segment=pl.lit(0), fanout=pl.lit(0)).sort(
+        "collective", "algorithm", "ranks"
+    )
+
+
+def main() -> None:
+    rows = against_the_paper(pl.concat(map(measured, NAMES)))
+    rows.drop("segment", "fanout").write_csv(HERE / "figures-6-7.csv", float_scientific=True)
+    by = rows.group_by("collective", "algorithm", maintain_order=True)
+    print(by.agg(pl.col("error").median().alias("median"), pl.col("error").max().alias("most")))
+    if len(sys.argv) > 1:
+        predict.write_measured_page(rows, predict.load_machine("orfeo"), Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
