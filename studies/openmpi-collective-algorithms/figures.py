@@ -1,9 +1,9 @@
 """Figures 6 and 7, measured on a simulated ORFEO against the paper's formulas.
 
-SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those of
-the rank that is done last, messages of 2 bytes (reduction: 1 KiB, so that it can be split; the
-machine has no bandwidth, so that sizes do not matter). Writes `figures-6-7.csv` beside itself, and the page
-that is named.
+SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those
+of the rank that is done last, messages of 2 bytes (reductions: 1 KiB, to be split; the
+machine has no bandwidth, so that sizes do not matter). Writes `figures-6-7.csv` beside itself, and
+the page that is named.
 """
 
 from __future__ import annotations
