@@ -29,9 +29,9 @@ static void bind(int rank) {
     }
 }
 
-static void there_and_back(int rank, char *buffer, int size) {
+static void there_and_back(int rank, char *buffer, char *other, int size) {
   if (rank == 0) MPI_Send(buffer, size, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
-  MPI_Recv(buffer, size, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(other, size, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (rank == 1) MPI_Send(buffer, size, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
 }
 
@@ -59,8 +59,10 @@ int main(int argc, char **argv) {
   const int latency = strcmp(argv[1], "latency") == 0;
   const int size = atoi(argv[2]), iterations = atoi(argv[3]), warmups = atoi(argv[4]);
   bind(rank);
-  char *buffer = aligned_alloc(4096, ((size_t)size + 4095) / 4096 * 4096);
-  memset(buffer, 1, (size_t)size);
+  const size_t room = ((size_t)size + 4095) / 4096 * 4096;
+  char *buffer = aligned_alloc(4096, room), *other = aligned_alloc(4096, room);
+  memset(buffer, 1, room);
+  memset(other, 2, room);
   double start = 0, parts[PARTS];
   const int part = iterations / PARTS;
   for (int i = -warmups; i <= PARTS * part; ++i) {
@@ -70,13 +72,14 @@ int main(int argc, char **argv) {
       start = time;
     }
     if (latency)
-      there_and_back(rank, buffer, size);
+      there_and_back(rank, buffer, other, size);
     else
       window(rank, buffer, size);
   }
   qsort(parts, PARTS, sizeof *parts, by_size);
   if (rank == 0) printf("%.3f\n", (parts[PARTS / 2 - 1] + parts[PARTS / 2]) / 2);
   free(buffer);
+  free(other);
   MPI_Finalize();
   return 0;
 }
