@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import plotly.offline
 
 from haloscope import __version__
-from haloscope._errors import OutputError, printable
+from haloscope._errors import printable
+from haloscope._files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,15 +56,4 @@ def _script_safe(text: str) -> str:
 
 def write_page(text: str, output: Path) -> None:
     """Replace `output` when the page is whole. Raises `OutputError`."""
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; name a file to write the page to")
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(text, "utf-8")
-        aside.replace(output)
-    except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written: {error.strerror}; name another place with -o"
-        ) from None
-    finally:
-        aside.unlink(missing_ok=True)
+    write_whole(output, text, "page")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import OutputError
+from haloscope._files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,18 +24,7 @@ _FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md
 
 def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -> None:
     """Replace `output` when the file is whole. Raises `OutputError`."""
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; name a file to write the machine model to")
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(machine_text(machine, remarks), "utf-8")
-        aside.replace(output)
-    except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written: {error.strerror}; name another place with -o"
-        ) from None
-    finally:
-        aside.unlink(missing_ok=True)
+    write_whole(output, machine_text(machine, remarks), "machine model")
 
 
 def machine_text(machine: Machine, remarks: Sequence[str] = ()) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from haloscope._errors import OutputError
+from haloscope._files import write_whole
 from haloscope.predict._loading import machine_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,4 @@ def save_fitted(machine: str | Path, fitted: Sequence[FittedAlgorithm], output: 
     text = _OLD.sub("", machine_text(machine).replace(_HEAD, "")).rstrip() + "\n"
     rows = [model.model_dump(mode="json", by_alias=True, exclude_defaults=True) for model in fitted]
     text += _HEAD + yaml.safe_dump({"fitted": rows}, sort_keys=False, default_flow_style=None)
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{output}: cannot be written: {error.strerror}") from None
+    write_whole(Path(output), text, "machine model")

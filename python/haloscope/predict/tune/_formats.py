@@ -17,7 +17,7 @@ from haloscope.predict.tune._openmpi_json import write_json
 from haloscope.predict.tune._openmpi_text import write_text
 from haloscope.predict.tune._rules import Rule
 
-__all__ = ["Format", "check_output", "format_of", "render", "settings", "usage", "write_file"]
+__all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]
 
 Format = Literal["openmpi-text", "openmpi-json", "mpich-json"]
 _OPENMPI = re.compile(r"Open MPI v?(\d+)")
@@ -86,17 +86,3 @@ def check_output(output: Path, form: Format) -> None:
     wants = ".conf" if form == "openmpi-text" else ".json"
     if output.suffix == (".json" if wants == ".conf" else ".conf"):
         raise UsageError(f"{output}: the library in use reads {form}; name the file *{wants}")
-
-
-def write_file(output: Path, text: str) -> None:
-    """Replace `output` when the text is whole. Raises `OutputError`."""
-    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(text, "utf-8")
-        aside.replace(output)
-    except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written: {error.strerror}; name another place with -o"
-        ) from None
-    finally:
-        aside.unlink(missing_ok=True)

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from haloscope._files import write_whole
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.tune._choice import Candidate, rules_of
-from haloscope.predict.tune._formats import render, settings, write_file
+from haloscope.predict.tune._formats import render, settings
 from haloscope.predict.tune._holding import gain_interval, not_holding, slower
 from haloscope.predict.tune._rules import Rule
 from haloscope.predict.tune._trial import Trial, known, measure_both
@@ -82,7 +83,7 @@ def tune(
                 _verify(made, algorithms, aside)
     made.rules = rules_of(made.chosen)
     if made.rules:
-        write_file(output, render(made.rules, bench.form, bench.file))
+        write_whole(output, render(made.rules, bench.form, bench.file), "rules")
     return made
 
 
@@ -102,7 +103,7 @@ def _aside(output: Path) -> Iterator[Path]:
 
 def _write(made: Tuning, aside: Path) -> dict[str, str]:
     """The rules as they are now; the environment in which they are used."""
-    write_file(aside, render(rules_of(made.chosen), made.bench.form, made.bench.file))
+    write_whole(aside, render(rules_of(made.chosen), made.bench.form, made.bench.file), "rules")
     return settings(made.bench.form, aside, _collectives(made))
 
 
