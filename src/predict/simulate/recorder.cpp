@@ -13,11 +13,6 @@
 #include <smpi/smpi.h>
 #include <span>
 
-extern "C" {
-void smpi_bench_begin();
-void smpi_bench_end();
-}
-
 namespace haloscope::simulate {
 
 namespace {
