@@ -77,6 +77,9 @@ def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
     )  # fmt: skip
     losses = predict.losses(fitted, points)
     _share(f"models/{where}/loss by choice, mean", losses["loss"].to_numpy(), MEAN_LOSS, mean=True)
+    much = losses.filter(pl.col("loss") > WORST_LOSS)
+    said = f"{len(much)} of {len(losses)} choices cost more than {100 * WORST_LOSS:.0f} %"
+    print(f"models: {where}: {said}", file=sys.stderr)
     outside = losses.filter(pl.col("significant"))["loss"].to_numpy()
     worst = float(outside.max()) if len(outside) else 0.0
     _row(f"models/{where}/loss by choice, worst", Estimate(worst, worst, worst), WORST_LOSS)
