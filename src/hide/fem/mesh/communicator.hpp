@@ -1,0 +1,43 @@
+// A communicator of one's own: no message of others can be taken for one's own.
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+namespace haloscope::fem {
+
+class Communicator {
+public:
+  Communicator() = default;
+  explicit Communicator(MPI_Comm parent) { MPI_Comm_dup(parent, &handle_); }
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+  Communicator(Communicator &&other) noexcept : handle_(std::exchange(other.handle_, MPI_COMM_NULL)) {}
+  Communicator &operator=(Communicator &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Communicator() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (handle_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&handle_);
+  }
+
+  [[nodiscard]] MPI_Comm get() const noexcept { return handle_; }
+  [[nodiscard]] int rank() const noexcept {
+    int rank = 0;
+    MPI_Comm_rank(handle_, &rank);
+    return rank;
+  }
+  [[nodiscard]] int size() const noexcept {
+    int size = 0;
+    MPI_Comm_size(handle_, &size);
+    return size;
+  }
+
+private:
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+} // namespace haloscope::fem

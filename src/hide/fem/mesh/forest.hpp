@@ -1,0 +1,89 @@
+// The mesh: a forest of octrees, distributed over the ranks along its space-filling curve.
+#pragma once
+
+#include "kernels/leaf.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+struct p8est;
+
+namespace haloscope::fem {
+
+using Point = std::array<double, 3>;
+
+// A brick of equal cubic trees, in the unit cube: the longest direction has length 1.
+struct Domain {
+  std::array<int, 3> trees{1, 1, 1};
+  // Where a vertex goes, one to one; empty: stays. Elements are trilinear images of their 8 corners.
+  std::function<Point(Point)> deformation;
+};
+
+// Every constructor and every function that is not const is collective; so are coarsened() and all_….
+class Forest {
+public:
+  // Wanted of an element: its centre and edge length before the deformation.
+  using Predicate = std::function<bool(Point centre, double size)>;
+
+  Forest(MPI_Comm communicator, const Domain &domain, int level); // 2^(3 level) elements a tree
+  Forest(Forest &&) noexcept;
+  Forest &operator=(Forest &&) noexcept;
+  Forest(const Forest &) = delete;
+  Forest &operator=(const Forest &) = delete;
+  ~Forest();
+
+  void refine(const Predicate &wanted, int passes = 1); // then balances and partitions
+  void refine_unbalanced(const Predicate &wanted);      // one pass, nothing else: for tests of errors
+  void balance();                                       // 2:1 over faces, edges and corners
+  // Equal shares, except that no cut splits what `aligned_levels` coarsenings would merge.
+  void partition(int aligned_levels = 0);
+  // The most levels that keep the largest share within `imbalance` times the mean.
+  [[nodiscard]] int alignment(double imbalance) const;
+  // Every family that is complete on one rank merged once, then balanced. A leaf of it is one of this
+  // forest's on the same rank, or eight of them.
+  [[nodiscard]] Forest coarsened() const;
+
+  [[nodiscard]] MPI_Comm communicator() const noexcept;
+  [[nodiscard]] std::size_t elements() const noexcept { return leaves_.size(); }
+  [[nodiscard]] std::int64_t all_elements() const noexcept;
+  [[nodiscard]] std::int64_t first() const noexcept; // of this rank's, in the order of all
+  [[nodiscard]] double imbalance() const;            // most elements of a rank over the mean
+  [[nodiscard]] bool cubes() const noexcept { return !deformation_; }
+  [[nodiscard]] std::span<const Leaf> leaves() const noexcept { return leaves_; } // Morton order
+  [[nodiscard]] std::vector<double> sizes() const;                                // edges, undeformed
+
+  // Before the deformation: the lower corner of a leaf, and its edge.
+  [[nodiscard]] Point corner(const Leaf &leaf) const noexcept;
+  [[nodiscard]] double size(const Leaf &leaf) const noexcept;
+  [[nodiscard]] Point deformed(const Point &point) const {
+    return deformation_ ? deformation_(point) : point;
+  }
+  // Bits 0 … 5: the leaf's face −x, +x, −y … is on the domain's boundary.
+  [[nodiscard]] unsigned boundary(const Leaf &leaf) const noexcept;
+
+  [[nodiscard]] ::p8est *get() const noexcept; // for Nodes
+  struct Shared;                               // what all levels share: connectivity, communicator
+
+private:
+  struct Destroy {
+    void operator()(::p8est *forest) const noexcept;
+  };
+  Forest() = default;
+  void refine_once(const Predicate &wanted);
+  void read();                                                    // leaves_, from p8est
+  [[nodiscard]] std::vector<std::int64_t> cuts(int levels) const; // first element of each rank, and the end
+
+  std::shared_ptr<Shared> shared_;
+  std::function<Point(Point)> deformation_;
+  std::unique_ptr<::p8est, Destroy> forest_;
+  std::vector<Leaf> leaves_;
+};
+
+} // namespace haloscope::fem

@@ -1,0 +1,39 @@
+// What a face code says. An element whose faces or edges hang reads nodes of the large ones there; along
+// each line that lies on one, its values are interpolated by halves.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace haloscope::fem {
+
+struct Hanging {
+  // The child's place in its parent, a bit a direction: the half of the large face or edge.
+  unsigned child = 0;
+  std::array<bool, 3> face{}; // hanging: the face normal to x, y, z that touches the parent's corner `child`
+  std::array<bool, 3> edge{}; // hanging: the edge along x, y, z there
+
+  explicit Hanging(std::uint16_t code) noexcept;
+  // Does the line along `direction` through the lattice point `at` hang? Its own coordinate is ignored.
+  [[nodiscard]] bool line(int direction, std::array<int, 3> at, int degree) const noexcept;
+  [[nodiscard]] bool point(std::array<int, 3> at, int degree) const noexcept; // on any such line
+};
+
+// C(code) and its transpose, on the (k+1)^3 values of one element, in place.
+class Constraint {
+public:
+  explicit Constraint(int degree);
+  void apply(std::uint16_t code, std::span<double> values) const;
+  void transpose(std::uint16_t code, std::span<double> values) const;
+  // (k+1)² row-major: values at the lower or upper half's points from those of the whole interval.
+  [[nodiscard]] const std::vector<double> &half(int which) const noexcept { return halves_[which & 1]; }
+
+private:
+  int degree_;
+  std::array<std::vector<double>, 2> halves_;
+};
+
+} // namespace haloscope::fem
