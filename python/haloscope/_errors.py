@@ -7,6 +7,7 @@ HaloscopeError             exit status 1
 ├── OutputError            a result cannot be written
 ├── MachineError           a machine model cannot be read, or lacks what is asked of it
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
+├── ComponentError         a library that a part of Haloscope needs is missing, or does not fit
 ├── SimulationError        SimGrid is missing, or a simulation did not come to its end
 └── LaunchError            the program to be watched cannot be started
 
@@ -20,6 +21,7 @@ import unicodedata
 from typing import ClassVar
 
 __all__ = [
+    "ComponentError",
     "HaloscopeError",
     "LaunchError",
     "MachineError",
@@ -81,6 +83,10 @@ class MachineError(HaloscopeError):
 
 class RecorderError(HaloscopeError):
     """No recorder for this MPI, and none could be built."""
+
+
+class ComponentError(HaloscopeError):
+    """A library that a part of Haloscope needs is missing, or was built with another MPI."""
 
 
 class LaunchError(HaloscopeError):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from haloscope._errors import ComponentError
+from haloscope.hide._fem import build_fem
 from support.injected import PROGRAMS, Inject, Injected
-from support.mpi import Mpi
+from support.missing import missing
+from support.mpi import Mpi, find
 from support.programs import Compiler
 
 
@@ -38,3 +41,19 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         return Injected(done, record)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def fem(compiler: Compiler) -> Callable[[str], Path]:
+    """`fem("name.cpp")` is the executable of one of tests/hide/programs/fem."""
+    mpi = find("openmpi-system") or missing("openmpi-system is not installed")
+    try:
+        made = build_fem(quiet=True)
+    except ComponentError as error:
+        missing(str(error))
+
+    def program(name: str) -> Path:
+        flags = [*made.compile_flags, "-Wall", "-Wextra", *made.link_flags]
+        return compiler(mpi, PROGRAMS / "fem" / name, flags)
+
+    return program

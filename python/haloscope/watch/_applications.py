@@ -9,12 +9,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from haloscope import _paths
 from haloscope._errors import RecorderError, UsageError
 from haloscope.watch._build import build_recorder
 from haloscope.watch._cache import build_once, cache, fingerprint, progress, run_logged
 from haloscope.watch._mpi import detect
+
+if TYPE_CHECKING:
+    from haloscope.hide._fem import Fem
 
 __all__ = [
     "Toolchain", "applications", "build_application", "build_executable", "places", "toolchain",
@@ -49,9 +53,9 @@ def toolchain() -> Toolchain:
 
 
 def applications() -> list[str]:
-    """The names of the bundled applications."""
-    folder = _paths.root() / "apps"
-    return sorted(path.parent.name for path in folder.glob("*/main.cpp"))
+    """The names of the bundled applications that need nothing but MPI."""
+    folders = [path.parent for path in (_paths.root() / "apps").glob("*/main.cpp")]
+    return sorted(path.name for path in folders if not (path / "CMakeLists.txt").is_file())
 
 
 def build_application(name: str, quiet: bool = False) -> Path:
@@ -108,6 +112,8 @@ def places() -> Mapping[str, Callable[[], Path]]:
         "include": _paths.include,
         "lib": _library_directory,
         "overlap": build_overlap,
+        "fem": lambda: _finite_elements().library,
+        "poisson": lambda: _finite_elements().poisson,
     }
     return fixed | {name: _application(name) for name in applications()}
 
@@ -122,6 +128,12 @@ def where(what: str) -> Path:
 
 def _application(name: str) -> Callable[[], Path]:
     return lambda: build_application(name)
+
+
+def _finite_elements() -> Fem:
+    from haloscope.hide._fem import build_fem
+
+    return build_fem()
 
 
 def _library_directory() -> Path:

@@ -23,8 +23,10 @@ from haloscope.watch._headers import Headers
 
 __all__ = [
     "Recorder",
+    "build_environment",
     "build_library",
     "build_recorder",
+    "build_tool",
     "built_recorders",
     "compiler",
     "is_built",
@@ -111,22 +113,22 @@ def build_library(
 ) -> None:
     """Build what is preloaded before an MPI: `made`, all in one directory, from `source`."""
     build = made[0].parent / "build"
-    environment = _build_environment()
+    environment = build_environment()
     configure = [
-        _tool("cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
-        f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
+        build_tool("cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_CXX_COMPILER={compiler()}", f"-DHALOSCOPE_ABI={headers.abi}",
         "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
         f"-DHALOSCOPE_VERSION={version('haloscope')}", f"-DPython3_EXECUTABLE={sys.executable}",
     ]  # fmt: skip
     run_logged(configure, what, log, environment)
-    run_logged([_tool("cmake"), "--build", str(build)], what, log, environment)
+    run_logged([build_tool("cmake"), "--build", str(build)], what, log, environment)
     for file in made:
         shutil.move(build / file.name, file)
     shutil.rmtree(build)
 
 
-def _tool(name: str) -> str:
+def build_tool(name: str) -> str:
     """CMake and Ninja come with this Python environment; the system's will do as well."""
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
@@ -135,7 +137,7 @@ def _tool(name: str) -> str:
     return found
 
 
-def _build_environment() -> dict[str, str]:
+def build_environment() -> dict[str, str]:
     """The user's environment without what would change or watch the build itself."""
     dropped = {"LD_PRELOAD", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "DESTDIR"}
     return {name: value for name, value in os.environ.items() if name not in dropped}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import RecorderError
+from haloscope._errors import ComponentError, RecorderError
 from haloscope.watch._build import compiler, is_built
 from haloscope.watch._cache import cache, compiler_identity
 from haloscope.watch._headers import find_headers, library_version
@@ -48,6 +48,7 @@ def examine() -> Iterator[Finding]:
     yield _slurm()
     yield _hwloc()
     yield _simgrid()
+    yield _finite_elements()
     yield _browser()
 
 
@@ -163,6 +164,18 @@ def _simgrid() -> Finding:
         found is not None, "SimGrid (optional)", found or "no smpirun and smpicxx on PATH",
         "haloscope simulate needs it: apt-get install libsimgrid-dev",
     )  # fmt: skip
+
+
+def _finite_elements() -> Finding:
+    from haloscope.hide._components import find_p4est, find_petsc
+
+    what, purpose = "p4est and PETSc (optional)", "for the application poisson: "
+    try:
+        p4est, petsc = find_p4est(), find_petsc()
+        detail = f"{p4est.prefix}, {petsc.library}"
+    except ComponentError as error:
+        return Finding(False, what, "not both found", purpose + str(error))
+    return Finding(True, what, detail)
 
 
 def _hwloc() -> Finding:
