@@ -44,7 +44,7 @@ public:
   void balance();                                       // 2:1 over faces, edges and corners
   // Equal shares, except that no cut splits what `aligned_levels` coarsenings would merge.
   void partition(int aligned_levels = 0);
-  // The most levels that keep the largest share within `imbalance` times the mean.
+  // The most levels that keep the largest share within `imbalance` times what equal shares have.
   [[nodiscard]] int alignment(double imbalance) const;
   // Every family that is complete on one rank merged once, then balanced. A leaf of it is one of this
   // forest's on the same rank, or eight of them.

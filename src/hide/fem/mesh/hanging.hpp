@@ -32,6 +32,8 @@ public:
   [[nodiscard]] const std::vector<double> &half(int which) const noexcept { return halves_[which & 1]; }
 
 private:
+  void run(std::uint16_t code, std::span<double> values, bool transposed) const;
+
   int degree_;
   std::array<std::vector<double>, 2> halves_;
 };

@@ -1,0 +1,132 @@
+#include "mesh/nodes.hpp"
+
+#include "mesh/error.hpp"
+
+#include <p8est_ghost.h>
+#include <p8est_lnodes.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace haloscope::fem {
+
+namespace {
+
+struct DestroyGhost {
+  void operator()(p8est_ghost_t *ghost) const noexcept { p8est_ghost_destroy(ghost); }
+};
+struct DestroyNodes {
+  void operator()(p8est_lnodes_t *nodes) const noexcept { p8est_lnodes_destroy(nodes); }
+};
+using Numbering = std::unique_ptr<p8est_lnodes_t, DestroyNodes>;
+
+constexpr int highest_degree = 8;
+
+Numbering number(const Forest &forest, int degree) {
+  if (degree < 1 || degree > highest_degree)
+    throw Error("degree " + std::to_string(degree) + " of finite elements is not in 1…8");
+  const std::unique_ptr<p8est_ghost_t, DestroyGhost> ghost(p8est_ghost_new(forest.get(), P8EST_CONNECT_FULL));
+  if (p8est_is_balanced(forest.get(), P8EST_CONNECT_FULL) == 0)
+    throw Error("neighbouring elements of the forest differ by more than one level: call balance() first");
+  return Numbering(p8est_lnodes_new(forest.get(), ghost.get(), degree));
+}
+
+// p8est keeps the nodes that two ranks share in one list; it has what one of them owns in one piece, in the
+// order of local numbers of the owner, in which the other has its ghosts.
+Links::Neighbour with(const p8est_lnodes_rank_t &shared) {
+  Links::Neighbour neighbour{shared.rank, {}, {}};
+  const auto *nodes = reinterpret_cast<const p4est_locidx_t *>(shared.shared_nodes.array);
+  nodes += shared.shared_mine_offset;
+  neighbour.send.assign(nodes, nodes + shared.shared_mine_count);
+  for (p4est_locidx_t i = 0; i < shared.owned_count; i++)
+    neighbour.receive.push_back(shared.owned_offset + i);
+  return neighbour;
+}
+
+bool permutation(std::span<const std::int32_t> numbers, std::size_t count) {
+  if (numbers.size() != count) return false;
+  std::vector<bool> seen(count);
+  for (const std::int32_t number : numbers) {
+    if (number < 0 || static_cast<std::size_t>(number) >= count || seen[static_cast<std::size_t>(number)])
+      return false;
+    seen[static_cast<std::size_t>(number)] = true;
+  }
+  return true;
+}
+
+} // namespace
+
+Nodes::Nodes(const Forest &forest, int degree) : degree_(degree), communicator_(forest.communicator()) {
+  const Numbering nodes = number(forest, degree);
+  owned_ = static_cast<std::size_t>(nodes->owned_count);
+  first_ = nodes->global_offset;
+  int ranks = 0;
+  MPI_Comm_size(communicator_, &ranks);
+  for (int rank = 0; rank < ranks; rank++) all_ += nodes->global_owned_count[rank];
+  ghosts_.assign(nodes->nonlocal_nodes,
+                 nodes->nonlocal_nodes + (nodes->num_local_nodes - nodes->owned_count));
+  const std::size_t elements = forest.elements();
+  element_nodes_.assign(nodes->element_nodes, nodes->element_nodes + elements * per_element());
+  faces_.assign(nodes->face_code, nodes->face_code + elements);
+  for (std::size_t i = 0; i < nodes->sharers->elem_count; i++) {
+    const p8est_lnodes_rank_t &shared = *p8est_lnodes_rank_array_index(nodes->sharers, i);
+    if (shared.rank != forest.get()->mpirank && shared.shared_mine_count + shared.owned_count > 0)
+      links_.neighbours.push_back(with(shared));
+  }
+  if (!forest.cubes()) check(forest);
+}
+
+std::size_t Nodes::per_element() const noexcept {
+  const auto n = static_cast<std::size_t>(degree_) + 1;
+  return n * n * n;
+}
+
+std::int64_t Nodes::global(std::int32_t node) const noexcept {
+  const auto local = static_cast<std::size_t>(node);
+  return local < owned_ ? first_ + node : ghosts_[local - owned_];
+}
+
+std::vector<char> Nodes::mirror() const {
+  std::vector<char> shared(local(), 0);
+  std::fill(shared.begin() + static_cast<std::ptrdiff_t>(owned_), shared.end(), 1);
+  for (const Links::Neighbour &neighbour : links_.neighbours)
+    for (const std::int32_t node : neighbour.send) shared[static_cast<std::size_t>(node)] = 1;
+  std::vector<char> mirror(faces_.size(), 0);
+  for (std::size_t element = 0; element < mirror.size(); element++) {
+    const auto nodes = element_nodes().subspan(element * per_element(), per_element());
+    mirror[element] = static_cast<char>(std::ranges::any_of(
+        nodes, [&](std::int32_t node) { return shared[static_cast<std::size_t>(node)] != 0; }));
+  }
+  return mirror;
+}
+
+void Nodes::renumber(std::span<const std::int32_t> new_of_old) {
+  agree(communicator_,
+        permutation(new_of_old, owned_) ? "" : "renumbering needs a permutation of the owned nodes");
+  const auto renamed = [&](std::int32_t node) {
+    return static_cast<std::size_t>(node) < owned_ ? new_of_old[static_cast<std::size_t>(node)] : node;
+  };
+  for (std::int32_t &node : element_nodes_) node = renamed(node);
+  std::vector<std::vector<std::int64_t>> sent;
+  std::vector<MPI_Request> requests;
+  constexpr int tag = 0;
+  std::vector<std::int64_t> received(ghosts_.size());
+  std::int64_t *place = received.data();
+  for (Links::Neighbour &neighbour : links_.neighbours) {
+    auto &numbers = sent.emplace_back();
+    for (std::int32_t &node : neighbour.send) numbers.push_back(first_ + (node = renamed(node)));
+    MPI_Isend(numbers.data(), static_cast<int>(numbers.size()), MPI_INT64_T, neighbour.rank, tag,
+              communicator_, &requests.emplace_back());
+    const auto count = static_cast<int>(neighbour.receive.size());
+    MPI_Irecv(place, count, MPI_INT64_T, neighbour.rank, tag, communicator_, &requests.emplace_back());
+    place += count;
+  }
+  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  place = received.data();
+  for (const Links::Neighbour &neighbour : links_.neighbours)
+    for (const std::int32_t node : neighbour.receive)
+      ghosts_[static_cast<std::size_t>(node) - owned_] = *place++;
+}
+
+} // namespace haloscope::fem
