@@ -14,7 +14,8 @@ void start(std::vector<MPI_Request> &requests) {
 
 } // namespace
 
-Exchange::Exchange(MPI_Comm communicator, const Links &links) : communicator_(communicator), links_(links) {
+Exchange::Exchange(MPI_Comm communicator, Links links)
+    : communicator_(communicator), links_(std::move(links)) {
   std::erase_if(links_.neighbours,
                 [](const auto &with) { return with.send.empty() && with.receive.empty(); });
   std::size_t sent = 0, received = 0;

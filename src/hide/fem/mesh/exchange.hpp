@@ -10,7 +10,7 @@ namespace haloscope::fem {
 
 class Exchange {
 public:
-  Exchange(MPI_Comm communicator, const Links &links); // collective; copies the links
+  Exchange(MPI_Comm communicator, Links links); // collective
   Exchange(Exchange &&) noexcept = default;
   Exchange(const Exchange &) = delete;
   Exchange &operator=(const Exchange &) = delete;

@@ -50,13 +50,15 @@ double discontinuity(const Forest &forest, const Nodes &nodes) {
   double worst = 0;
   for (std::size_t element = 0; element < forest.elements(); element++) {
     const auto own = nodes.element_nodes().subspan(element * values.size(), values.size());
-    for (std::size_t i = 0; i < values.size(); i++) values[i] = value(points[static_cast<std::size_t>(own[i])]);
+    for (std::size_t i = 0; i < values.size(); i++)
+      values[i] = value(points[static_cast<std::size_t>(own[i])]);
     constraint.apply(nodes.faces()[element], values);
     std::size_t i = 0;
     const std::span<const double, 24> shape(corners.data() + 24 * element, 24);
     for (const double z : interval)
       for (const double y : interval)
-        for (const double x : interval) worst = std::max(worst, std::abs(values[i++] - value(trilinear(shape, {x, y, z}))));
+        for (const double x : interval)
+          worst = std::max(worst, std::abs(values[i++] - value(trilinear(shape, {x, y, z}))));
   }
   return all(worst, MPI_MAX);
 }
@@ -73,7 +75,8 @@ double mismatch(const Forest &forest, const Nodes &nodes) {
     };
     for (std::size_t i = 0; i < nodes.owned(); i++) values[i] = expected(i);
     exchange.forward(values.data());
-    for (std::size_t i = 0; i < nodes.local(); i++) worst = std::max(worst, std::abs(values[i] - expected(i)));
+    for (std::size_t i = 0; i < nodes.local(); i++)
+      worst = std::max(worst, std::abs(values[i] - expected(i)));
   }
   return all(worst, MPI_MAX);
 }
@@ -85,24 +88,29 @@ std::int64_t wrong_sums(const Nodes &nodes) {
     touched[static_cast<std::size_t>(node)]++;
     total[static_cast<std::size_t>(nodes.global(node))]++;
   }
-  MPI_Allreduce(MPI_IN_PLACE, total.data(), static_cast<int>(total.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, total.data(), static_cast<int>(total.size()), MPI_DOUBLE, MPI_SUM,
+                MPI_COMM_WORLD);
   Exchange exchange(nodes.communicator(), nodes.links());
   exchange.reverse(touched.data());
   std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < nodes.owned(); i++) wrong += touched[i] != total[static_cast<std::size_t>(nodes.first()) + i];
+  for (std::size_t i = 0; i < nodes.owned(); i++)
+    wrong += touched[i] != total[static_cast<std::size_t>(nodes.first()) + i];
   return all(wrong, MPI_SUM);
 }
 
 // Elements whose nodes other ranks' elements have, too, found with a table of all nodes.
 std::int64_t wrong_mirrors(const Nodes &nodes) {
   std::vector<std::int64_t> ranks(static_cast<std::size_t>(nodes.all()));
-  for (const std::int32_t node : nodes.element_nodes()) ranks[static_cast<std::size_t>(nodes.global(node))] = 1;
-  MPI_Allreduce(MPI_IN_PLACE, ranks.data(), static_cast<int>(ranks.size()), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  for (const std::int32_t node : nodes.element_nodes())
+    ranks[static_cast<std::size_t>(nodes.global(node))] = 1;
+  MPI_Allreduce(MPI_IN_PLACE, ranks.data(), static_cast<int>(ranks.size()), MPI_INT64_T, MPI_SUM,
+                MPI_COMM_WORLD);
   const std::vector<char> mirror = nodes.mirror();
   std::int64_t wrong = 0;
   for (std::size_t element = 0; element < mirror.size(); element++) {
     bool shared = false;
-    for (const std::int32_t node : nodes.element_nodes().subspan(element * nodes.per_element(), nodes.per_element()))
+    for (const std::int32_t node :
+         nodes.element_nodes().subspan(element * nodes.per_element(), nodes.per_element()))
       shared |= ranks[static_cast<std::size_t>(nodes.global(node))] > 1;
     wrong += shared != (mirror[element] != 0);
   }
@@ -114,7 +122,8 @@ std::pair<std::int64_t, std::int64_t> boundary(const Forest &forest, const Nodes
   const std::vector<std::uint8_t> flags = nodes.boundary(forest);
   Point upper{};
   for (const Leaf &leaf : forest.leaves())
-    for (std::size_t d = 0; d < 3; d++) upper.at(d) = std::max(upper.at(d), forest.corner(leaf).at(d) + forest.size(leaf));
+    for (std::size_t d = 0; d < 3; d++)
+      upper.at(d) = std::max(upper.at(d), forest.corner(leaf).at(d) + forest.size(leaf));
   for (double &coordinate : upper) coordinate = all(coordinate, MPI_MAX);
   std::int64_t wrong = 0, count = 0;
   const std::vector<Point> points = nodes.points(forest);
@@ -136,16 +145,17 @@ void check(const std::string &name, const Forest &forest, int degree) {
   nodes.renumber(order);
   const std::int64_t counted = count_nodes(forest, degree);
   const auto [wrong, outer] = boundary(forest, nodes);
-  const std::int64_t hanging = all<std::int64_t>(
+  const auto hanging = all<std::int64_t>(
       std::ranges::count_if(nodes.faces(), [](std::uint16_t code) { return code != 0; }), MPI_SUM);
   const double gap = discontinuity(forest, nodes), different = mismatch(forest, nodes);
   const std::int64_t sums = wrong_sums(nodes), mirrors = wrong_mirrors(nodes);
   if (rank() == 0)
     std::printf("%s %d elements %lld hanging %lld nodes %lld counted %lld boundary %lld wrong_boundary %lld "
                 "discontinuity %.2e mismatch %.2e wrong_sums %lld wrong_mirrors %lld\n",
-                name.c_str(), degree, static_cast<long long>(forest.all_elements()), static_cast<long long>(hanging),
-                static_cast<long long>(nodes.all()), static_cast<long long>(counted), static_cast<long long>(outer),
-                static_cast<long long>(wrong), gap, different, static_cast<long long>(sums), static_cast<long long>(mirrors));
+                name.c_str(), degree, static_cast<long long>(forest.all_elements()),
+                static_cast<long long>(hanging), static_cast<long long>(nodes.all()),
+                static_cast<long long>(counted), static_cast<long long>(outer), static_cast<long long>(wrong),
+                gap, different, static_cast<long long>(sums), static_cast<long long>(mirrors));
 }
 
 } // namespace

@@ -35,7 +35,8 @@ inline std::vector<Box> all_boxes(const Forest &forest) {
   MPI_Allgather(&bytes, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
   for (std::size_t i = 1; i < starts.size(); i++) starts[i] = starts[i - 1] + counts[i - 1];
   std::vector<Box> all(static_cast<std::size_t>(starts.back() + counts.back()) / sizeof(Box));
-  MPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), counts.data(), starts.data(), MPI_BYTE, MPI_COMM_WORLD);
+  MPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), counts.data(), starts.data(), MPI_BYTE,
+                 MPI_COMM_WORLD);
   return all;
 }
 
