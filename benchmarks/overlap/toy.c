@@ -149,8 +149,8 @@ static void print(const struct toy *toy, const double *rows, int steps) {
 int main(int argc, char **argv) {
   static const double start[2] = {0.5, 0.5}, transition[4] = {0.9, 0.1, 0.1, 0.9};
   const double parameters[6] = {-7, 0.5, 0, -5, 0.5, 0};
-  const struct haloscope_overlap_regimes regimes = {HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition,
-                                                    parameters};
+  const struct haloscope_overlap_regimes regimes = {
+      HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition, parameters, NULL, NULL};
   struct haloscope_overlap_settings settings = haloscope_overlap_defaults();
   struct haloscope_overlap_times times;
   haloscope_overlap *overlap;

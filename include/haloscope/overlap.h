@@ -35,13 +35,16 @@ enum haloscope_overlap_family {
   HALOSCOPE_OVERLAP_STUDENT    /* location, scale, degrees */
 };
 
-/* A model of the seconds of a run without its dependent items. Copied. */
+/* A hidden Markov model of a run's times. Of the three parameters that a regime has in each array those that
+ * the family lacks are not read; at least one of the arrays is given, the others are NULL. Copied. */
 struct haloscope_overlap_regimes {
   enum haloscope_overlap_family family;
   int count;
   const double *start;      /* count probabilities */
   const double *transition; /* count rows of count probabilities */
-  const double *parameters; /* three numbers a regime; those that a family lacks are not read */
+  const double *blocks;     /* of the seconds of a run without its dependent items */
+  const double *input;      /* of the seconds from the first block's begin until the input is there: what */
+  const double *output;     /* was not waited for took at most the block; of the output the same */
 };
 
 struct haloscope_overlap_settings {

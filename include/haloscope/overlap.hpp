@@ -3,12 +3,82 @@
 
 #include <haloscope/overlap.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <istream>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace haloscope {
+
+// A model of regimes that owns its numbers. Overlap looks whether they make sense.
+class Regimes {
+public:
+  // "family lognormal start 0.5 0.5 transition …", and "blocks …", "input …" or "output …". Throws.
+  static Regimes read(std::istream &text) {
+    Regimes made;
+    std::vector<double> *to = nullptr;
+    for (std::string word; text >> word;) {
+      if (word == "family") {
+        text >> word;
+        made.family_ = family(word);
+      } else if (const auto at = std::ranges::find(sections, word); at != sections.end()) {
+        to = &made.numbers_[static_cast<std::size_t>(at - sections.begin())];
+      } else {
+        append(to, word);
+      }
+    }
+    const std::size_t count = made.numbers_[0].size();
+    const auto complete = [&](std::size_t section, std::size_t size) {
+      if (section >= 2 && made.numbers_[section].empty()) return;
+      if (made.numbers_[section].size() != size)
+        fail("there must be " + std::to_string(size) + " numbers", sections[section]);
+    };
+    complete(1, count * count);
+    for (std::size_t section = 2; section < sections.size(); section++) complete(section, 3 * count);
+    return made;
+  }
+
+  // For Settings::regimes; valid as long as this object.
+  [[nodiscard]] haloscope_overlap_regimes view() const {
+    const auto pointer = [&](std::size_t i) { return numbers_[i].empty() ? nullptr : numbers_[i].data(); };
+    return {family_,   static_cast<int>(numbers_[0].size()), pointer(0), pointer(1), pointer(2), pointer(3),
+            pointer(4)};
+  }
+
+private:
+  static constexpr std::array<std::string_view, 5> sections{"start", "transition", "blocks", "input",
+                                                            "output"};
+
+  [[noreturn]] static void fail(const std::string &what, std::string_view where) {
+    throw std::invalid_argument("overlap: regimes: " + what + ": " + std::string(where));
+  }
+  static haloscope_overlap_family family(const std::string &name) {
+    constexpr std::array<std::string_view, 4> names{"gaussian", "lognormal", "gamma", "student"};
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) fail("there is no such family", name);
+    return static_cast<haloscope_overlap_family>(found - names.begin());
+  }
+  static void append(std::vector<double> *to, const std::string &word) {
+    std::size_t read = 0;
+    double number = 0;
+    try {
+      number = std::stod(word, &read);
+    } catch (const std::logic_error &) {
+      read = 0;
+    }
+    if (to == nullptr || read != word.size()) fail("neither a section nor a number", word);
+    to->push_back(number);
+  }
+
+  haloscope_overlap_family family_ = HALOSCOPE_OVERLAP_LOGNORMAL;
+  std::array<std::vector<double>, sections.size()> numbers_;
+};
 
 class Overlap {
 public:

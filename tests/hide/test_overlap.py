@@ -101,6 +101,29 @@ def test_object_to_link(haloscope: Path, tmp_path: Path) -> None:
 
 
 @ONE
+def test_interface_of_cpp_is_clean(mpi: Mpi, compiler: Compiler) -> None:
+    """Under sanitizers that end the program at the first error."""
+    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *C_ONLY]
+    sources = sorted(map(str, OVERLAP.glob("*.cpp")))
+    program = compiler(mpi, CHECKOUT / "tests/hide/programs/overlap.cpp", [*flags, *sources])
+    done = subprocess.run(
+        [*mpi.launch(2), str(program)], timeout=100, capture_output=True, text=True, check=False,
+        # MPI's own leaks
+        env={**mpi.environment(), "ASAN_OPTIONS": "detect_leaks=0"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    *runs, wrong, family, number, short = done.stdout.splitlines()
+    plain, consistent = "01D23", "D2301"
+    assert [run.split()[:4] for run in runs] == [
+        ["1", "2", "200", 2 * (consistent if policy % 2 else plain)] for policy in range(5)
+    ]
+    assert wrong == "overlap: another rank's settings make no sense"
+    assert family == "overlap: regimes: there is no such family: cauchy"
+    assert number == "overlap: regimes: neither a section nor a number: x"
+    assert short == "overlap: regimes: there must be 4 numbers: transition"
+
+
+@ONE
 def test_eight_ranks(mpi: Mpi, toy: Run) -> None:
     expected = toy(mpi, 8, "policy=0", "cells=9").results
     assert toy(mpi, 8, "policy=2", "cells=9").results == expected

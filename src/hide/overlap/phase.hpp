@@ -51,16 +51,26 @@ private:
     return settings_->consistent != 0 ? times.input_wait : times.output_wait;
   }
 
-  // Each regime learns by its share in what was seen; the next α is what is expected of it.
+  // Each regime learns by how probable it was, before the run, which was split for it, and after: one that
+  // came as a surprise met another one's α, of which it has nothing to learn.
   void learn_regimes(const Update &update, const haloscope_overlap_times &times) noexcept {
-    filter_.see(times.input_block + times.output_block);
-    const double learnt = update(times.alpha, items_, first_wait(times), second_wait(times));
-    double expected = 0;
+    filter_.see(times, settings_->epsilon);
     for (std::size_t i = 0; i < alphas_.size(); i++) {
-      alphas_[i] += filter_.last()[i] * (bounded(learnt, items_) - alphas_[i]);
-      expected += filter_.next()[i] * alphas_[i];
+      const double learnt = update(alphas_[i], items_, first_wait(times), second_wait(times));
+      alphas_[i] += filter_.before()[i] * filter_.last()[i] * (bounded(learnt, items_) - alphas_[i]);
     }
-    alpha_ = bounded(expected, items_);
+    alpha_ = bounded(median(), items_);
+  }
+  // Of the regimes' α, by what is probable next. Waiting grows as an α is off, so the median costs the least.
+  [[nodiscard]] double median() const noexcept {
+    double found = 1;
+    for (const double candidate : alphas_) {
+      double at_most = 0;
+      for (std::size_t i = 0; i < alphas_.size(); i++)
+        if (alphas_[i] <= candidate) at_most += filter_.next()[i];
+      if (at_most >= 0.5) found = std::min(found, candidate);
+    }
+    return found;
   }
 
   const haloscope_overlap_settings *settings_;

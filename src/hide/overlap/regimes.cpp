@@ -1,26 +1,14 @@
 #include "regimes.hpp"
 
+#include "families.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 namespace haloscope::overlap {
 
 namespace {
-
-constexpr int parameters_each = 3;
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-
-double normal(double value, double mean, double std) noexcept {
-  const double z = (value - mean) / std;
-  return -0.5 * z * z - std::log(std * std::sqrt(2 * std::numbers::pi));
-}
-
-double log_gamma(double value) noexcept {
-  int sign = 0;
-  return lgamma_r(value, &sign);
-}
 
 bool is_distribution(const double *values, int count) noexcept {
   double sum = 0;
@@ -31,64 +19,67 @@ bool is_distribution(const double *values, int count) noexcept {
   return std::abs(sum - 1) < 1e-6;
 }
 
+bool make_sense(const haloscope_overlap_regimes &model, const double *parameters) noexcept {
+  for (int i = 0; parameters != nullptr && i < model.count; i++)
+    if (!are_parameters(model.family, parameters + std::ptrdiff_t{i} * parameters_each)) return false;
+  return true;
+}
+
+std::vector<double> copy(const double *values, int count) {
+  return values == nullptr ? std::vector<double>{} : std::vector<double>(values, values + count);
+}
+
 } // namespace
 
 const char *wrong_with(const haloscope_overlap_regimes &model) noexcept {
+  if (model.family < HALOSCOPE_OVERLAP_GAUSSIAN || model.family > HALOSCOPE_OVERLAP_STUDENT)
+    return "regimes: there is no such family";
   if (model.count < 1 || model.count > 32) return "regimes: from 1 to 32 are possible";
-  if (model.start == nullptr || model.transition == nullptr || model.parameters == nullptr)
-    return "regimes: start, transition and parameters must be given";
+  if (model.start == nullptr || model.transition == nullptr ||
+      (model.blocks == nullptr && model.input == nullptr && model.output == nullptr))
+    return "regimes: start, transition and the parameters of blocks, input or output must be given";
   if (!is_distribution(model.start, model.count)) return "regimes: start does not add up to 1";
-  for (int i = 0; i < model.count; i++) {
-    const auto row = static_cast<std::ptrdiff_t>(i);
-    if (!is_distribution(model.transition + row * model.count, model.count))
+  for (int i = 0; i < model.count; i++)
+    if (!is_distribution(model.transition + std::ptrdiff_t{i} * model.count, model.count))
       return "regimes: a row of transition does not add up to 1";
-    const double *p = model.parameters + row * parameters_each;
-    const bool is_gamma = model.family == HALOSCOPE_OVERLAP_GAMMA;
-    if (!(p[1] > 0) || !std::isfinite(p[0]) || (is_gamma && !(p[0] > 0)) ||
-        (model.family == HALOSCOPE_OVERLAP_STUDENT && !(p[2] > 2)))
-      return "regimes: a parameter is out of its family's range";
-  }
+  for (const double *parameters : {model.blocks, model.input, model.output})
+    if (!make_sense(model, parameters)) return "regimes: a parameter is out of its family's range";
   return "";
 }
 
 Filter::Filter(const haloscope_overlap_regimes &model)
-    : family_(model.family),
-      transition_(model.transition, model.transition + std::ptrdiff_t{model.count} * model.count),
-      parameters_(model.parameters, model.parameters + std::ptrdiff_t{model.count} * parameters_each),
-      next_(model.start, model.start + model.count), last_(next_) {}
+    : family_(model.family), transition_(copy(model.transition, model.count * model.count)),
+      next_(copy(model.start, model.count)), last_(next_), before_(next_),
+      blocks_(copy(model.blocks, model.count * parameters_each)),
+      input_(copy(model.input, model.count * parameters_each)),
+      output_(copy(model.output, model.count * parameters_each)) {}
 
-double Filter::log_density(std::size_t regime, double seconds) const noexcept {
-  const double *p = parameters_.data() + regime * parameters_each;
-  switch (family_) {
-  case HALOSCOPE_OVERLAP_GAUSSIAN:
-    return normal(seconds, p[0], p[1]);
-  case HALOSCOPE_OVERLAP_LOGNORMAL:
-    return seconds > 0 ? normal(std::log(seconds), p[0], p[1]) - std::log(seconds) : minus_infinity;
-  case HALOSCOPE_OVERLAP_GAMMA: {
-    const double above = seconds - p[2];
-    if (!(above > 0)) return minus_infinity;
-    return (p[0] - 1) * std::log(above) - above / p[1] - log_gamma(p[0]) - p[0] * std::log(p[1]);
-  }
-  case HALOSCOPE_OVERLAP_STUDENT: {
-    const double z = (seconds - p[0]) / p[1], degrees = p[2];
-    return log_gamma((degrees + 1) / 2) - log_gamma(degrees / 2) -
-           0.5 * std::log(degrees * std::numbers::pi) - std::log(p[1]) -
-           (degrees + 1) / 2 * std::log1p(z * z / degrees);
-  }
-  }
-  return minus_infinity;
+double Filter::log_likelihood(std::size_t regime, const haloscope_overlap_times &times,
+                              double epsilon) const noexcept {
+  const auto exchange = [&](const std::vector<double> &parameters, double block, double wait) {
+    if (parameters.empty()) return 0.0;
+    const double *p = parameters.data() + regime * parameters_each;
+    return wait > epsilon ? log_density(family_, p, block) : log_at_most(family_, p, block);
+  };
+  double sum = exchange(input_, times.input_block, times.input_wait) +
+               exchange(output_, times.output_block, times.output_wait);
+  if (!blocks_.empty())
+    sum += log_density(family_, blocks_.data() + regime * parameters_each,
+                       times.input_block + times.output_block);
+  return sum;
 }
 
-void Filter::see(double seconds) noexcept {
+void Filter::see(const haloscope_overlap_times &times, double epsilon) noexcept {
   const std::size_t regimes = count();
-  double highest = minus_infinity, sum = 0;
+  double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+  before_.swap(next_);
   for (std::size_t i = 0; i < regimes; i++) {
-    last_[i] = std::log(next_[i]) + log_density(i, seconds);
+    last_[i] = std::log(before_[i]) + log_likelihood(i, times, epsilon);
     highest = std::max(highest, last_[i]);
   }
   // What no regime can have says nothing about them.
   for (std::size_t i = 0; i < regimes; i++) {
-    last_[i] = std::isfinite(highest) ? std::exp(last_[i] - highest) : next_[i];
+    last_[i] = std::isfinite(highest) ? std::exp(last_[i] - highest) : before_[i];
     sum += last_[i];
   }
   std::ranges::fill(next_, 0.0);

@@ -15,15 +15,19 @@ public:
   [[nodiscard]] std::size_t count() const noexcept { return next_.size(); }
   // Probability of each regime for the next instance, before it is seen.
   [[nodiscard]] const std::vector<double> &next() const noexcept { return next_; }
-  // Probability of each regime for the last instance, after it was seen.
+  // Probability of each regime for the last instance, after it was seen and before.
   [[nodiscard]] const std::vector<double> &last() const noexcept { return last_; }
-  void see(double seconds) noexcept;
+  [[nodiscard]] const std::vector<double> &before() const noexcept { return before_; }
+  // An exchange that was waited for by no more than `epsilon` took at most its block.
+  void see(const haloscope_overlap_times &times, double epsilon) noexcept;
 
 private:
-  [[nodiscard]] double log_density(std::size_t regime, double seconds) const noexcept;
+  [[nodiscard]] double log_likelihood(std::size_t regime, const haloscope_overlap_times &times,
+                                      double epsilon) const noexcept;
 
   haloscope_overlap_family family_ = HALOSCOPE_OVERLAP_GAUSSIAN;
-  std::vector<double> transition_, parameters_, next_, last_;
+  std::vector<double> transition_, next_, last_, before_;
+  std::vector<double> blocks_, input_, output_; // parameters, or nothing
 };
 
 // Empty if the model makes sense, else what does not.
