@@ -1,0 +1,22 @@
+// PETSc's conjugate gradients, plain and pipelined.
+#pragma once
+
+#include "solve/shell.hpp"
+
+namespace haloscope::fem {
+
+std::string words(KSPConvergedReason reason);
+
+enum class Method { plain, pipelined };
+
+// Solves A x = b from x = 0 up to the residual's norm. `pc` may be null: none, or Jacobi. The pipelined
+// recurrences drift: where the true residual has not arrived, they start again from x.
+Outcome conjugate_gradients(Mat matrix, PC pc, std::span<const double> b, std::span<double> x,
+                            const SolveSettings &settings, Method method = Method::plain);
+
+// The same with PETSc's own algebraic multigrid on an assembled matrix: what others do. Options of
+// PETSC_OPTIONS with the prefix gamg_ are obeyed.
+Outcome conjugate_gradients_gamg(Mat matrix, std::span<const double> b, std::span<double> x,
+                                 const SolveSettings &settings);
+
+} // namespace haloscope::fem

@@ -1,0 +1,45 @@
+// A V-cycle for the conjugate gradients: PETSc's PCMG over matrices that are only applied, with
+// Chebyshev-Jacobi smoothers and algebraic multigrid (GAMG) on the coarsest, assembled level.
+#pragma once
+
+#include "solve/chebyshev.hpp"
+#include "solve/shell.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace haloscope::fem {
+
+struct GridLevel {
+  Linear matrix;
+  // From and to the next coarser level; empty on the coarsest.
+  std::function<void(const double *coarse, double *fine)> interpolate;
+  std::function<void(const double *fine, double *coarse)> restrict_to;
+};
+
+using OwnedPC = Owned<PC, PCDestroy>;
+
+class Multigrid {
+public:
+  // Collective. Levels are finest first; `coarsest` are the entries of the last one's matrix. `degree` is the
+  // smoother's, before and after.
+  Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest, int degree = 2);
+  PC pc() const { return pc_.get(); }
+  Mat matrix() const; // the finest, in the phase of the energy product
+  std::size_t levels() const { return grids_.size() + 1; }
+
+private:
+  struct Grid {
+    Shell smoothing, residual, interpolation, restriction;
+    Chebyshev smoother;
+  };
+  void add(const GridLevel &fine, const GridLevel &coarse, PetscInt index, int degree);
+  void set_coarsest(std::span<const Triplet> entries, std::size_t rows, MPI_Comm comm);
+
+  std::vector<std::unique_ptr<Grid>> grids_; // finest first, without the coarsest
+  Shell energy_;
+  OwnedMat coarsest_;
+  OwnedPC pc_; // last: it goes first
+};
+
+} // namespace haloscope::fem

@@ -1,0 +1,60 @@
+// PETSc's objects with owners, and its error codes as exceptions.
+#pragma once
+
+#include "mesh/error.hpp"
+
+#include <petscksp.h>
+
+#include <string>
+#include <utility>
+
+namespace haloscope::fem {
+
+// Between MPI_Init and MPI_Finalize. PETSC_OPTIONS of the environment is obeyed.
+class PetscSession {
+public:
+  PetscSession();
+  ~PetscSession();
+  PetscSession(const PetscSession &) = delete;
+  PetscSession &operator=(const PetscSession &) = delete;
+};
+
+void check(PetscErrorCode code, const char *what);
+
+template <typename Object, PetscErrorCode (*Destroy)(Object *)> class Owned {
+public:
+  Owned() = default;
+  explicit Owned(Object object) : object_(object) {}
+  Owned(Owned &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Owned &operator=(Owned &&other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  Owned(const Owned &) = delete;
+  Owned &operator=(const Owned &) = delete;
+  ~Owned() {
+    if (object_) static_cast<void>(Destroy(&object_));
+  }
+  Object get() const { return object_; }
+  Object *put() { return &object_; } // for functions that create
+
+private:
+  Object object_ = nullptr;
+};
+
+using OwnedMat = Owned<Mat, MatDestroy>;
+using OwnedVec = Owned<Vec, VecDestroy>;
+using OwnedKSP = Owned<KSP, KSPDestroy>;
+
+// Runs `work` in a function that PETSc calls: no exception may pass through PETSc's frames.
+template <typename Work> PetscErrorCode guarded(Work &&work) {
+  try {
+    std::forward<Work>(work)();
+    return 0;
+  } catch (const std::exception &error) {
+    return PetscError(PETSC_COMM_SELF, __LINE__, __func__, __FILE__, PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "%s",
+                      error.what());
+  }
+}
+
+} // namespace haloscope::fem
