@@ -1,7 +1,7 @@
 // κ of −∇·(κ∇u) = f.
 #pragma once
 
-#include "mesh/forest.hpp"
+#include "operator/geometry.hpp"
 
 #include <functional>
 #include <vector>
@@ -15,7 +15,7 @@ struct Coefficient {
 
 // One number an element, or (k+1)^3, at the Gauss points, x fastest. Collective: Error on all ranks
 // where one is not positive and finite.
-[[nodiscard]] std::vector<double> sampled(const Coefficient &coefficient, const Forest &forest, int degree,
-                                          std::span<const double> corners);
+[[nodiscard]] std::vector<double> sampled(const Coefficient &coefficient, const Forest &forest,
+                                          const Geometry &geometry, int degree);
 
 } // namespace haloscope::fem

@@ -8,6 +8,7 @@
 
 #include "mesh/nodes.hpp"
 #include "operator/coefficient.hpp"
+#include "operator/element.hpp"
 
 #include <haloscope/overlap.hpp>
 
@@ -18,8 +19,6 @@
 #include <vector>
 
 namespace haloscope::fem {
-
-enum class Part { stiffness, mass, derivative_x, derivative_y, derivative_z };
 
 struct OperatorSettings {
   Overlap::Settings overlap = Overlap::defaults(); // policy, α, phases, region …; consistent: see below
