@@ -1,0 +1,38 @@
+"""The kernels' plans beside dense reference elements, whose rules come from NumPy."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.polynomial import legendre
+
+
+def rule(degree: int) -> str:
+    """The degree, Gauss-Lobatto nodes, Gauss points and weights on [0, 1]."""
+    inner = legendre.legroots(legendre.legder([0] * degree + [1])) if degree > 1 else []
+    nodes = (1 + np.array([-1, *np.sort(inner), 1])) / 2
+    points, weights = legendre.leggauss(degree + 1)
+    rows = [nodes, (1 + points) / 2, weights / 2]
+    return "\n".join([str(degree), *(" ".join(repr(float(x)) for x in row) for row in rows)])
+
+
+@pytest.mark.parametrize(
+    "degree", [pytest.param(k, marks=[] if k < 5 else pytest.mark.slow) for k in range(1, 9)]
+)
+def test_plans_equal_dense_elements(fem: Callable[[str], Path], degree: int) -> None:
+    """
+    Random coefficients, vertices, masks, mirrors, ranges of items; octrees whose faces and edges
+    hang; all parts; adding and writing first; symmetry, the diagonal, the layout's numbers.
+    """
+    done = subprocess.run(
+        [str(fem("kernels.cpp")), "7"], input=rule(degree), capture_output=True, text=True,
+        timeout=300, check=True,
+    )  # fmt: skip
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert len(lines) > 40
+    wrong = [line for line in lines if not float(line[1]) < 1e-13]
+    assert not wrong
