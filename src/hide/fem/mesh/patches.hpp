@@ -1,0 +1,69 @@
+// The elements of a coarse level with what is fine in them, eight at a time: one in each lane of a vector.
+#pragma once
+
+#include "mesh/hanging.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace haloscope::fem {
+
+// A fine value that is computed here: where in the patch's lattice, and of which fine node.
+struct Target {
+  std::uint16_t place;
+  std::int32_t node;
+};
+
+// One coarse element.
+struct Patch {
+  bool refined;       // into 8; else it is on both levels
+  std::uint16_t code; // its hanging faces on the coarse level
+  std::span<const std::int32_t> nodes;
+  std::vector<Target> targets;
+};
+
+class Patches {
+public:
+  explicit Patches(int degree);
+  void add(const std::vector<Patch> &patches);
+
+  // Fine node i is at below[i] if i < count, else at above[i − count].
+  struct Fine {
+    double *below;
+    double *above;
+    std::int32_t count;
+  };
+  struct ConstantFine {
+    const double *below;
+    const double *above;
+    std::int32_t count;
+  };
+  void interpolate(const double *coarse, const Fine &fine);
+  void restrict(const ConstantFine &fine, double *coarse); // adds
+
+private:
+  static constexpr std::size_t lanes = 8;
+  struct Batch {
+    bool refined;
+    std::array<std::uint16_t, lanes> codes;
+    std::size_t nodes;      // first of (k+1)^3 × lanes
+    std::size_t first, end; // targets
+  };
+  void add_batch(std::span<const Patch *const> patches);
+  void constrain(const Batch &batch, bool transposed);
+
+  int degree_;
+  std::size_t per_element_;
+  Constraint constraint_;
+  std::vector<double> expand_, reduce_; // (2k+1) × (k+1), and its transpose
+  std::vector<Batch> batches_;
+  std::vector<std::int32_t> nodes_;
+  std::vector<std::uint16_t> slots_; // place × lanes + lane
+  std::vector<std::int32_t> targets_;
+  std::vector<double> coarse_, fine_, scratch_; // of one batch
+};
+
+} // namespace haloscope::fem
