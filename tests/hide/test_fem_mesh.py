@@ -1,4 +1,4 @@
-"""Forests, nodes, hierarchies and transfers: programs in tests/hide/programs/fem, on several ranks."""
+"""Forests, nodes, hierarchies and transfers: programs of tests/hide/programs/fem on some ranks."""
 
 from __future__ import annotations
 
