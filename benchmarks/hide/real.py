@@ -1,0 +1,92 @@
+"""Two ranks and the real clock: the virtual time is compared with it, and apps/poisson is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cells
+import checks
+import numpy as np
+import scenario
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+METHODS = ("fixed", "dynamic", "test")
+SLOWER = 10  # all times, so that neither sleeping nor a busy machine matters
+MEDIAN, SPREAD = SLOWER * 0.8e-3, 0.4  # of both exchanges' latencies: lognormal
+ITEM = SLOWER * scenario.WORK / scenario.INDEPENDENT
+LAYERS, LAYER = 24, 780
+COMMON = {"theta": scenario.THETA, "epsilon": SLOWER * scenario.EPSILON}
+MATVECS = 200
+
+
+def save(path: Path, **arrays: object) -> None:
+    """Write an .npz file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with aside.open("wb") as stream:
+            np.savez(stream, **arrays)  # type: ignore[arg-type]
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def measured(method: str, run: int, matvecs: int) -> dict[str, Floats]:
+    """matvecs.c under the injector."""
+    words = cells.METHODS[method] | {
+        "layers": LAYERS, "layer": LAYER, "item": ITEM,
+    } | COMMON  # fmt: skip
+    model = f"lognormal:{MEDIAN * 1e3}ms,{SPREAD}"
+    with tempfile.TemporaryDirectory() as name:
+        record = str(Path(name) / "injected.csv")
+        before = [str(HALOSCOPE), "inject", "--quiet", "--no-collectives", "--latency", model,
+                  "--seed", str(run), "-o", record, "--"]  # fmt: skip
+        return checks.measured(words, matvecs, before)
+
+
+def virtual(method: str, run: int, matvecs: int) -> dict[str, Floats]:
+    """The same in virtual time; other draws of the same latencies."""
+    latency = scenario.Latencies(
+        "lognormal", np.array([MEDIAN * np.exp(SPREAD**2 / 2)]),
+        np.array([MEDIAN * np.exp(SPREAD**2 / 2) * np.sqrt(np.expm1(SPREAD**2))]), (0,),
+        np.ones((1, 1, 1)), np.ones((1, 1)),
+    )  # fmt: skip
+    words = cells.METHODS[method] | {
+        "px": 2, "py": 1, "pz": 1, "ex": LAYERS, "ey": LAYER, "ez": 1, "matvecs": matvecs,
+        "element": ITEM, "input": MEDIAN, "input_spread": SPREAD, "seed": run + 1,
+    } | COMMON  # fmt: skip
+    with tempfile.TemporaryDirectory() as name:
+        latencies, output = Path(name) / "latencies.txt", Path(name) / "out"
+        latencies.write_text(latency.lines(), "ascii")
+        given = [f"{key}={value:.12g}" for key, value in words.items()]
+        program = str(cells.build("ranks"))
+        subprocess.run([program, str(latencies), str(output), *given], check=True,
+                       env=cells.ENVIRONMENT)  # fmt: skip
+        return {name: array.astype(float) for name, array in cells.read(output).items()}
+
+
+def compare(results: Path, runs: int, matvecs: int) -> None:
+    """Medians of T and of α, real and virtual, in a file a run."""
+    for run in range(runs):
+        for method in METHODS:
+            path = results / "two-ranks" / f"{method}-{matvecs}-{run}.npz"
+            if path.is_file():
+                continue
+            sides = {
+                "real": measured(method, run, matvecs),
+                "virtual": virtual(method, run, matvecs),
+            }
+            save(path, **{f"{side}_{name}": values[name] for side, values in sides.items()
+                          for name in checks.COLUMNS})  # fmt: skip
+
+
+def measure(results: Path, runs: int, matvecs: int, level: int, solvers: tuple[str, ...]) -> None:
+    """All that is measured on two ranks."""
+    compare(results, runs, min(matvecs, MATVECS))

@@ -1,0 +1,91 @@
+"""The paper's study in virtual time, and on two ranks; resumable.
+
+    .venv/bin/python benchmarks/hide/run.py --runs 10 --matvecs 8192
+
+CG and GMG-CG with each method of hiding under the scenarios of scenario.py, 1792 simulated ranks; a
+sweep of elements a rank × ranks. Each run is a file in --results, written whole or not at all;
+those that are there are not run again. Without arguments: three runs of 2048 MatVecs, some minutes.
+Then studies/hmm-regimes-communication-hiding/figures.py draws what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import cells
+import real
+import scenario
+from common import emit, estimate
+
+BENCHMARK = "hide"
+
+
+def run_all(todo: list[cells.Cell], results: Path, quiet: bool = False) -> int:
+    """Run what is missing; return how many were."""
+    missing = [cell for cell in todo if not cells.is_done(cell, results)]
+    if not missing:
+        return 0
+    program = cells.build("ranks")
+    begin = time.monotonic()
+    for number, cell in enumerate(missing):
+        cells.simulate(cell, program, results)
+        if not quiet and sys.stderr.isatty():
+            left = (time.monotonic() - begin) / (number + 1) * (len(missing) - number - 1)
+            print(f"\r{number + 1} of {len(missing)}, {left:.0f} s left ", end="", file=sys.stderr)
+    return len(missing)
+
+
+def report(todo: list[cells.Cell], results: Path) -> None:
+    """One row a scenario, solver and method: sums of T^max beside fixed α's."""
+    groups = sorted({(cell.scenario, cell.solver) for cell in todo})
+    for name, solver in groups:
+        chosen = [cell for cell in todo if (cell.scenario, cell.solver) == (name, solver)]
+        sums: dict[str, list[float]] = {}
+        for cell in chosen:
+            times = np.sort(cells.load(cell, results)["slowest"])
+            # The fast part alone: in the paper's words, latencies that are no outliers.
+            part = times[: round(0.6 * times.size)]
+            sums.setdefault(cell.method, []).append(float(part.mean()))
+        for method in list(sums)[1:]:
+            emit(
+                BENCHMARK, f"fastest 60 % of T^max, simulated, {name}, {solver}: {method}",
+                ours=1e3 * float(np.median(sums[method])),
+                peer=1e3 * float(np.median(sums["fixed"])), peer_name="fixed half", unit="ms",
+                ratio=estimate(np.array(sums["fixed"]) / np.array(sums[method])),
+            )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--runs", type=int, default=3)
+    add("--matvecs", type=int, default=2048)
+    add("--ranks", type=int, default=1792, help="simulated ranks [1792]")
+    add("--solver", choices=(*cells.SOLVERS, "both"), default="both")
+    add("--scenario", choices=(*scenario.SCENARIOS, "all"), default="all")
+    add("--results", type=Path, default=cells.HERE.parents[1] / "build" / "hide")
+    add("--no-sweep", action="store_true", help="leave out elements a rank × ranks")
+    add("--no-real", action="store_true", help="leave out the program on two ranks")
+    add("--level", type=int, default=4, help="of the program on two ranks: 2^(3 level) elements")
+    options = parser.parse_args()
+    solvers = cells.SOLVERS if options.solver == "both" else (options.solver,)
+    scenarios = tuple(scenario.SCENARIOS) if options.scenario == "all" else (options.scenario,)
+    todo = list(cells.study(scenarios, solvers, options.runs, options.ranks, options.matvecs))
+    run_all(todo, options.results)
+    report(todo, options.results)
+    if not options.no_sweep:
+        run_all(list(cells.sweep()), options.results)
+    if not options.no_real:
+        real.measure(options.results, options.runs, options.matvecs, options.level, solvers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The paper's sections 4.1 to 4.4 on what benchmarks/hide/run.py has run: a page, pictures, tables.
+
+    figures.py [RESULTS] [-o PAGE.html] [--pictures DIRECTORY] [--runs N] [--matvecs N] [--ranks N]
+
+Tables are printed as Markdown. Everything is simulated, and each caption says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import own_figures
+import study
+import tables
+from study import Method, cells
+
+from haloscope.explain._page import page, write_page
+from haloscope.explain.regimes._figures import Section, Unit
+from haloscope.explain.regimes._figures_cdfs import functional_boxes
+from haloscope.explain.regimes._figures_spread import boxes, median_densities, sums
+from haloscope.explain.regimes._figures_time import heat_maps, median_ranks, slowest_ranks
+from haloscope.explain.regimes._figures_values import values
+
+SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
+MS = Unit(1e-3, "ms")
+PAPERS = ("fixed", "dynamic", "test")  # the three methods of the paper
+NAMES = {"cg": "CG", "gmg": "GMG-CG"}
+PICTURES = {
+    "figure-4": "#alpha", "figure-5": "#waits-dynamic", "figure-7": "#values-cg",
+    "figure-7-gmg": "#values-gmg", "figure-9": "#cdfs-cg", "figure-10": "#regime-cdfs-gmg",
+    "figure-11": "#sums-cg", "figure-11-boxes": "#boxes-cg", "figure-12": "#slowest-event",
+    "figure-13": "#sums-event", "sweep": "#sweep",
+}  # fmt: skip
+
+
+def named(section: Section | None, name: str, said: str) -> list[Section]:
+    """The section under a name of its own; `said` stands in its title and captions."""
+    if section is None:
+        return []
+    figures = [replace(one, caption=f"{one.caption} {said}") for one in section.figures]
+    return [replace(section, name=f"{section.name}-{name}", title=f"{section.title}: {said}",
+                    figures=figures)]  # fmt: skip
+
+
+def of_solver(solver: str, found: Sequence[Method], said: str) -> list[Section]:
+    """Figures 1, 2, 6 to 11 for one solver."""
+    few = [method for method in found if method.name in PAPERS]
+    views, every = [method.view for method in few], [method.view for method in found]
+    said = f"{NAMES[solver]}, {said}"
+    made = named(values(views, ("T_in", "T_out"), MS), solver, said)
+    caption = "Ten MatVecs a rank of the fastest run. Paper: Figure 7, bottom."
+    made += named(own_figures.histogram(few, MS, "Times of MatVecs", caption), solver, said)
+    for section in (heat_maps(views), median_ranks(views, MS), boxes(every, MS), sums(every),
+                    median_densities(views, MS)):  # fmt: skip
+        made += named(section, solver, said)
+    for section in functional_boxes(views, MS):
+        made += named(section, solver, said)
+    return made
+
+
+def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], tables.Found]:
+    """All that there are results of."""
+    found = {
+        key: study.methods([c for c in todo if (c.scenario, c.solver) == key], results)
+        for key in sorted({(cell.scenario, cell.solver) for cell in todo})
+    }
+    found = {key: value for key, value in found.items() if value}
+    one = todo[0]
+    said = f"simulated, {one.ranks} ranks, {one.matvecs} MatVecs"
+    made = []
+    table1 = {s: found["table1", s] for s in cells.SOLVERS if ("table1", s) in found}
+    if table1:
+        caption = f"Mean α of each rank in the fastest run ({said}). Paper: Figure 4."
+        names = {NAMES[solver]: value for solver, value in table1.items()}
+        made.append(own_figures.final_alphas(names, caption))
+        for method in table1.get("cg", []):
+            if method.name in PAPERS:
+                caption = (f"A rank of median time; blue: excess, black: ε, red: mean ({said})."
+                           " Paper: Figure 5.")  # fmt: skip
+                section = own_figures.waits(method, MS, caption)
+                made.append(replace(section, name=f"waits-{method.name}"))
+    for solver, value in table1.items():
+        made += of_solver(solver, value, f"scenario table1, {said}")
+    for scenario in ("event", "quiet", "independent"):
+        if (scenario, "cg") in found:
+            views = [m.view for m in found[scenario, "cg"]]
+            few = [v for v in views if v.name in PAPERS]
+            where = f"CG, scenario {scenario}, {said}"
+            made += named(slowest_ranks(few, MS), scenario, where)
+            made += named(sums(few), scenario, where) + named(boxes(views, MS), scenario, where)
+    swept = study.swept(results)
+    caption = ("Percent less T^max (median) than with fixed ½; simulated, scenario quiet, CG,"
+               " 1.15e-7 s an element.")  # fmt: skip
+    made.append(own_figures.sweep(swept, caption))
+    return made, tables.Found(found, swept)
+
+
+def write(made: Sequence[Section], output: Path, about: str) -> None:
+    """One self-contained page."""
+    title = "Hiding communication: the study"
+    data = {"title": title, "about": about, "notes": [], "figures": [],
+            "sections": [section.as_json() for section in made]}  # fmt: skip
+    write_page(page("regimes.html", f"{title} – Haloscope", SCRIPTS, data), output)
+
+
+def pictures(shown: Path, directory: Path) -> None:
+    """The page's sections as PNG."""
+    from playwright.sync_api import sync_playwright
+
+    directory.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path="/usr/bin/chromium",
+                                         args=["--no-sandbox"])  # fmt: skip
+        tab = browser.new_page(viewport={"width": 1200, "height": 900})
+        tab.goto(shown.resolve().as_uri())
+        tab.wait_for_selector("#sections[data-waiting='0']", timeout=120_000)
+        tab.wait_for_timeout(1500)
+        for name, selector in PICTURES.items():
+            place = tab.locator(selector)
+            if place.count():
+                place.first.screenshot(path=directory / f"{name}.png")
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("results", type=Path, nargs="?", default=cells.HERE.parents[1] / "build" / "hide")
+    add("-o", "--output", type=Path, default=Path("hide.html"))
+    add("--pictures", type=Path)
+    add("--runs", type=int, default=3)
+    add("--matvecs", type=int, default=2048)
+    add("--ranks", type=int, default=1792)
+    options = parser.parse_args()
+    every = tuple(cells.scenario.SCENARIOS)
+    todo = list(cells.study(every, cells.SOLVERS, options.runs, options.ranks, options.matvecs))
+    made, found = sections(todo, options.results)
+    write(made, options.output, f"{options.ranks} simulated ranks")
+    print(tables.markdown(found))
+    if options.pictures:
+        pictures(options.output, options.pictures)
+
+
+if __name__ == "__main__":
+    main()

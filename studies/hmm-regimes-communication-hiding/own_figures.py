@@ -1,0 +1,127 @@
+"""Figures that `haloscope regimes` doesn't draw: 4, 5, histograms of 7, and the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from study import Floats, Method, cells
+
+from haloscope.explain.regimes._figures import (
+    METHOD_COLOURS,
+    Figure,
+    Panel,
+    Section,
+    Trace,
+    Unit,
+    array,
+    axis,
+    margin,
+    panels,
+)  # fmt: skip
+
+MOST = 2048  # points of a line
+
+
+def _dots(x: object, y: object, colour: str, name: str, **more: object) -> Trace:
+    return {
+        "type": "scatter", "mode": "markers", "name": name, "x": array(np.asarray(x)),
+        "y": array(np.asarray(y)), "marker": {"color": colour, "size": 2.5, "opacity": 0.6}, **more,
+    }  # fmt: skip
+
+
+def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Section:
+    """Figure 4: α by rank."""
+    drawn = []
+    for solver, found in by_solver.items():
+        for method in found:
+            if method.name in ("dynamic", "test"):
+                alphas = method.fastest["rank_mean_alpha"]
+                title = f"{solver}, {method.name}: median {np.median(alphas):.3f}"
+                ranks = np.arange(len(alphas))
+                drawn.append(Panel(title, [_dots(ranks, alphas, "#0072b2", method.name)]))
+    traces, layout = panels(drawn, axis("rank"), axis("mean α", range=[-0.02, 1.02]), 2, 240,
+                            showlegend=False)  # fmt: skip
+    return Section("alpha", "Where each rank splits", [Figure(caption, traces, layout)])
+
+
+def waits(method: Method, unit: Unit, caption: str) -> Section:
+    """Figure 5 for one method: waits of the median rank, ε, mean, what is excess; α."""
+    run, row = method.fastest, method.view.median_row
+    count = run["t_in"].shape[1]
+    step = -(-count // MOST)
+    places = np.arange(0, count, step)
+    first, second = (run[name][row].astype(float) for name in ("input_wait", "output_wait"))
+    drawn = []
+    for name, own, other in (("input", first, second), ("output", second, first)):
+        excess = (own > cells.scenario.EPSILON) & (other < cells.scenario.EPSILON)
+        traces = []
+        for chosen, colour, said in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
+            at = places[chosen[places]]
+            traces.append(_dots(at, unit.of(np.maximum(own[at], 1e-7)), colour, said))
+        for level, colour, said in (
+            (cells.scenario.EPSILON, "#000", "ε"),
+            (float(own.mean()), "#c23b22", "mean"),
+        ):
+            line = {"type": "scatter", "mode": "lines", "name": said, "x": [0, count],
+                    "y": [float(unit.of(max(level, 1e-7)))] * 2,
+                    "line": {"color": colour, "dash": "dash", "width": 1.4}}  # fmt: skip
+            traces.append(line)
+        drawn.append(Panel(f"{method.name}, {name}: mean {1e6 * own.mean():.0f} µs", traces))
+    traces, layout = panels(drawn, axis("MatVec"), axis(f"wait, {unit.name}", type="log"), 1, 170,
+                            showlegend=False)  # fmt: skip
+    alpha = run["alpha"][row][places]
+    line = {"type": "scatter", "mode": "lines", "x": array(places), "y": array(alpha),
+            "line": {"color": "#1c2733", "width": 1.2}}  # fmt: skip
+    below = {"height": 200, "margin": margin(16), "xaxis": axis("MatVec"),
+             "yaxis": axis("α", range=[-0.02, 1.02])}  # fmt: skip
+    return Section("waits", f"Waiting: {method.name}",
+                   [Figure(caption, traces, layout), Figure("α.", [line], below)])  # fmt: skip
+
+
+def histogram(found: Sequence[Method], unit: Unit, title: str, caption: str) -> Section:
+    """The lower row of Figure 7: sums of T_in and T_out of ten MatVecs a rank."""
+    times = [method.fastest["samples"].astype(float).sum(axis=2).ravel() for method in found]
+    every = np.concatenate(times)
+    low, high = np.quantile(every, [0.0, 0.97])
+    edges = np.linspace(low, high, 161)
+    traces: list[Trace] = []
+    for number, (method, values) in enumerate(zip(found, times, strict=True)):
+        shares = np.histogram(values, edges)[0] / values.size
+        traces.append({
+            "type": "scatter", "mode": "lines", "name": method.name, "fill": "tozeroy",
+            "x": array(unit.of((edges[1:] + edges[:-1]) / 2)), "y": array(shares),
+            "line": {"color": METHOD_COLOURS[number % 7], "width": 1.2, "shape": "hvh"},
+            "opacity": 0.5,
+        })  # fmt: skip
+    layout = {"height": 340, "showlegend": True, "margin": margin(16),
+              "xaxis": axis(f"T_in + T_out, {unit.name}"), "yaxis": axis("share")}  # fmt: skip
+    return Section("histogram", title, [Figure(caption, traces, layout)])
+
+
+def sweep(tables: dict[str, Floats], caption: str) -> Section:
+    """By how many percent a method is faster than fixed ½, for elements a rank × ranks."""
+    figures = []
+    for name in ("dynamic", "test"):
+        gain = gains(tables, name)
+        text = [["" if np.isnan(v) else f"{v:.1f}" for v in row] for row in gain.tolist()]
+        trace: Trace = {
+            "type": "heatmap",
+            "z": [[None if np.isnan(v) else round(v, 2) for v in row] for row in gain.tolist()],
+            "x": [str(n) for n in cells.SWEPT_RANKS],
+            "y": [str(n**3) for n in cells.SWEPT_EDGES], "text": text, "texttemplate": "%{text}",
+            "colorscale": [[0, "#c23b22"], [0.5, "#ffffff"], [1, "#2e78b7"]], "zmid": 0,
+            "zmin": -15, "zmax": 15, "colorbar": {"title": {"text": "%"}, "thickness": 12},
+        }  # fmt: skip
+        layout = {"height": 400, "margin": margin(16),
+                  "xaxis": axis("ranks", type="category"),
+                  "yaxis": axis("elements a rank", type="category")}  # fmt: skip
+        figures.append(Figure(f"{caption}", [trace], layout, name))
+    return Section("sweep", "Where it stops paying", figures, columns=2)
+
+
+def gains(tables: dict[str, Floats], name: str) -> NDArray[np.float64]:
+    """Percent less than fixed ½."""
+    gain: NDArray[np.float64] = 100 * (1 - tables[name] / tables["fixed"])
+    return gain

@@ -1,0 +1,108 @@
+"""The study's results as `haloscope regimes` takes them: views of methods, regimes found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hide"))
+
+import cells
+
+from haloscope.explain.regimes import RegimeModel, Regimes, Timings, find_regimes
+from haloscope.explain.regimes._view import Decoded, View
+
+Floats = NDArray[np.float64]
+
+RANKS_FITTED, REGIMES, REGIMES_OF_SLOWEST = 20, 3, 2
+POOLED = 3  # the fastest runs of a method, as in section 4.3
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's runs under one scenario and solver."""
+
+    name: str
+    runs: Sequence[cells.Arrays]  # the fastest first
+    ranks: Regimes  # of the fastest run
+    slowest: Regimes  # of the pooled runs, one after the other
+
+    @property
+    def fastest(self) -> cells.Arrays:
+        """The fastest run."""
+        return self.runs[0]
+
+    @property
+    def view(self) -> View:
+        """What figures draw."""
+        whole, slowest = (
+            Decoded(found.timings, found.states, found.model.n_regimes)
+            for found in (self.ranks, self.slowest)
+        )
+        return View(whole, slowest, self.ranks.training)
+
+
+def methods(
+    todo: Sequence[cells.Cell], results: Path, names: Sequence[str] = tuple(cells.METHODS)
+) -> list[Method]:
+    """Each method of these cells (of one scenario and solver), as far as there are results."""
+    found = []
+    for name in names:
+        there = [cell for cell in todo if cell.method == name and cells.is_done(cell, results)]
+        if there:
+            runs = [cells.load(cell, results) for cell in there]
+            # Later runs keep too few ranks to look at single ones.
+            wide = max(len(run["t_in"]) for run in runs)
+            runs.sort(key=lambda run: (len(run["t_in"]) < wide, float(run["total"][0])))
+            found.append(_method(name, runs))
+    return found
+
+
+def _method(name: str, runs: list[cells.Arrays]) -> Method:
+    first = runs[0]
+    blocks = [np.asarray(first[key], dtype=np.float64) for key in ("t_in", "t_out")]
+    timings = Timings.of(blocks[0] + blocks[1], name)
+    timings = Timings(
+        name, "matvec", timings.durations, timings.counts, _kept(first), timings.hosts,
+        {"T_in": blocks[0], "T_out": blocks[1]},
+    )  # fmt: skip
+    model = RegimeModel(REGIMES, "lognormal", n_init=5)
+    ranks = find_regimes(timings, model, ranks=RANKS_FITTED)
+    pooled = sorted((run["slowest"] for run in runs), key=lambda times: float(times.sum()))
+    slowest = Timings.of(np.concatenate(pooled[:POOLED]).astype(np.float64), name)
+    return Method(
+        name,
+        runs,
+        ranks,
+        find_regimes(slowest, RegimeModel(REGIMES_OF_SLOWEST, "lognormal", n_init=5)),
+    )
+
+
+def _kept(run: cells.Arrays) -> NDArray[np.int64]:
+    """World ranks of the rows that were kept."""
+    kept, ranks = len(run["t_in"]), len(run["rank_alpha"])
+    return np.arange(kept, dtype=np.int64) * ranks // kept
+
+
+def decoded_right(method: Method) -> float:
+    """The share of MatVecs whose regime is the one that its latency was drawn from."""
+    truth = method.fastest["regime"].astype(np.int64)
+    return float((method.ranks.states == truth).mean())
+
+
+def swept(results: Path) -> dict[str, Floats]:
+    """By method: the median of T^max after α has settled; elements a rank × ranks, NaN: not run."""
+    shape = len(cells.SWEPT_EDGES), len(cells.SWEPT_RANKS)
+    found: dict[str, Floats] = {}
+    for cell in cells.sweep():
+        table = found.setdefault(cell.method, np.full(shape, np.nan))
+        if cells.is_done(cell, results):
+            times = cells.load(cell, results)["slowest"]
+            place = cells.SWEPT_EDGES.index(cell.elements[0]), cells.SWEPT_RANKS.index(cell.ranks)
+            table[place] = np.median(times[times.size // 2 :])
+    return found
