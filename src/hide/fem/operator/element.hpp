@@ -2,6 +2,7 @@
 // fast kernels, with which it shares nothing.
 #pragma once
 
+#include "kernels/cells.hpp"
 #include "mesh/forest.hpp"
 #include "operator/tabulated.hpp"
 
@@ -9,8 +10,6 @@
 #include <vector>
 
 namespace haloscope::fem {
-
-enum class Part { stiffness, mass, derivative_x, derivative_y, derivative_z };
 
 using Corners = std::span<const double, 24>; // x fastest, xyz each
 

@@ -23,8 +23,10 @@ namespace haloscope::fem {
 struct OperatorSettings {
   Overlap::Settings overlap = Overlap::defaults(); // policy, α, phases, region …; consistent: see below
   Part part = Part::stiffness;
-  bool dirichlet = true; // rows and columns of nodes on the domain's boundary are the identity's
-  bool bricks = true;    // use regular blocks of leaves where the forest has them
+  bool transposed = false; // of a derivative: ∫ κ u ∂v/∂x in place of ∫ κ ∂u/∂x v
+  bool dirichlet = true;   // rows and columns of nodes on the domain's boundary are the identity's
+  bool bricks = true;      // use regular blocks of leaves where the forest has them
+  std::vector<Overlap::Times> *history = nullptr; // each application adds its times: reserve room
 };
 
 struct Triplet {
@@ -39,7 +41,8 @@ void lay_out(const Forest &forest, Nodes &nodes);
 // Collective: all of it. Vectors hold owned nodes alone, in the order of `nodes`.
 class Operator {
 public:
-  // Error on all ranks: κ ≤ 0 or not a number, settings out of range. Keeps neither forest nor nodes.
+  // Error on all ranks: κ ≤ 0 or not a number, settings out of range. Forest and nodes must outlive it, and
+  // nodes keep their numbers.
   Operator(const Forest &forest, const Nodes &nodes, const Coefficient &coefficient,
            const OperatorSettings &settings = {});
   Operator(Operator &&) noexcept;
@@ -61,6 +64,7 @@ public:
   [[nodiscard]] double alpha(int phase = 0) const;
   [[nodiscard]] const Overlap::Times &times() const noexcept; // of the last application
   [[nodiscard]] std::size_t items() const noexcept;           // independent ones
+  [[nodiscard]] int messages() const noexcept;                // that this rank sends in an application
   [[nodiscard]] double flops() const noexcept;                // of this rank in one application
   [[nodiscard]] double bytes() const noexcept;                // and what it moves at least
 

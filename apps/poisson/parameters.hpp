@@ -1,0 +1,50 @@
+// What the command line says.
+#ifndef APPS_POISSON_PARAMETERS_HPP
+#define APPS_POISSON_PARAMETERS_HPP
+
+#include "../common/options.hpp"
+
+#include <haloscope/overlap.hpp>
+
+#include <optional>
+#include <string>
+
+namespace poisson {
+
+struct Parameters {
+  int level = 4, degree = 1;
+  double deform = 0;
+  double jump = 1e6;
+  bool pointwise = false;
+  std::string refine = "none";
+  int refinements = 2;
+  std::string solver = "cg";
+  int steps = 4;
+  std::string policy = "fixed";
+  double alpha = 0.5, theta = 0.5, epsilon = 1e-4;
+  int iterations = 8192;
+  double tolerance = 1e-8;
+  int runs = 1;
+  std::string regimes, csv;
+};
+
+apps::Options options(Parameters &parameters);
+
+// Throws UsageError.
+void require_valid(const Parameters &parameters);
+
+// What the overlap library is told. It keeps nothing of this.
+class Policy {
+public:
+  explicit Policy(const Parameters &parameters); // reads the model; throws UsageError
+  [[nodiscard]] haloscope::Overlap::Settings settings(int phases, const char *region) const;
+
+private:
+  const Parameters *parameters_;
+  std::optional<haloscope::Regimes> regimes_;
+  haloscope_overlap_regimes view_{};
+};
+
+} // namespace poisson
+
+#endif
