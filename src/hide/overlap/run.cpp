@@ -71,12 +71,11 @@ private:
     if (pattern_->stage != nullptr) pattern_->stage(pattern_->context, stage);
   }
   void start(const haloscope_overlap_exchange &exchange, bool sends) {
+    const int count = sends ? exchange.send_count : exchange.receive_count;
     if (exchange.start != nullptr)
       note(exchange.start(pattern_->context, sends ? 1 : 0));
-    else if (sends)
-      note(MPI_Startall(exchange.send_count, exchange.sends));
-    else
-      note(MPI_Startall(exchange.receive_count, exchange.receives));
+    else if (count > 0) // Open MPI refuses no requests where the array is NULL
+      note(MPI_Startall(count, sends ? exchange.sends : exchange.receives));
   }
   void finish(MPI_Request *requests, int count) { note(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE)); }
   void dependent(bool early, const haloscope_overlap_exchange &output) {

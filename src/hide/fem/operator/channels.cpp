@@ -19,7 +19,7 @@ void connect(Channels::Direction &direction, std::size_t send_begin, std::size_t
 
 void exchange(Channels::Direction &direction) {
   const auto start = [](std::vector<MPI_Request> &requests) {
-    MPI_Startall(static_cast<int>(requests.size()), requests.data());
+    if (!requests.empty()) MPI_Startall(static_cast<int>(requests.size()), requests.data());
   };
   const auto finish = [](std::vector<MPI_Request> &requests) {
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
