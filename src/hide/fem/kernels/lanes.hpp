@@ -1,6 +1,7 @@
 // As many doubles as the processor's registers hold, by the compiler's vector types.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #if defined(__AVX__)
@@ -27,7 +28,11 @@ inline Lanes load(const double *from) {
   return value;
 }
 
+inline Lanes load(const double *from, int which) { return load(from + std::ptrdiff_t{which} * lanes); }
+
 inline void store(double *to, Lanes value) { std::memcpy(to, &value, sizeof value); }
+
+inline void store(double *to, int which, Lanes value) { store(to + std::ptrdiff_t{which} * lanes, value); }
 
 // One over each, to the last bit or two.
 inline Lanes reciprocal(Lanes value) {

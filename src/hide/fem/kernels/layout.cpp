@@ -1,6 +1,42 @@
 #include "kernels/cells.hpp"
+#include "kernels/lattice.hpp"
+#include "kernels/schedule.hpp"
 
 namespace haloscope::fem {
+namespace {
+
+class Numbers {
+public:
+  explicit Numbers(std::size_t owned) : new_of_old_(owned, -1) {}
+  void give(std::int32_t node) {
+    const auto at = static_cast<std::size_t>(node);
+    if (node >= 0 && at < new_of_old_.size() && new_of_old_[at] < 0) new_of_old_[at] = next_++;
+  }
+  std::vector<std::int32_t> all() {
+    for (std::int32_t &number : new_of_old_)
+      if (number < 0) number = next_++;
+    return std::move(new_of_old_);
+  }
+
+private:
+  std::vector<std::int32_t> new_of_old_;
+  std::int32_t next_ = 0;
+};
+
+// Row by row without the lowest places, which the bricks before it own if they can; those come last.
+void number(const kernels::Lattice &lattice, Numbers &numbers) {
+  const auto rows = [&](bool lowest) {
+    for (int z = 0; z < lattice.size; ++z)
+      for (int y = 0; y < lattice.size; ++y)
+        if ((y == 0 || z == 0) == lowest)
+          for (int x = 1; x < lattice.size; ++x) numbers.give(lattice.at(x, y, z).node);
+  };
+  rows(false);
+  rows(true);
+  for (const auto &place : lattice.places) numbers.give(place.node);
+}
+
+} // namespace
 
 std::vector<std::int32_t> layout(const Cells &cells, std::span<const char> mirror, std::size_t owned) {
   std::vector<std::int32_t> elements;
@@ -9,19 +45,19 @@ std::vector<std::int32_t> layout(const Cells &cells, std::span<const char> mirro
   return layout(cells, elements, owned);
 }
 
-// Nodes in the order in which the elements touch them.
 std::vector<std::int32_t> layout(const Cells &cells, std::span<const std::int32_t> elements,
                                  std::size_t owned) {
-  std::vector<std::int32_t> new_of_old(owned, -1);
-  std::int32_t next = 0;
+  Numbers numbers(owned);
   const std::size_t count = cells.element_nodes();
-  for (const std::int32_t element : elements)
-    for (const std::int32_t node : cells.nodes.subspan(static_cast<std::size_t>(element) * count, count))
-      if (const auto at = static_cast<std::size_t>(node); at < owned && new_of_old[at] < 0)
-        new_of_old[at] = next++;
-  for (std::int32_t &number : new_of_old)
-    if (number < 0) number = next++;
-  return new_of_old;
+  for (const kernels::Work &item : kernels::schedule(cells, elements, {}))
+    for (const std::int32_t first : item.firsts) {
+      if (item.edge > 1)
+        number(kernels::Lattice(cells, first, item.edge), numbers);
+      else
+        for (const std::int32_t node : cells.nodes.subspan(static_cast<std::size_t>(first) * count, count))
+          numbers.give(node);
+    }
+  return numbers.all();
 }
 
 } // namespace haloscope::fem

@@ -1,108 +1,150 @@
 #include "kernels/plan.hpp"
 
 #include "kernels/batches.hpp"
+#include "kernels/bricks.hpp"
 #include "kernels/clears.hpp"
+#include "kernels/schedule.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace haloscope::fem {
 namespace {
 
 using namespace kernels;
 
-// Elements wait until as many with the same face code as there are lanes have come.
-class Waiting {
+// Which item writes a row first, and whether it stores.
+class FirstWrites final : public Writes {
 public:
-  template <typename Full> void add(std::uint16_t code, std::int32_t element, Full full) {
-    auto &elements = of_code_[code];
-    elements.push_back(element);
-    if (elements.size() < lanes) return;
-    full(elements);
-    elements.clear();
+  explicit FirstWrites(std::size_t rows) : first(rows, -1), stored(rows, 0) {}
+
+  bool stores(std::span<const std::int32_t> nodes) override {
+    const bool all = std::ranges::all_of(nodes, [this](std::int32_t node) { return fresh(node); });
+    for (const std::int32_t node : nodes) {
+      adds(node);
+      if (all) stored[static_cast<std::size_t>(node)] = 1;
+    }
+    return all;
   }
-  template <typename Rest> void flush(Rest rest) {
-    for (auto &[code, elements] : of_code_)
-      if (!elements.empty()) rest(elements);
-    of_code_.clear();
+  void adds(std::int32_t node) override {
+    if (fresh(node)) first[static_cast<std::size_t>(node)] = item;
   }
+
+  std::int32_t item = 0;
+  std::vector<std::int32_t> first;
+  std::vector<std::uint8_t> stored;
 
 private:
-  std::map<std::uint16_t, std::vector<std::int32_t>> of_code_;
+  bool fresh(std::int32_t node) const {
+    const auto at = static_cast<std::size_t>(node);
+    return at < first.size() && first[at] < 0;
+  }
 };
 
-Batches batches_of(const Cells &cells, const Choices &choices, std::span<const std::int32_t> elements,
-                   std::span<const std::uint8_t> masked) {
-  Batches batches = no_batches(cells, choices);
-  Waiting waiting;
-  const auto add = [&](const std::vector<std::int32_t> &full) { add_batch(batches, cells, masked, full); };
-  for (const std::int32_t element : elements)
-    waiting.add(cells.faces.empty() ? std::uint16_t{0} : cells.faces[static_cast<std::size_t>(element)],
-                element, add);
-  waiting.flush(add);
-  return batches;
+struct Item {
+  int edge;
+  std::uint32_t place; // among those of its edge
+};
+
+std::size_t node_count(const Cells &cells) {
+  return cells.nodes.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(cells.nodes)) + 1;
 }
 
 } // namespace
 
 struct Plan::State {
+  State(const Cells &cells, std::span<const std::int32_t> elements, std::span<const std::uint8_t> masked,
+        const Choices &choices)
+      : cells(cells), choices(choices), elements(elements.begin(), elements.end()),
+        masked(masked.begin(), masked.end()), kernel(kernel_of(cells.degree, shape_of(cells, choices))),
+        batches(no_batches(cells, choices)) {}
+
+  void add(const Work &work, const Mesh &mesh, Writes &writes) {
+    items.push_back({work.edge, static_cast<std::uint32_t>(size(work.edge))});
+    weights.push_back(static_cast<float>(work.firsts.size()) *
+                      static_cast<float>(work.edge * work.edge * work.edge));
+    if (work.edge == 2) {
+      families.add(mesh, work.firsts, writes);
+    } else if (work.edge > 2) {
+      (work.edge == 4 ? four : eight).add(mesh, work.firsts, writes);
+    } else {
+      const std::size_t begin = batches.nodes.size();
+      add_batch(batches, cells, masked, work.firsts);
+      for (std::size_t i = begin; i < batches.nodes.size(); ++i)
+        if (batches.nodes[i] >= 0) writes.adds(batches.nodes[i]);
+    }
+  }
+  std::size_t size(int edge) const {
+    if (edge == 1) return batches.size();
+    return edge == 2 ? families.hanging.size() : (edge == 4 ? four : eight).regular.size();
+  }
+  // Items of one kind that follow each other.
+  void run(int edge, std::size_t begin, std::size_t end, const double *x, double *y) const {
+    if (edge == 1)
+      kernel.apply(batches, begin, end, x, y);
+    else if (edge == 2)
+      families.run(begin, end, x, y);
+    else
+      (edge == 4 ? four : eight).run(begin, end, x, y);
+  }
+
   Cells cells;
   Choices choices;
   std::vector<std::int32_t> elements;
   std::vector<std::uint8_t> masked;
   Kernel kernel;
   Batches batches;
+  Families families;
+  Rows four{4}, eight{8};
+  std::vector<Item> items;
   std::vector<float> weights;
   Clears clears;
 };
 
 Plan::Plan(const Cells &cells, std::span<const std::int32_t> elements, std::span<const std::uint8_t> masked,
            const Choices &choices)
-    : state_(new State{cells,
-                       choices,
-                       {elements.begin(), elements.end()},
-                       {masked.begin(), masked.end()},
-                       kernel_of(cells.degree, shape_of(cells, choices)),
-                       batches_of(cells, choices, elements, masked),
-                       {},
-                       {}}) {
-  const Batches &batches = state_->batches;
-  state_->weights.resize(batches.size());
-  for (std::size_t i = 0; i < batches.elements.size(); ++i)
-    state_->weights[i / lanes] += batches.elements[i] >= 0 ? 1 : 0;
-  if (choices.first_rows == 0) return;
-  std::vector<std::int32_t> first(choices.first_rows, -1);
-  const std::size_t each = cells.element_nodes() * lanes;
-  for (std::size_t i = 0; i < batches.nodes.size(); ++i) {
-    const std::int32_t node = batches.nodes[i];
-    if (node >= 0 && static_cast<std::size_t>(node) < first.size() &&
-        first[static_cast<std::size_t>(node)] < 0)
-      first[static_cast<std::size_t>(node)] = static_cast<std::int32_t>(i / each);
+    : state_(new State(cells, elements, masked, choices)) {
+  State &state = *state_;
+  FirstWrites writes(choices.first_rows);
+  const Mesh mesh{cells, masked, choices.first_rows == 0 ? node_count(cells) : choices.first_rows};
+  for (const Work &work : schedule(cells, elements, choices)) {
+    writes.item = static_cast<std::int32_t>(state.items.size());
+    state.add(work, mesh, writes);
   }
-  state_->clears = Clears(batches.size(), first, std::vector<std::uint8_t>(first.size(), 0));
+  if (choices.first_rows == 0) return;
+  if (state.items.empty()) state.items.push_back({1, 0}), state.weights.push_back(0); // it has rows to clear
+  state.clears = Clears(state.items.size(), writes.first, writes.stored);
 }
 
 Plan::~Plan() = default;
 Plan::Plan(Plan &&) noexcept = default;
 Plan &Plan::operator=(Plan &&) noexcept = default;
 
-std::size_t Plan::items() const { return state_->batches.size(); }
+std::size_t Plan::items() const { return state_->items.size(); }
 
 std::span<const float> Plan::weights() const { return state_->weights; }
 
 void Plan::run(std::size_t begin, std::size_t end, const double *x, double *y) const {
   const State &state = *state_;
+  if (state.elements.empty()) end = begin, state.clears.run(0, y);
   while (begin < end) {
     state.clears.run(begin, y);
     const std::size_t stop = std::min(end, (begin / Clears::group + 1) * Clears::group);
-    state.kernel.apply(state.batches, begin, stop, x, y);
-    begin = stop;
+    const Item first = state.items[begin];
+    std::size_t count = 1;
+    while (begin + count < stop && state.items[begin + count].edge == first.edge) ++count;
+    state.run(first.edge, first.place, first.place + count, x, y);
+    begin += count;
   }
 }
 
 void Plan::diagonal(double *d) const {
   const State &state = *state_;
-  state.kernel.diagonal(state.batches, 0, state.batches.size(), d);
+  Batches batches = no_batches(state.cells, state.choices);
+  Choices single = state.choices;
+  single.bricks = false;
+  for (const Work &work : schedule(state.cells, state.elements, single))
+    add_batch(batches, state.cells, state.masked, work.firsts);
+  state.kernel.diagonal(batches, 0, batches.size(), d);
 }
 
 double Plan::flops() const { return static_cast<double>(state_->elements.size()) * state_->kernel.flops; }

@@ -1,0 +1,24 @@
+// The (edge + 1)³ places of a brick's corners, x fastest: the node at each, or the nodes that it hangs on.
+#pragma once
+
+#include "kernels/cells.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace haloscope::fem::kernels {
+
+struct Lattice {
+  struct Place {
+    std::int32_t node = -1;              // −1: hangs
+    std::vector<std::int32_t> parents{}; // the mean of these
+  };
+  Lattice(const Cells &cells, std::int32_t first, int edge);
+
+  int size; // places a direction
+  std::vector<Place> places;
+  const Place &at(int x, int y, int z) const { return places[index(x, y, z)]; }
+  std::size_t index(int x, int y, int z) const { return static_cast<std::size_t>((z * size + y) * size + x); }
+};
+
+} // namespace haloscope::fem::kernels
