@@ -47,10 +47,10 @@ tidy() {
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
   files 'src/explain/*.cpp' | each "$bin/clang-tidy" --quiet -p "$kernels" 2>/dev/null || status=1
   # shellcheck disable=SC2016 # $0 is the file that xargs passes
-  { files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
+  { files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/stencil/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
       ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*'
     command -v smpicxx >/dev/null && files 'src/predict/simulate/*.cpp'; } | # these need SimGrid's headers
-    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -isystem $mpi 2>/dev/null" || status=1
+    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -Isrc/hide/stencil -isystem $mpi 2>/dev/null" || status=1
   elements
 }
 

@@ -91,19 +91,29 @@ def build_executable(
 
 def build_overlap(quiet: bool = False) -> Path:
     """The overlap library as an object file to be linked, for the MPI on PATH."""
+    return build_object("overlap", "overlap", quiet)
+
+
+def build_halo(quiet: bool = False) -> Path:
+    """The halo library as an object file to be linked, for the MPI on PATH."""
+    return build_object("halo", "stencil", quiet)
+
+
+def build_object(name: str, room: str, quiet: bool = False) -> Path:
+    """All of `src/hide/ROOM` as one object file, from the cache or compiled now."""
     compiler = toolchain().compiler
-    folder = _paths.source("src", "hide", "overlap")
+    folder = _paths.source("src", "hide", room)
     sources = [p for p in folder.iterdir() if p.suffix in _SOURCES]
     headers = [p for p in _paths.include().rglob("*") if p.suffix in _SOURCES]
     key = fingerprint([*sources, *headers], *_LIBRARY_FLAGS, str(compiler), _identity(compiler))
-    target = f"overlap-{key}"
-    name = "haloscope-overlap.o"
+    target = f"{name}-{key}"
+    made = f"haloscope-{name}.o"
     if not (cache() / target).is_dir():
-        with progress(f"building the overlap library with {compiler} (once) …", quiet):
+        with progress(f"building the {name} library with {compiler} (once) …", quiet):
             build_once(
-                target, lambda directory: _compile_overlap(compiler, folder, directory / name)
+                target, lambda directory: _compile_object(compiler, folder, directory / made)
             )
-    return cache() / target / name
+    return cache() / target / made
 
 
 def places() -> Mapping[str, Callable[[], Path]]:
@@ -112,6 +122,7 @@ def places() -> Mapping[str, Callable[[], Path]]:
         "include": _paths.include,
         "lib": _library_directory,
         "overlap": build_overlap,
+        "halo": build_halo,
         "fem": lambda: _finite_elements().library,
         "poisson": lambda: _finite_elements().poisson,
     }
@@ -163,7 +174,7 @@ def _compile(words: list[str], executable: Path) -> None:
     run_logged(command, f"building {executable.name}", log, dict(os.environ))
 
 
-def _compile_overlap(compiler: Path, folder: Path, made: Path) -> None:
+def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
     """All sources as one, so that one object is all there is to link."""
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
@@ -171,6 +182,5 @@ def _compile_overlap(compiler: Path, folder: Path, made: Path) -> None:
         str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(folder),
         *included, "-c", first, "-o", str(made),
     ]  # fmt: skip
-    run_logged(
-        command, "building the overlap library", cache() / "overlap-build.log", dict(os.environ)
-    )
+    log = cache() / f"{made.stem}-build.log"
+    run_logged(command, f"building {made.name}", log, dict(os.environ))

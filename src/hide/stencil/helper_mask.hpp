@@ -1,0 +1,36 @@
+// A bit for each rank of a node: who is free to help, or who has finished a part. One line, 512 ranks.
+#pragma once
+
+#include "memory.hpp"
+
+#include <bit>
+#include <cstdint>
+
+namespace haloscope::stencil {
+
+template <class Memory = Machine, std::size_t words = line / 16> class HelperMask {
+public:
+  static constexpr std::size_t ranks = words * 64;
+
+  // Whoever sees the bit sees all that its rank did before.
+  void set(std::size_t rank) noexcept { words_[rank / 64].fetch_or(bit(rank), std::memory_order_release); }
+  void clear(std::size_t rank) noexcept {
+    words_[rank / 64].fetch_and(~bit(rank), std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool has(std::size_t rank) const noexcept {
+    return (words_[rank / 64].load(std::memory_order_acquire) & bit(rank)) != 0;
+  }
+  [[nodiscard]] std::size_t count() const noexcept {
+    std::size_t bits = 0;
+    for (std::size_t i = 0; i < words; i++)
+      bits += static_cast<std::size_t>(std::popcount(words_[i].load(std::memory_order_acquire)));
+    return bits;
+  }
+
+private:
+  static constexpr std::uint64_t bit(std::size_t rank) noexcept { return std::uint64_t{1} << rank % 64; }
+
+  alignas(line) Memory::template Contended<std::uint64_t> words_[words]{};
+};
+
+} // namespace haloscope::stencil

