@@ -2,6 +2,7 @@
  * in, contributions to neighbours go out. Prints, for each rank, a fingerprint of the result, each step's
  * times and α. Arguments are name=value. */
 #include <haloscope/overlap.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,10 +148,13 @@ static void print(const struct toy *toy, const double *rows, int steps) {
 }
 
 int main(int argc, char **argv) {
-  static const double start[2] = {0.5, 0.5}, transition[4] = {0.9, 0.1, 0.1, 0.9};
-  const double parameters[6] = {-7, 0.5, 0, -5, 0.5, 0};
+  /* Late input or late output, by so many seconds, and each for a while. */
+  const double late = log(option(argc, argv, "late", 1e-3)), soon = late - log(20);
+  const double stay = option(argc, argv, "stay", 0.9);
+  const double start[2] = {0.5, 0.5}, transition[4] = {stay, 1 - stay, 1 - stay, stay};
+  const double input[6] = {late, 0.3, 0, soon, 1, 0}, output[6] = {soon, 1, 0, late, 0.3, 0};
   const struct haloscope_overlap_regimes regimes = {
-      HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition, parameters, NULL, NULL};
+      HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition, NULL, input, output};
   struct haloscope_overlap_settings settings = haloscope_overlap_defaults();
   struct haloscope_overlap_times times;
   haloscope_overlap *overlap;

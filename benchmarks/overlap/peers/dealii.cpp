@@ -18,7 +18,6 @@
 
 #include <cmath>
 #include <memory>
-#include <numbers>
 
 namespace {
 
@@ -28,7 +27,7 @@ using Point = dealii::Point<dimension>;
 
 // Elements that are neither cubes nor parallelepipeds.
 Point deformed(const Point &at) {
-  constexpr double pi = std::numbers::pi, most = 0.05;
+  constexpr double pi = dealii::numbers::PI, most = 0.05;
   const double bump = most * std::sin(pi * at[0]) * std::sin(pi * at[1]) * std::sin(pi * at[2]);
   return Point(at[0] + bump, at[1] - bump, at[2] + bump * at[0]);
 }
@@ -63,6 +62,8 @@ public:
     for (const unsigned int i : data_.get_constrained_dofs()) y_.local_element(i) = x_.local_element(i);
   }
 
+  [[nodiscard]] dealii::types::global_dof_index unknowns() const { return unknowns_.n_dofs(); }
+
 private:
   void work(const dealii::MatrixFree<dimension, double> &data, Vector &to, const Vector &from,
             const std::pair<unsigned int, unsigned int> &cells) const {
@@ -86,7 +87,7 @@ private:
 
 template <int degree> turns::Case laplace(unsigned int level, bool is_deformed = false) {
   const auto made = std::make_shared<Laplace<degree>>(level, is_deformed);
-  return [made] { (*made)(); };
+  return {[made] { (*made)(); }, static_cast<double>(made->unknowns())};
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include "turns.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -87,9 +88,7 @@ private:
   using Place = std::array<PetscInt, 3>;
 
   [[nodiscard]] bool boundary(const Place &at) const {
-    for (const PetscInt index : at)
-      if (index == 0 || index == elements_) return true;
-    return false;
+    return std::ranges::any_of(at, [&](PetscInt index) { return index == 0 || index == elements_; });
   }
   [[nodiscard]] double coefficient(const Place &element) const {
     return element[0] < elements_ / 2 ? 1 : jump_;
@@ -164,12 +163,14 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-  const int elements = argc > 1 ? std::atoi(argv[1]) : 128;
-  const double jump = argc > 2 ? std::atof(argv[2]) : 1;
+  const int elements = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 128;
+  const double jump = argc > 2 ? std::strtod(argv[2], nullptr) : 1;
   PetscCall(PetscInitialize(nullptr, nullptr, nullptr, nullptr));
   {
     Problem problem(elements, jump);
-    turns::serve({{"matmult", [&] { problem.multiply(); }}, {"gamg", [&] { problem.solve(); }}});
+    const double unknowns = std::pow(elements + 1, 3);
+    turns::serve({{"matmult", {[&] { problem.multiply(); }, unknowns}},
+                  {"gamg", {[&] { problem.solve(); }, unknowns, 0, 0, false}}});
   }
   PetscCall(PetscFinalize());
   return 0;

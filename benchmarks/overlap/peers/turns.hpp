@@ -40,14 +40,24 @@ inline std::string next_line(int rank, int ranks) {
   return line;
 }
 
-using Case = std::function<void()>;
+struct Case {
+  std::function<void()> run;
+  double unknowns = 0;         // of all ranks
+  double flops = 0, bytes = 0; // of this rank in a run, where they are known
+  bool warms = true;           // a run comes first: what others left in the caches is not ours
+};
 
-// Answers lines "case count" by the seconds that the slower rank took for so many runs of the case.
+// Says what each case is, then answers lines "case count" by the seconds that the slower rank took for so
+// many runs of it.
 inline void serve(const std::map<std::string, Case> &cases) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (rank == 0) std::cout << "ready" << std::endl;
+  for (const auto &[name, made] : cases)
+    if (rank == 0)
+      std::printf("case %s %.17g %.17g %.17g\n", name.c_str(), made.unknowns, made.flops, made.bytes);
+  if (rank == 0) std::puts("ready");
+  std::fflush(stdout);
   for (std::string line; !(line = next_line(rank, ranks)).empty();) {
     std::istringstream words(line);
     std::string name;
@@ -56,14 +66,16 @@ inline void serve(const std::map<std::string, Case> &cases) {
     const auto found = cases.find(name);
     double own = -1, slower = -1;
     if (found != cases.end()) {
-      found->second(); // what others left in the caches is not ours
+      const Case &made = found->second;
+      if (made.warms) made.run();
       MPI_Barrier(MPI_COMM_WORLD);
       const double begin = MPI_Wtime();
-      for (int i = 0; i < count; i++) found->second();
+      for (int i = 0; i < count; i++) made.run();
       own = MPI_Wtime() - begin;
     }
     MPI_Reduce(&own, &slower, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0) std::cout << name << ' ' << slower << std::endl;
+    if (rank == 0) std::printf("took %s %.9f\n", name.c_str(), slower);
+    std::fflush(stdout);
   }
 }
 

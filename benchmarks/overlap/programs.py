@@ -1,0 +1,208 @@
+"""The programs that are measured: built once into the cache, set up once, then run in turn."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from common import MPI_ENVIRONMENT
+
+from haloscope._errors import ComponentError
+from haloscope.hide._components import find_petsc
+from haloscope.hide._fem import build_fem
+from haloscope.watch._applications import build_overlap, toolchain
+from haloscope.watch._build import build_environment, build_tool
+from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
+
+__all__ = ["Case", "Program", "aij", "dealii", "missing", "ours", "poisson", "roofline", "toy"]
+
+HERE = Path(__file__).resolve().parent
+PEERS = HERE / "peers"
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+RANKS = 2
+_said: set[str] = set()
+
+
+def missing(reason: str) -> None:
+    """One line, once."""
+    if reason not in _said:
+        print(f"bench-overlap: skipped: {reason}", file=sys.stderr, flush=True)
+    _said.add(reason)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a program says of one of its cases; flops and bytes are those of a rank."""
+
+    unknowns: float
+    flops: float
+    bytes: float
+
+
+class Program:
+    """Two ranks, each on a core of its own; asleep but for their turns."""
+
+    def __init__(self, executable: Path, *arguments: str) -> None:
+        launch = [str(toolchain().launcher), "-n", str(RANKS), *_pinned(), str(executable)]
+        self._process = subprocess.Popen(
+            [*launch, *arguments], env=MPI_ENVIRONMENT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        self._counts: dict[str, int] = {}
+        self.cases: dict[str, Case] = {}
+        for words in iter(self._line, ["ready"]):
+            if words[0] == "case":
+                self.cases[words[1]] = Case(*map(float, words[2:]))
+
+    def seconds(self, case: str, turn: float = 0.2) -> float:
+        """Of one run: the mean of a turn of about `turn` seconds."""
+        if case not in self._counts:
+            self._counts[case] = max(1, min(2000, int(turn / self._take(case, 1))))
+        return self._take(case, self._counts[case]) / self._counts[case]
+
+    def once(self, case: str) -> float:
+        """Seconds of a single run."""
+        return self._take(case, 1)
+
+    def speed(self, case: str) -> float:
+        """Millions of unknowns a second and core."""
+        return self.cases[case].unknowns / RANKS / self.seconds(case) / 1e6
+
+    def __enter__(self) -> Program:  # noqa: PYI034 Python 3.10 has no Self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+    def _take(self, case: str, count: int) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{case} {count}\n")
+        self._process.stdin.flush()
+        words = self._line()
+        while words[0] != "took":
+            words = self._line()
+        if (took := float(words[2])) < 0:
+            raise RuntimeError(f"{self._process.args!r}: no case {case}")
+        return took
+
+    def _line(self) -> list[str]:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            if words := line.split():
+                return words
+        raise RuntimeError(f"{self._process.args!r}: ended with status {self._process.wait()}")
+
+
+def _pinned() -> list[str]:
+    return ["--bind-to", "core"]
+
+
+def aij() -> Path:
+    """PETSc's assembled matrix."""
+    petsc = find_petsc()
+    words = [f"-I{folder}" for folder in petsc.includes]
+    return _compiled(
+        PEERS / "petsc_aij.cpp", [*words, str(petsc.library), f"-Wl,-rpath,{petsc.library.parent}"]
+    )
+
+
+def ours() -> Path:
+    """Our operators."""
+    made = build_fem(quiet=True)
+    return _compiled(PEERS / "ours.cpp", [*made.compile_flags, *made.link_flags], made.directory)
+
+
+def poisson(arguments: Sequence[str], inject: Sequence[str] = ()) -> dict[str, float]:
+    """What the application says, of two ranks; under `haloscope inject` if it is given options."""
+    launch = [str(toolchain().launcher), "-n", str(RANKS), *_pinned()]
+    command = [*launch, str(build_fem(quiet=True).poisson), *arguments]
+    if inject:
+        command = [str(HALOSCOPE), "inject", *inject, "--", *command]
+    done = subprocess.run(command, env=MPI_ENVIRONMENT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    numbers = [row for row in rows if len(row) >= 2 and _is_number(row[1])]
+    return {row[0]: float(row[1]) for row in numbers}
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def roofline() -> Path:
+    """STREAM's triad and multiply-adds."""
+    return _compiled(HERE / "roofline.cpp", [])
+
+
+def toy() -> Path:
+    """The chain of cells."""
+    library = build_overlap(quiet=True)
+    include = HERE.parents[1] / "include"
+    words = ["-O3", f"-I{include}", str(library), "-lstdc++", "-lm"]
+    return _compiled(HERE / "toy.c", words, library, compiler="mpicc")
+
+
+def dealii() -> Path:
+    """deal.II's operators; by CMake, which knows its flags."""
+
+    def build(directory: Path) -> None:
+        scratch = directory / "build"
+        configure = [
+            build_tool("cmake"), "-S", str(PEERS), "-B", str(scratch), "-G", "Ninja",
+            "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}",
+        ]  # fmt: skip
+        log = cache() / "dealii-build.log"
+        run_logged(configure, "building deal.II's operators", log, build_environment())
+        compile_it = [build_tool("cmake"), "--build", str(scratch)]
+        run_logged(compile_it, "building deal.II's operators", log, build_environment())
+        (scratch / "dealii").rename(directory / "dealii")
+
+    if not any(Path(place, "deal.II/base/config.h").is_file() for place in _includes()):
+        raise ComponentError("deal.II: install it (Debian: apt-get install libdeal.ii-dev)")
+    sources = [PEERS / name for name in ("dealii.cpp", "turns.hpp", "CMakeLists.txt")]
+    return build_once(f"dealii-{fingerprint(sources, _processor())}", build) / "dealii"
+
+
+def _includes() -> Iterable[str]:
+    named = os.environ.get("DEAL_II_DIR")
+    return [f"{named}/include"] if named else ["/usr/include", "/usr/local/include"]
+
+
+def _processor() -> str:
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    return next((line for line in text.splitlines() if line.startswith("flags")), "")
+
+
+def _compiled(source: Path, words: list[str], *depends: Path, compiler: str | None = None) -> Path:
+    wrapper = toolchain().compiler
+    if compiler is not None:
+        wrapper = wrapper.with_name(compiler)
+    flags = FLAGS if compiler is None else ()
+    key = fingerprint(
+        [source, PEERS / "turns.hpp"], *flags, *words, *map(str, depends), _processor(),
+        compiler_identity(str(wrapper)),
+    )  # fmt: skip
+    build: Callable[[Path], None] = lambda directory: run_logged(  # noqa: E731
+        [str(wrapper), *flags, str(source), *words, "-o", str(directory / source.stem)],
+        f"building {source.name}", cache() / f"{source.stem}-build.log", dict(os.environ),
+    )  # fmt: skip
+    return build_once(f"bench-{source.stem}-{key}", build) / source.stem
