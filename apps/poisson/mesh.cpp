@@ -1,6 +1,7 @@
 #include "mesh.hpp"
 
 #include <cmath>
+#include <numbers>
 
 namespace poisson {
 
@@ -15,7 +16,7 @@ Forest::Predicate region(const std::string &where) {
   if (where == "ball") return [](const Point &p, double) { return distance_from_middle(p) < 0.25; };
   if (where == "band") return [](const Point &p, double) { return std::abs(p[2] - 0.5) < 0.1; };
   return [](const Point &p, double size) { // crossed by the surface
-    return std::abs(distance_from_middle(p) - 0.3) < 0.5 * std::sqrt(3.0) * size;
+    return std::abs(distance_from_middle(p) - 0.3) < 0.5 * std::numbers::sqrt3 * size;
   };
 }
 

@@ -43,7 +43,7 @@ Mirrors::Mirrors(const Cells &all, std::span<const char> mirror, std::span<const
     if (places_[node] != nowhere) hidden[place(static_cast<std::int32_t>(node))] = masked[node];
   Choices own = choices;
   own.first_rows = x.size();
-  plan_.emplace(cells(all), elements_, hidden, own);
+  plan_ = std::make_unique<Plan>(cells(all), elements_, hidden, own);
 }
 
 // Owned nodes in their order, then all ghosts.

@@ -3,7 +3,7 @@
 
 #include "kernels/plan.hpp"
 
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,7 +39,7 @@ private:
   std::vector<std::uint16_t> faces_;
   std::vector<Leaf> leaves_;
   std::vector<double> corners_, sizes_, coefficient_;
-  std::optional<Plan> plan_;
+  std::unique_ptr<Plan> plan_;
 };
 
 } // namespace haloscope::fem

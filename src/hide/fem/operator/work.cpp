@@ -11,9 +11,10 @@ namespace {
 
 std::size_t index(std::int32_t node) noexcept { return static_cast<std::size_t>(node); }
 
-Overlap overlap_of(const Overlap::Settings &settings, std::size_t items, MPI_Comm communicator) {
+std::unique_ptr<Overlap> overlap_of(const Overlap::Settings &settings, std::size_t items,
+                                    MPI_Comm communicator) {
   try {
-    return {settings, items, communicator};
+    return std::make_unique<Overlap>(settings, items, communicator);
   } catch (const std::invalid_argument &wrong) { // on all ranks
     throw Error(wrong.what());
   }
@@ -39,12 +40,12 @@ Operator::Work::Work(const Forest &forest, const Nodes &nodes, const Coefficient
 }
 
 void Operator::Work::prepare(const Cells &cells, std::span<const char> mirror, const Choices &choices) {
-  mirrors.emplace(cells, mirror, channels.owned(), owned, masked, choices);
+  mirrors = std::make_unique<Mirrors>(cells, mirror, channels.owned(), owned, masked, choices);
   std::vector<std::int32_t> others;
   for (std::size_t element = 0; element < mirror.size(); element++)
     if (mirror[element] == 0) others.push_back(static_cast<std::int32_t>(element));
-  interior.emplace(cells, others, masked, choices);
-  units.emplace(interior->weights());
+  interior = std::make_unique<Plan>(cells, others, masked, choices);
+  units = std::make_unique<Units>(interior->weights());
 }
 
 void Operator::Work::run(const double *x, double *y, int phase) {

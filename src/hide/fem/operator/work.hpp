@@ -6,13 +6,12 @@
 #include "operator/operator.hpp"
 #include "operator/units.hpp"
 
-#include <optional>
+#include <memory>
 
 namespace haloscope::fem {
 
 struct Operator::Work {
-  Work(const Forest &forest, const Nodes &nodes, const Coefficient &coefficient,
-       const OperatorSettings &settings);
+  Work(const Forest &forest, const Nodes &nodes, const Coefficient &kappa, const OperatorSettings &settings);
 
   void run(const double *x, double *y, int phase);
   void run_with_ghosts(const double *x, double *y, int phase); // of a consistent one, x without ghosts
@@ -29,10 +28,10 @@ struct Operator::Work {
   std::vector<std::int32_t> fixed;                 // owned nodes among them
   std::vector<double> corners, sizes, coefficient; // the plans read them
   Channels channels;
-  std::optional<Mirrors> mirrors;
-  std::optional<Plan> interior;
-  std::optional<Units> units;
-  std::optional<Overlap> overlap;
+  std::unique_ptr<Mirrors> mirrors;
+  std::unique_ptr<Plan> interior;
+  std::unique_ptr<Units> units;
+  std::unique_ptr<Overlap> overlap;
   Overlap::Times times{};
   std::vector<Overlap::Times> *history;
 
