@@ -27,7 +27,7 @@ public:
       if (word == "family") {
         text >> word;
         made.family_ = family(word);
-      } else if (const auto at = std::ranges::find(sections, word); at != sections.end()) {
+      } else if (const auto *const at = std::ranges::find(sections, word); at != sections.end()) {
         to = &made.numbers_[static_cast<std::size_t>(at - sections.begin())];
       } else {
         append(to, word);
@@ -60,7 +60,7 @@ private:
   }
   static haloscope_overlap_family family(const std::string &name) {
     constexpr std::array<std::string_view, 4> names{"gaussian", "lognormal", "gamma", "student"};
-    const auto found = std::ranges::find(names, name);
+    const auto *const found = std::ranges::find(names, name);
     if (found == names.end()) fail("there is no such family", name);
     return static_cast<haloscope_overlap_family>(found - names.begin());
   }

@@ -22,7 +22,7 @@ struct Cells {
   std::span<const double> coefficient;  // an element, or elements × (degree + 1)³ at Gauss points
 
   std::size_t element_nodes() const {
-    const auto n = static_cast<std::size_t>(degree + 1);
+    const auto n = static_cast<std::size_t>(degree) + 1;
     return n * n * n;
   }
   std::size_t elements() const { return nodes.size() / element_nodes(); }
