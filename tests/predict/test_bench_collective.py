@@ -14,6 +14,8 @@ from haloscope.predict.bench._sweep import Sweep
 from support.mpi import Mpi
 from support.mpis import tools
 
+pytestmark = pytest.mark.alone
+
 _QUICK = ("-i", "6", "-x", "1", "--time-limit", "30")
 _OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 

@@ -20,7 +20,10 @@ from support.missing import missing
 from support.mpi import CHECKOUT, Mpi, find
 from support.mpis import tools
 
-pytestmark = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True),
+]
 
 
 @pytest.fixture

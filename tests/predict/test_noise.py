@@ -14,6 +14,8 @@ import pytest
 from haloscope._errors import UsageError
 from haloscope.predict.bench._noise import Noise, noise
 
+pytestmark = pytest.mark.alone
+
 
 def test_detours_are_counted() -> None:
     """Every 100th of 10 000 quanta of 10 µs takes 60 µs: 50 of 1050 µs are lost."""

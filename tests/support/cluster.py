@@ -13,9 +13,11 @@ from support.mpi import CHECKOUT, Mpi
 __all__ = ["Cluster", "cluster", "obstacle"]
 
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
-# A name of its own, so that two test sessions on one machine leave each other's cluster alone.
+# A name of its own, so that two test sessions on one machine leave each other's cluster alone; and
+# a network, so that two workers of one session do.
 _NAME = f"halo{os.getpid()}n"
-_SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": "10.79.0", "CLUSTER_CLEAN": "1"}
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+_SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": f"10.79.{_WORKER}", "CLUSTER_CLEAN": "1"}
 
 
 class Cluster:

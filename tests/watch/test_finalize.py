@@ -11,6 +11,8 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import Traffic, Watched, watch
 
+pytestmark = pytest.mark.alone
+
 PROGRAM = """
 #include <mpi.h>
 #include <unistd.h>

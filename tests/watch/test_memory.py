@@ -11,6 +11,7 @@ from support.programs import Compiler
 from support.watched import program, watch
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True),
 ]

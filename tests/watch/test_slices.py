@@ -12,6 +12,8 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
+pytestmark = pytest.mark.alone
+
 COUNTS = ("sends", "bytes_sent", "recvs", "bytes_recv", "colls", "coll_bytes", "rma_ops",
           "rma_bytes", "io_bytes")  # fmt: skip
 TIMES = ("p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
