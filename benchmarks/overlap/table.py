@@ -1,0 +1,47 @@
+"""Puts a run's rows into docs/benchmarks.md: `run.py | tee rows.json`, then `table.py rows.json`.
+
+What was measured before stands until a run has measured it again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- bench-overlap: begin -->\n", "<!-- bench-overlap: end -->\n"
+HEAD = "| what | Haloscope | peer | ratio | aim |\n| --- | --- | --- | --- | --- |\n"
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def line(row: dict[str, object]) -> str:
+    """A line of the table."""
+    ours, peer, ratio, low, high = (
+        number(float(str(row[key]))) for key in ("ours", "peer", "ratio", "ci_low", "ci_high")
+    )
+    aim = "" if row["target"] is None else number(float(str(row["target"])))
+    unit = row["unit"]
+    sides = f"{ours} {unit} | {peer} ({row['peer_name']})"
+    return f"| {row['case']} | {sides} | {ratio} [{low}, {high}] | {aim} |\n"
+
+
+def main() -> None:
+    rows = [json.loads(text) for text in Path(sys.argv[1]).read_text().splitlines()]
+    text = DOCUMENT.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    table, tail = rest.split(END)
+    lines = {words.split(" | ")[0]: words for words in table.splitlines(keepends=True)[2:]}
+    for row in rows:
+        if row["ours"] is not None:
+            lines[f"| {row['case']}"] = line(row)
+    made = "".join([head, BEGIN, HEAD, *lines.values(), END, tail])
+    DOCUMENT.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
