@@ -33,40 +33,69 @@ inline void element(Lanes one, Face lower, Face upper, Face &to_lower, Face &to_
 
 // read(row) gives the values at both ends of the elements along x, of the rows y + (edge + 1) z; write(row,
 // ends) takes what is to be added there, row by row; scale(y + edge z) is size × coefficient / 16.
-template <int edge, typename Read, typename Write, typename Scale>
-inline __attribute__((always_inline)) void column(Read read, Write write, Scale scale) {
-  Face lower[edge], result[edge];
-  for (int z = 0; z <= edge; ++z) {
-    Lanes sum = {}, difference = {};
-    Face next[edge];
-#pragma GCC unroll 2
-    for (int y = 0; y <= edge; ++y) {
-      const Ends ends = read(z * (edge + 1) + y);
-      const Lanes s = ends.left + ends.right, d = ends.right - ends.left;
-      if (y > 0) {
-        const Face upper{sum + s, difference + d, s - sum, d - difference};
-        if (z > 0)
-          element(scale((z - 1) * edge + y - 1), lower[y - 1], upper, result[y - 1], next[y - 1]);
-        else
-          next[y - 1] = Face{};
-        lower[y - 1] = upper;
-      }
-      sum = s, difference = d;
+template <int edge, typename Read, typename Write, typename Scale> class Column {
+public:
+  Column(Read read, Write write, Scale scale) : read_(read), write_(write), scale_(scale) {}
+
+  [[gnu::always_inline]] void run() {
+    plane<true>(0);
+    if constexpr (edge == 2) {
+      plane<false>(1);
+      plane<false>(2);
+    } else {
+      for (int z = 1; z <= edge; ++z) plane<false>(z);
     }
-    const auto finish = [&](int plane, const Face *faces) {
-      Lanes s = {}, d = {};
-      for (int y = 0; y < edge; ++y) {
-        const Face face = faces[y];
-        const Lanes along_s = s + (face.ss - face.sd), along_d = d + (face.ds - face.dd);
-        write(plane * (edge + 1) + y, Ends{along_s - along_d, along_s + along_d});
-        s = face.ss + face.sd, d = face.ds + face.dd;
-      }
-      write(plane * (edge + 1) + edge, Ends{s - d, s + d});
-    };
-    if (z > 0) finish(z - 1, result);
-    if (z == edge) finish(z, next);
-    for (int y = 0; y < edge; ++y) result[y] = next[y];
+    Pair carried;
+#pragma GCC unroll 2
+    for (int y = 0; y < edge; ++y) carried = finish(edge, y, result_[y], carried);
+    finish(edge, edge, Face{}, carried);
   }
+
+private:
+  struct Pair {
+    Lanes sum = {}, difference = {}; // along x
+  };
+
+  // Reads a plane of rows, applies the elements below it, and writes the plane below.
+  template <bool first> [[gnu::always_inline]] void plane(int z) {
+    Pair before, carried;
+#pragma GCC unroll 3
+    for (int y = 0; y <= edge; ++y) {
+      const Ends ends = read_(z * (edge + 1) + y);
+      const Pair here{ends.left + ends.right, ends.right - ends.left};
+      if (y > 0) {
+        const Face upper{before.sum + here.sum, before.difference + here.difference, here.sum - before.sum,
+                         here.difference - before.difference};
+        Face to_upper{};
+        if constexpr (!first) {
+          Face to_lower = result_[y - 1];
+          element(scale_((z - 1) * edge + y - 1), lower_[y - 1], upper, to_lower, to_upper);
+          carried = finish(z - 1, y - 1, to_lower, carried);
+        }
+        lower_[y - 1] = upper, result_[y - 1] = to_upper;
+      }
+      before = here;
+    }
+    if constexpr (!first) finish(z - 1, edge, Face{}, carried);
+  }
+
+  // Writes a row that has its elements of higher y in `face` and those of lower y carried.
+  [[gnu::always_inline]] Pair finish(int z, int y, Face face, Pair carried) {
+    const Lanes sum = carried.sum + (face.ss - face.sd),
+                difference = carried.difference + (face.ds - face.dd);
+    write_(z * (edge + 1) + y, Ends{sum - difference, sum + difference});
+    return {face.ss + face.sd, face.ds + face.dd};
+  }
+
+  Read read_;
+  Write write_;
+  Scale scale_;
+  Face lower_[edge], result_[edge];
+};
+
+template <int edge, typename Read, typename Write, typename Scale>
+[[gnu::always_inline]] inline void column(Read read, Write write, Scale scale) {
+  Column<edge, Read, Write, Scale>(read, write, scale).run();
 }
 
 } // namespace haloscope::fem::kernels

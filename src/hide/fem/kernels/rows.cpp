@@ -10,64 +10,76 @@ namespace {
 
 using Integers [[gnu::vector_size(lanes * sizeof(std::int64_t))]] = std::int64_t;
 
-// One brick's rows in the lanes, or several bricks' side by side.
-template <int edge> struct Layout {
-  static constexpr int bricks = lanes / edge, rows = (edge + 1) * (edge + 1);
-  using Part [[gnu::vector_size(edge * sizeof(double))]] = double;
+// One brick's rows in the lanes, or two bricks' side by side. `lower` gives the values one place lower in
+// x, with `starts` where a brick begins; `upper` those one place higher, with nothing where it ends.
+template <int edge> struct Layout;
 
-  static Lanes gather_rows(const double *x, const std::int32_t *bases) {
-    if constexpr (bricks == 1) return load(x + bases[0]);
-    Lanes value;
-#pragma GCC unroll 4
-    for (int brick = 0; brick < bricks; ++brick)
-      std::memcpy(reinterpret_cast<double *>(&value) + std::ptrdiff_t{brick} * edge, x + bases[brick],
-                  edge * sizeof(double));
-    return value;
-  }
+#if defined(__AVX__)
+struct OneBrick {
+  static constexpr int bricks = 1;
+  static Lanes gather_rows(const double *x, const std::int32_t *bases) { return load(x + bases[0]); }
   static void scatter_rows(double *y, const std::int32_t *bases, Lanes value, bool stores) {
-#pragma GCC unroll 4
-    for (int brick = 0; brick < bricks; ++brick) {
-      Part part, old = {};
-      std::memcpy(&part, reinterpret_cast<const double *>(&value) + std::ptrdiff_t{brick} * edge,
-                  sizeof part);
-      if (!stores) std::memcpy(&old, y + bases[brick], sizeof old);
-      part += old;
-      std::memcpy(y + bases[brick], &part, sizeof part);
-    }
-  }
-  // The values one place lower in x: those of the row, moved up, and `starts` where a brick begins.
-  static Lanes lower(Lanes row, const double *starts) {
-    Lanes moved;
-#pragma GCC unroll 8
-    for (int lane = 0; lane < lanes; ++lane)
-      moved[lane] = lane % edge == 0 ? starts[lane / edge] : row[lane - 1];
-    return moved;
-  }
-  // Moved down; nothing comes to a brick's last place.
-  static Lanes upper(Lanes left) {
-    Lanes moved;
-#pragma GCC unroll 8
-    for (int lane = 0; lane < lanes; ++lane) moved[lane] = (lane + 1) % edge == 0 ? 0.0 : left[lane + 1];
-    return moved;
+    store(y + bases[0], stores ? value : value + load(y + bases[0]));
   }
 };
+#endif
 
-Lanes choose(std::uint8_t mask, Lanes yes, Lanes no) {
+#if defined(__AVX512F__)
+template <> struct Layout<8> : OneBrick {
+  static constexpr int rows = 81;
+  static Lanes lower(Lanes row, const double *starts) {
+    return __builtin_shufflevector(row, broadcast(starts[0]), 8, 0, 1, 2, 3, 4, 5, 6);
+  }
+  static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 4, 5, 6, 7, 8); }
+};
+
+template <> struct Layout<4> {
+  static constexpr int bricks = 2, rows = 25;
+  static Lanes gather_rows(const double *x, const std::int32_t *bases) {
+    const Lanes first = _mm512_castpd256_pd512(_mm256_loadu_pd(x + bases[0]));
+    return _mm512_maskz_insertf64x4(__mmask8{255}, first, _mm256_loadu_pd(x + bases[1]), 1);
+  }
+  static void scatter_rows(double *y, const std::int32_t *bases, Lanes value, bool stores) {
+    add(y + bases[0], _mm512_castpd512_pd256(value), stores);
+    add(y + bases[1], __builtin_shufflevector(value, value, 4, 5, 6, 7), stores);
+  }
+  static Lanes lower(Lanes row, const double *starts) {
+    const Lanes both =
+        _mm512_maskz_broadcast_f64x4(__mmask8{255}, _mm256_castpd128_pd256(_mm_loadu_pd(starts)));
+    return __builtin_shufflevector(row, both, 8, 0, 1, 2, 9, 4, 5, 6);
+  }
+  static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 8, 5, 6, 7, 8); }
+
+private:
+  static void add(double *y, __m256d value, bool stores) {
+    _mm256_storeu_pd(y, stores ? value : value + _mm256_loadu_pd(y));
+  }
+};
+#elif defined(__AVX__)
+template <> struct Layout<4> : OneBrick {
+  static constexpr int rows = 25;
+  static Lanes lower(Lanes row, const double *starts) {
+    return __builtin_shufflevector(row, broadcast(starts[0]), 4, 0, 1, 2);
+  }
+  static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 4); }
+};
+#endif
+
+[[maybe_unused]] Lanes choose(std::uint8_t mask, Lanes yes, Lanes no) {
+#if defined(__AVX512F__)
+  return _mm512_mask_blend_pd(mask, no, yes);
+#else
   Integers bits;
-#pragma GCC unroll 8
   for (int lane = 0; lane < lanes; ++lane) bits[lane] = std::int64_t{1} << lane;
   return (bits & std::int64_t{mask}) != 0 ? yes : no;
+#endif
 }
 
-// The part of an item that cannot be reached row by row.
+// The part of an item that cannot be reached row by row: rows, then starts.
 template <int edge> struct Buffer {
-  double rows[Layout<edge>::rows * lanes];
-  double starts[Layout<edge>::rows * Layout<edge>::bricks];
-
-  double &at(std::int32_t position) {
-    constexpr std::int32_t in_rows = Layout<edge>::rows * lanes;
-    return position < in_rows ? rows[position] : starts[position - in_rows];
-  }
+  static constexpr int in_rows = Layout<edge>::rows * lanes;
+  double values[in_rows + Layout<edge>::rows * Layout<edge>::bricks];
+  double *starts(int row) { return values + in_rows + std::ptrdiff_t{row} * Layout<edge>::bricks; }
 };
 
 template <int edge> struct Item {
@@ -99,33 +111,33 @@ template <int edge> struct Item {
 
   void run_irregular(const double *x, double *y) const {
     Buffer<edge> in = {}, out;
-    for (const Entry &entry : entries) in.at(entry.position) += entry.weight * x[entry.node];
+    for (const Entry &entry : entries) in.values[entry.position] += entry.weight * x[entry.node];
     const auto read = [&](int row) {
       double at_start[Along::bricks];
       for (int brick = 0; brick < Along::bricks; ++brick) {
         const std::int32_t start = starts[row * Along::bricks + brick];
-        at_start[brick] = *(start >= 0 ? x + start : in.starts + row * Along::bricks + brick);
+        at_start[brick] = *(start >= 0 ? x + start : in.starts(row) + brick);
       }
-      Lanes right = load(in.rows, row);
+      Lanes right = load(in.values, row);
       if (direct[row] != 0)
         right = choose(direct[row], Along::gather_rows(x, bases + row * Along::bricks), right);
       return Ends{Along::lower(right, at_start), right};
     };
     const auto write = [&](int row, Ends ends) {
       const Lanes sum = ends.right + Along::upper(ends.left);
-      store(out.rows, row, sum);
+      store(out.values, row, sum);
       if (direct[row] != 0)
         Along::scatter_rows(y, bases + row * Along::bricks, choose(direct[row], sum, Lanes{}),
                             stores[row] != 0);
       for (int brick = 0; brick < Along::bricks; ++brick) {
         const std::int32_t start = starts[row * Along::bricks + brick];
         const double value = ends.left[brick * edge];
-        out.starts[row * Along::bricks + brick] = value;
+        out.starts(row)[brick] = value;
         if (start >= 0) y[start] += value;
       }
     };
     column<edge>(read, write, [&](int yz) { return load(scale, yz); });
-    for (const Entry &entry : entries) y[entry.node] += entry.weight * out.at(entry.position);
+    for (const Entry &entry : entries) y[entry.node] += entry.weight * out.values[entry.position];
   }
 
   const std::int32_t *bases, *starts;
@@ -145,11 +157,14 @@ void run_items(const Rows &all, std::size_t begin, std::size_t end, const double
 
 } // namespace
 
-void Rows::run(std::size_t begin, std::size_t end, const double *x, double *y) const {
-  if constexpr (lanes >= 4)
-    if (edge == 4) run_items<4>(*this, begin, end, x, y);
-  if constexpr (lanes >= 8)
-    if (edge == 8) run_items<8>(*this, begin, end, x, y);
+void Rows::run([[maybe_unused]] std::size_t begin, [[maybe_unused]] std::size_t end,
+               [[maybe_unused]] const double *x, [[maybe_unused]] double *y) const {
+#if defined(__AVX__)
+  if (edge == 4) run_items<4>(*this, begin, end, x, y);
+#endif
+#if defined(__AVX512F__)
+  if (edge == 8) run_items<8>(*this, begin, end, x, y);
+#endif
 }
 
 } // namespace haloscope::fem::kernels

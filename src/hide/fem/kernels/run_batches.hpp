@@ -4,6 +4,7 @@
 #include "kernels/batches.hpp"
 #include "kernels/element.hpp"
 #include "kernels/hanging.hpp"
+#include "kernels/linear_deformed.hpp"
 
 namespace haloscope::fem::kernels {
 

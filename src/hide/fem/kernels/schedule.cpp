@@ -67,7 +67,7 @@ std::vector<Work> schedule(const Cells &cells, std::span<const std::int32_t> ele
   std::vector<Work> items;
   std::map<Kind, std::vector<std::int32_t>> waiting;
   for (std::size_t at = 0; at < elements.size();) {
-    int edge = bricks ? std::max(2, lanes) : 1;
+    int edge = bricks ? std::min(choices.largest_brick, std::max(2, lanes)) : 1;
     while (edge > 1 && !leaves.brick(at, edge)) edge /= 2;
     auto &firsts = waiting[{edge, kind_of(cells, elements[at], edge)}];
     firsts.push_back(elements[at]);
