@@ -313,7 +313,9 @@ void bad_input() {
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "random" && argc == 4) random_cases(std::atoi(argv[2]), std::atoi(argv[3]));
+  if (what == "random" && argc == 4)
+    random_cases(static_cast<int>(std::strtol(argv[2], nullptr, 10)),
+                 static_cast<int>(std::strtol(argv[3], nullptr, 10)));
   if (what == "converge") convergence();
   if (what == "bad") bad_input();
   MPI_Finalize();
