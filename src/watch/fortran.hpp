@@ -4,11 +4,12 @@
 // function behind it, so that MPI_BOTTOM and the like keep their Fortran addresses.
 #pragma once
 
-#include "families.hpp"
+#include "library.hpp"
 
+#include <algorithm>
 #include <dlfcn.h>
-
 #include <string>
+#include <vector>
 
 namespace haloscope::watch {
 
@@ -55,6 +56,7 @@ inline MPI_Comm to_c(MPI_Comm * /*kind*/, MPI_Fint handle) noexcept { return rea
 inline MPI_Datatype to_c(MPI_Datatype * /*kind*/, MPI_Fint handle) noexcept { return real.Type_f2c(handle); }
 inline MPI_Request to_c(MPI_Request * /*kind*/, MPI_Fint handle) noexcept { return real.Request_f2c(handle); }
 inline MPI_Message to_c(MPI_Message * /*kind*/, MPI_Fint handle) noexcept { return real.Message_f2c(handle); }
+inline MPI_Win to_c(MPI_Win * /*kind*/, MPI_Fint handle) noexcept { return real.Win_f2c(handle); }
 #else // MPICH's handles are the integers that Fortran has
 template <class Handle> Handle to_c(Handle * /*kind*/, MPI_Fint handle) noexcept {
   return static_cast<Handle>(handle);
@@ -125,6 +127,7 @@ public:
     error_ = static_cast<MPI_Fint *>(given);
   }
   int operator()() const noexcept { return *error_; }
+  void set(int error) const noexcept { *error_ = error; }
 
 private:
   MPI_Fint own_ = MPI_SUCCESS;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,14 +27,15 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         *arguments: str,
         options: Sequence[str] = (),
         around: Sequence[str | Path] = (),
+        flags: Sequence[str] = ("-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"),
+        env: Mapping[str, str] | None = None,
     ) -> Injected:
-        flags = ["-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"]
         executable = compiler(mpi, PROGRAMS / program, flags)
         record = tmp_path / "injected.csv"
         words = [haloscope, "inject", "-o", record, *options, "--", *around, *mpi.launch(ranks)]
         done = subprocess.run(
             [*map(str, words), str(executable), *arguments],
-            env=mpi.environment(), cwd=tmp_path, timeout=200, stdin=subprocess.DEVNULL,
+            env=mpi.environment(env), cwd=tmp_path, timeout=200, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

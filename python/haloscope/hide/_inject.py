@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 
 from haloscope._errors import LaunchError, UsageError
@@ -22,6 +23,8 @@ from haloscope.watch._mpi import detect
 from haloscope.watch._run import Choice
 
 __all__ = ["Injection", "inject"]
+
+_HEADER = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"  # as journal.cpp's
 
 
 @dataclass
@@ -62,6 +65,7 @@ def inject(
     else:
         changed, environment = launched(launch, mpi, variables, os.environ)
         outcome = Injection(run_child(changed.command, environment))
+    _put_together(record)
     outcome.remarks.append(_summary(record))
     return outcome
 
@@ -80,6 +84,8 @@ def _writable(record: Path) -> Path:
     """An absolute path that holds nothing; raises before anything is started."""
     path = record.absolute()
     try:
+        for part in _parts(path):
+            part.unlink()
         path.unlink(missing_ok=True)
         path.touch()
         path.unlink()
@@ -88,6 +94,24 @@ def _writable(record: Path) -> Path:
             f"{path}: can't be written ({error.strerror}); name another with -o"
         ) from None
     return path
+
+
+def _parts(record: Path) -> list[Path]:
+    """What ranks that had no MPI_Finalize to send it in have left beside the record, by rank."""
+    beside = record.parent.glob(f"{escape(record.name)}.*")
+    numbered = [path for path in beside if path.suffix[1:].isdigit()]
+    return sorted(numbered, key=lambda path: int(path.suffix[1:]))
+
+
+def _put_together(record: Path) -> None:
+    """Adds what ranks have left to the record."""
+    parts = _parts(record)
+    if parts and not record.exists():
+        record.write_text(f"{_HEADER}\n", encoding="utf-8")
+    for part in parts:
+        with record.open("ab") as file:
+            file.write(part.read_bytes())
+        part.unlink()
 
 
 def _summary(record: Path) -> str:

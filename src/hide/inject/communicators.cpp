@@ -1,6 +1,11 @@
 #include "injection.hpp"
+#include "sessions.hpp"
 
 #include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <unistd.h>
 
 namespace haloscope::inject {
 
@@ -15,82 +20,43 @@ int copy_nothing(MPI_Comm /*comm*/, int /*keyval*/, void * /*extra*/, void * /*i
   return MPI_SUCCESS;
 }
 int forget(MPI_Comm /*comm*/, int /*keyval*/, void *value, void * /*extra*/) {
-  delete static_cast<Communicator *>(value);
+  delete static_cast<std::shared_ptr<Communicator> *>(value);
   return MPI_SUCCESS;
 }
 
-// World ranks of those whom messages go to.
-std::vector<int> world_ranks(MPI_Comm comm, bool is_inter) {
-  MPI_Group group, world;
+void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
+  {
+    const Lock lock;
+    if (keyval == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, forget, &keyval, nullptr);
+  }
+  real.Comm_set_attr(comm, keyval, new std::shared_ptr<Communicator>(std::move(made)));
+}
+
+// World ranks of a group's processes; negative where they are of another world.
+std::vector<int> world_ranks(MPI_Group group) {
   int size = 0;
-  if (is_inter)
-    real.Comm_remote_group(comm, &group);
-  else
-    real.Comm_group(comm, &group);
-  real.Comm_group(MPI_COMM_WORLD, &world);
   real.Group_size(group, &size);
   std::vector<int> own(static_cast<std::size_t>(size)), result(own.size(), MPI_UNDEFINED);
   for (int i = 0; i < size; i++) own[static_cast<std::size_t>(i)] = i;
-  real.Group_translate_ranks(group, size, own.data(), world, result.data());
+  real.Group_translate_ranks(group, size, own.data(), state.world, result.data());
   real.Group_free(&group);
-  real.Group_free(&world);
   return result;
 }
 
-// Processes of another world are on another node, as far as we know.
-int node_of(int world_rank) {
-  return world_rank < 0 ? -1 : state.nodes[static_cast<std::size_t>(world_rank)];
+std::uint64_t node_of(int world_rank) {
+  const auto place = static_cast<std::size_t>(world_rank);
+  return world_rank < 0 || place >= state.nodes.size() ? 0 : state.nodes[place];
 }
 
-} // namespace
-
-Communicator *communicator_of(MPI_Comm comm) noexcept {
-  void *value = nullptr;
-  int found = 0;
-  if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID ||
-      real.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || found == 0)
-    return nullptr;
-  return static_cast<Communicator *>(value);
+bool are_apart(const Communicator &communicator) {
+  return std::ranges::any_of(communicator.world, [](int rank) { return !is_here(rank); });
 }
 
-void attach(MPI_Comm comm) {
-  if (keyval == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, forget, &keyval, nullptr);
-  auto *made = new Communicator;
-  int is_inter = 0;
-  real.Comm_dup(comm, &made->stamps);
-  real.Comm_test_inter(comm, &is_inter);
-  if (is_inter != 0)
-    made->rank = -1;
-  else
-    real.Comm_rank(comm, &made->rank);
-  made->world = world_ranks(comm, is_inter != 0);
-  made->spans_nodes =
-      std::ranges::any_of(made->world, [](int rank) { return node_of(rank) != node_of(state.world_rank); });
-  real.Comm_set_attr(comm, keyval, made);
-}
-
-std::optional<MPI_Comm> detached(MPI_Comm comm) {
-  const Communicator *found = communicator_of(comm);
-  return found == nullptr ? std::nullopt : std::optional{found->stamps};
-}
-
-void find_nodes() {
-  MPI_Comm node;
-  int size = 0, leader = state.world_rank;
-  real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  real.Bcast(&leader, sizeof leader, MPI_BYTE, 0, node);
-  real.Comm_free(&node);
-  real.Comm_size(MPI_COMM_WORLD, &size);
-  state.nodes.resize(static_cast<std::size_t>(size));
-  real.Allgather(&leader, sizeof leader, MPI_BYTE, state.nodes.data(), sizeof leader, MPI_BYTE,
-                 MPI_COMM_WORLD);
-}
-
-// The clocks of one node are one; other nodes' are compared with rank 0's, by the fastest of some round
-// trips.
-void synchronise_clock() {
+// The clocks of one node are one; other nodes' are compared with that of rank 0, by the fastest of some
+// round trips.
+void synchronise_clock(const Communicator &communicator) {
   constexpr int rounds = 20;
-  const MPI_Comm comm = communicator_of(MPI_COMM_WORLD)->stamps;
+  const MPI_Comm comm = communicator.stamps;
   const auto ask = [&](int tag) {
     Moment best = 0, shortest = INT64_MAX;
     for (int i = 0; i < rounds; i++) {
@@ -106,16 +72,131 @@ void synchronise_clock() {
     }
     return best;
   };
-  if (state.world_rank != 0) {
-    if (state.nodes[static_cast<std::size_t>(state.world_rank)] != state.nodes[0]) shift_clock(ask(1));
+  const std::uint64_t first = node_of(communicator.world[0]);
+  if (communicator.rank != 0) {
+    if (own_node() != first) shift_clock(ask(1));
     return;
   }
-  for (int rank = 1; rank < static_cast<int>(state.nodes.size()); rank++)
-    for (int i = 0; i < rounds && state.nodes[static_cast<std::size_t>(rank)] != state.nodes[0]; i++) {
-      real.Recv(nullptr, 0, MPI_BYTE, rank, 1, comm, MPI_STATUS_IGNORE);
+  for (std::size_t rank = 1; rank < communicator.world.size(); rank++)
+    for (int i = 0; i < rounds && node_of(communicator.world[rank]) != first; i++) {
+      const int asks = static_cast<int>(rank);
+      real.Recv(nullptr, 0, MPI_BYTE, asks, 1, comm, MPI_STATUS_IGNORE);
       const Moment mine = now();
-      real.Send(&mine, sizeof mine, MPI_BYTE, rank, 1, comm);
+      real.Send(&mine, sizeof mine, MPI_BYTE, asks, 1, comm);
     }
+}
+
+} // namespace
+
+void forget_all() {
+  keyval = MPI_KEYVAL_INVALID;
+  state.requests.clear();
+  state.windows.clear();
+}
+
+std::uint64_t own_node() {
+  static const std::uint64_t own = [] {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    std::string boot;
+    std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot;
+    return std::hash<std::string>{}(name.data() + (' ' + boot)) | 1U;
+  }();
+  return own;
+}
+
+bool is_here(int world_rank) { return node_of(world_rank) == own_node(); }
+
+Communicator *communicator_of(MPI_Comm comm) noexcept {
+  void *value = nullptr;
+  int found = 0;
+  if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID ||
+      real.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || found == 0)
+    return nullptr;
+  return static_cast<std::shared_ptr<Communicator> *>(value)->get();
+}
+
+void attach(MPI_Comm comm) {
+  auto made = std::make_shared<Communicator>();
+  MPI_Group group;
+  int is_inter = 0;
+  real.Comm_test_inter(comm, &is_inter);
+  real.Comm_group(comm, &group);
+  made->world = world_ranks(group);
+  bool is_one_world = std::ranges::all_of(made->world, [](int rank) { return rank >= 0; });
+  if (is_inter != 0) {
+    made->rank = -1;
+    real.Comm_remote_group(comm, &group);
+    made->world = world_ranks(group);
+    is_one_world = is_one_world && std::ranges::all_of(made->world, [](int rank) { return rank >= 0; });
+  } else {
+    real.Comm_rank(comm, &made->rank);
+  }
+  // All of one world have the injector; of others nobody knows.
+  made->stamps = MPI_COMM_NULL;
+  if (is_one_world) real.Comm_dup(comm, &made->stamps);
+  made->spans_nodes = are_apart(*made);
+  keep(comm, std::move(made));
+}
+
+void attach_group(MPI_Comm comm) {
+  attach(comm);
+  Communicator &made = *communicator_of(comm);
+  if (made.stamps == MPI_COMM_NULL) return;
+  const std::uint64_t own = own_node();
+  std::vector<std::uint64_t> nodes(made.world.size());
+  real.Allgather(&own, sizeof own, MPI_BYTE, nodes.data(), sizeof own, MPI_BYTE, made.stamps);
+  {
+    const Lock lock;
+    for (std::size_t i = 0; i < nodes.size(); i++)
+      state.nodes[static_cast<std::size_t>(made.world[i])] = nodes[i];
+    if (!state.library) state.library = made.stamps;
+  }
+  made.spans_nodes = are_apart(made);
+  if (made.spans_nodes) synchronise_clock(made);
+}
+
+void begin_world() {
+  const std::uint64_t own = own_node();
+  int size = 0;
+  real.Comm_size(MPI_COMM_WORLD, &size);
+  real.Comm_group(MPI_COMM_WORLD, &state.world);
+  state.nodes.resize(static_cast<std::size_t>(size));
+  real.Allgather(&own, sizeof own, MPI_BYTE, state.nodes.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  attach(MPI_COMM_WORLD);
+  synchronise_clock(*communicator_of(MPI_COMM_WORLD));
+}
+
+std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original) {
+  auto made = std::make_shared<Communicator>(original);
+  made->peeked.clear();
+  auto duplicate = std::make_shared<Duplicate>(comm, made, MPI_REQUEST_NULL);
+  if (original.stamps != MPI_COMM_NULL) real.Comm_idup(original.stamps, &made->stamps, &duplicate->stamps);
+  return duplicate;
+}
+
+void finish(Duplicate &duplicate) {
+  real.Wait(&duplicate.stamps, MPI_STATUS_IGNORE);
+  keep(duplicate.comm, duplicate.communicator);
+}
+
+std::optional<MPI_Comm> detached(MPI_Comm comm) {
+  const Communicator *found = communicator_of(comm);
+  if (found == nullptr || found->stamps == MPI_COMM_NULL) return std::nullopt;
+  const Lock lock;
+  // Receives may be posted there yet; they need the stamps.
+  if (found->weak_from_this().use_count() > 1) return std::nullopt;
+  if (state.library == found->stamps) state.library.reset();
+  return found->stamps;
+}
+
+std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicator *communicator) {
+  if (communicator == nullptr || root == MPI_PROC_NULL || !state.plan.collectives) return std::nullopt;
+  if (communicator->rank >= 0 && communicator->world.size() < 2) return std::nullopt;
+  if (gets == Gets::neighbors) return link_from_neighbors(comm, *communicator);
+  const bool is_root = root == MPI_ROOT || root == communicator->rank;
+  if (gets != Gets::all && is_root != (gets == Gets::root)) return std::nullopt;
+  return communicator->spans_nodes ? Link::inter : Link::intra;
 }
 
 } // namespace haloscope::inject

@@ -1,6 +1,6 @@
 #include "completion.hpp"
 
-#include "families.hpp"
+#include "partitioned.hpp"
 
 #include <algorithm>
 
@@ -15,28 +15,43 @@ std::optional<Request> known(MPI_Request handle) {
   return found == state.requests.end() ? std::nullopt : std::optional{found->second};
 }
 
+std::vector<std::optional<Request>> known(const MPI_Request *handles, int count) {
+  std::vector<std::optional<Request>> result(static_cast<std::size_t>(std::max(count, 0)));
+  for (std::size_t i = 0; i < result.size(); i++) result[i] = known(handles[i]);
+  return result;
+}
+
 void remember(MPI_Request handle, const Request &request) {
-  if (handle == MPI_REQUEST_NULL) return;
+  if (handle == MPI_REQUEST_NULL || watch::is_finished(handle)) return;
   const Lock lock;
-  state.requests[value_of(handle)] = request;
+  Request &kept = state.requests[value_of(handle)] = request;
+  kept.handle = handle;
+  kept.order = state.posted++;
 }
 
-void remember_due(MPI_Request handle, Moment due) {
+void remember_due(const Request &request, Moment due) {
   const Lock lock;
-  const auto found = state.requests.find(value_of(handle));
-  if (found != state.requests.end()) found->second.due = due;
+  const auto found = state.requests.find(value_of(request.handle));
+  if (found != state.requests.end() && found->second.order == request.order) found->second.due = due;
 }
 
-void complete(MPI_Request handle) {
+void remember_cancelled(MPI_Request handle) {
   const Lock lock;
   const auto found = state.requests.find(value_of(handle));
-  if (found == state.requests.end()) return;
-  if (!found->second.persistent) {
-    state.requests.erase(found);
-    return;
+  if (found != state.requests.end()) found->second.cancelled = true;
+}
+
+void complete(const std::optional<Request> &request) {
+  if (!request) return;
+  {
+    const Lock lock;
+    const auto found = state.requests.find(value_of(request->handle));
+    if (found != state.requests.end() && found->second.order == request->order) {
+      found->second.active = false;
+      if (!request->persistent) state.requests.erase(found);
+    }
   }
-  found->second.active = false;
-  found->second.due.reset();
+  if (request->duplicate) finish(*request->duplicate);
 }
 
 void forget(MPI_Request handle) {
@@ -44,40 +59,105 @@ void forget(MPI_Request handle) {
   state.requests.erase(value_of(handle));
 }
 
-Moment due_of(const Request &request, const MPI_Status &status) {
-  if (!request.active || request.kind == Request::Kind::send) return 0;
-  if (request.due) return *request.due;
-  if (request.kind == Request::Kind::collective || watch::was_cancelled(status)) return 0;
-  return arrival(request.communicator, status, true).value_or(0);
+void begin(MPI_Request handle) {
+  auto request = known(handle);
+  if (!request) return;
+  request->active = true;
+  request->cancelled = false;
+  request->due.reset();
+  if (request->kind == Request::Kind::send)
+    stamp(*request->communicator, request->partner, request->tag);
+  else if (request->kind == Request::Kind::timed)
+    request->due = collective_due(request->link, now());
+  else if (request->kind == Request::Kind::partitioned)
+    begin(*request->partitions);
+  remember(handle, *request);
 }
 
-bool may_complete(MPI_Request handle, Moment &due) {
-  const auto request = known(handle);
+Moment due_of(const Request &request, const MPI_Status &status) {
+  using Kind = Request::Kind;
+  if (!request.active) return 0;
+  if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, true).value_or(0);
+  if (request.kind == Kind::timed || request.due) return request.due.value_or(0);
+  if (request.kind != Kind::receive || watch::was_cancelled(status)) return 0;
+  return arrival(request.communicator.get(), status, true, &request).value_or(0);
+}
+
+namespace {
+
+// Of a request that the library has completed: when it arrives, if that is known yet.
+std::optional<Moment> due_now(const Request &request, const MPI_Status &status) {
+  using Kind = Request::Kind;
+  if (request.due) return request.due;
+  if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, false);
+  if (request.kind == Kind::duplicate) {
+    int done = 0;
+    real.Test(&request.duplicate->stamps, &done, MPI_STATUS_IGNORE);
+    return done != 0 ? std::optional<Moment>{0} : std::nullopt;
+  }
+  if (request.kind != Kind::receive || watch::was_cancelled(status)) return 0;
+  return arrival(request.communicator.get(), status, false, &request);
+}
+
+} // namespace
+
+bool may_complete(const std::optional<Request> &request, Moment &due) {
   if (!request || !request->active || request->kind == Request::Kind::send) return true;
   int done = 0;
   MPI_Status status;
-  if (real.Request_get_status(handle, &done, &status) != MPI_SUCCESS) return true; // the program's call fails
+  if (real.Request_get_status(request->handle, &done, &status) != MPI_SUCCESS)
+    return true; // the program's call fails
   if (done == 0) return false;
-  Moment arrives = 0;
-  if (request->due) {
-    arrives = *request->due;
-  } else if (request->kind == Request::Kind::receive && !watch::was_cancelled(status)) {
-    const auto stamped = arrival(request->communicator, status, false);
-    if (!stamped) return false;
-    arrives = *stamped;
-    remember_due(handle, arrives);
-  }
-  if (arrives <= now()) return true;
-  due = std::min(due, arrives);
+  const auto arrives = due_now(*request, status);
+  if (!arrives) return false;
+  remember_due(*request, *arrives);
+  if (*arrives <= now()) return true;
+  due = std::min(due, *arrives);
   return false;
+}
+
+int peeked_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  bool none = true;
+  Moment due = INT64_MAX;
+  *index = MPI_UNDEFINED;
+  *flag = 0;
+  for (int i = 0; i < count && *flag == 0; i++) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    none = false;
+    if (!may_complete(known(requests[i]), due)) continue;
+    if (const int result = real.Request_get_status(requests[i], flag, status); result != MPI_SUCCESS)
+      return result;
+    if (*flag != 0) *index = i;
+  }
+  if (!none) return MPI_SUCCESS;
+  return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+}
+
+int peeked_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  bool none = true;
+  Moment due = INT64_MAX;
+  *done = 0;
+  for (int i = 0; i < count; i++) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    none = false;
+    if (!may_complete(known(requests[i]), due)) continue;
+    int flag = 0;
+    MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + *done;
+    if (const int result = real.Request_get_status(requests[i], &flag, status); result != MPI_SUCCESS)
+      return result;
+    if (flag != 0) indices[(*done)++] = i;
+  }
+  if (none) *done = MPI_UNDEFINED;
+  return MPI_SUCCESS;
 }
 
 Masked::Masked(MPI_Request *requests, int count)
     : given_(requests, static_cast<std::size_t>(std::max(count, 0))), ready_(given_.begin(), given_.end()),
-      before_(ready_) {
-  for (MPI_Request &request : ready_) {
+      before_(known(requests, count)) {
+  for (std::size_t i = 0; i < ready_.size(); i++) {
+    MPI_Request &request = ready_[i];
     Moment due = INT64_MAX;
-    if (may_complete(request, due)) {
+    if (may_complete(before_[i], due)) {
       others_ = others_ || request != MPI_REQUEST_NULL;
     } else {
       others_ = others_ || due == INT64_MAX;

@@ -9,18 +9,23 @@ namespace haloscope::inject {
 
 // Handles that are known to the injector; sends are not, as nothing holds them back.
 std::optional<Request> known(MPI_Request handle);
+std::vector<std::optional<Request>> known(const MPI_Request *handles, int count);
 void remember(MPI_Request handle, const Request &request);
-void remember_due(MPI_Request handle, Moment due);
-// After completion: a persistent one stays, without what was known of its last message.
-void complete(MPI_Request handle);
+void remember_due(const Request &request, Moment due);
+// After completion: a persistent one stays, without what was known of its last message. Its handle may have
+// become that of another thread's request by then.
+void complete(const std::optional<Request> &request);
 void forget(MPI_Request handle);
+void remember_cancelled(MPI_Request handle);
+// A persistent one starts again.
+void begin(MPI_Request handle);
 
 // Of a request that the library has completed with this status: until when it is held back.
 Moment due_of(const Request &request, const MPI_Status &status);
 
 // Whether a request may complete now. If not, and it is known when it may, `due` becomes that if it is
 // earlier.
-bool may_complete(MPI_Request handle, Moment &due);
+bool may_complete(const std::optional<Request> &request, Moment &due);
 
 // The requests with those that must not complete yet left out.
 class Masked {
@@ -36,10 +41,19 @@ public:
 
 private:
   std::span<MPI_Request> given_;
-  std::vector<MPI_Request> ready_, before_;
+  std::vector<MPI_Request> ready_;
+  std::vector<std::optional<Request>> before_;
   int held_ = 0;
   bool others_ = false; // on which the library is still at work
   Moment due_ = INT64_MAX;
 };
+
+// One that may complete, if there is one; `flag` is also set where there is none that ever will.
+int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due);
+int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due);
+
+// MPI_Request_get_status_any and _some.
+int peeked_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status);
+int peeked_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses);
 
 } // namespace haloscope::inject

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "completion.hpp"
+#include "partitioned.hpp"
+#include "windows.hpp"
 
 namespace haloscope::inject {
-
-enum class Gets : std::uint8_t { all, others, root };
 
 // A place for the status where the program wants none.
 class Status {
@@ -19,7 +19,8 @@ private:
 };
 
 template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
-  if (const Entry entry; entry) stamp(comm, dest, tag);
+  const Entry entry; // for the call, too: some Fortran functions call C's
+  if (entry) stamp(comm, dest, tag);
   return call();
 }
 
@@ -28,7 +29,12 @@ template <class Call> int init_send(int dest, int tag, MPI_Comm comm, MPI_Reques
   const int result = call();
   Communicator *communicator = entry && result == MPI_SUCCESS && dest >= 0 ? communicator_of(comm) : nullptr;
   if (communicator != nullptr)
-    remember(*request, {Request::Kind::send, true, false, true, communicator, dest, tag, {}});
+    remember(*request, {.kind = Request::Kind::send,
+                        .persistent = true,
+                        .active = false,
+                        .communicator = communicator->shared_from_this(),
+                        .partner = dest,
+                        .tag = tag});
   return result;
 }
 
@@ -41,24 +47,29 @@ template <class Call> int receive(MPI_Comm comm, MPI_Status *given, Call &&call)
   return result;
 }
 
-inline void remember_receive(MPI_Comm comm, MPI_Request request, bool persistent) {
-  if (Communicator *communicator = communicator_of(comm))
-    remember(request, {Request::Kind::receive, persistent, !persistent, true, communicator, 0, 0, {}});
-  else
-    forget(request);
+inline void remember_receive(int source, int tag, MPI_Comm comm, MPI_Request request, bool persistent) {
+  Communicator *communicator = source == MPI_PROC_NULL ? nullptr : communicator_of(comm);
+  if (communicator == nullptr) return forget(request);
+  remember(request, {.persistent = persistent,
+                     .active = !persistent,
+                     .communicator = communicator->shared_from_this(),
+                     .partner = source,
+                     .tag = tag});
 }
 
-template <class Call> int post_receive(MPI_Comm comm, MPI_Request *request, Call &&call) {
+template <class Call>
+int post_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
   const Entry entry;
   const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(comm, *request, false);
+  if (entry && result == MPI_SUCCESS) remember_receive(source, tag, comm, *request, false);
   return result;
 }
 
-template <class Call> int init_receive(MPI_Comm comm, MPI_Request *request, Call &&call) {
+template <class Call>
+int init_receive(int source, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
   const Entry entry;
   const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(comm, *request, true);
+  if (entry && result == MPI_SUCCESS) remember_receive(source, tag, comm, *request, true);
   return result;
 }
 
@@ -72,11 +83,13 @@ template <class Call> int exchange(int dest, int tag, MPI_Comm comm, MPI_Status 
   return result;
 }
 
-template <class Call> int post_exchange(int dest, int tag, MPI_Comm comm, MPI_Request *request, Call &&call) {
+template <class Call>
+int post_exchange(int dest, int tag, int source, int source_tag, MPI_Comm comm, MPI_Request *request,
+                  Call &&call) {
   const Entry entry;
   if (entry) stamp(comm, dest, tag);
   const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(comm, *request, false);
+  if (entry && result == MPI_SUCCESS) remember_receive(source, source_tag, comm, *request, false);
   return result;
 }
 
@@ -93,46 +106,81 @@ template <class Call> int matched_probe(MPI_Comm comm, MPI_Status *given, Call &
   return receive(comm, given, call); // what receives a matched message has nothing to wait for any more
 }
 
-// MPI_Iprobe, and MPI_Improbe with a message.
+// MPI_Iprobe, and MPI_Improbe with a message. The call is told which message was found: another one may have
+// come by then.
 template <class Call>
 int poll(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *given, MPI_Message *message,
          Call &&call) {
   const Entry entry;
   Communicator *communicator = entry ? communicator_of(comm) : nullptr;
-  if (communicator == nullptr) return call(given);
+  if (communicator == nullptr || source == MPI_PROC_NULL) return call(source, tag, given);
   MPI_Status found{};
   int there = 0;
   const int result = real.Iprobe(source, tag, comm, &there, &found);
-  if (result != MPI_SUCCESS) return call(given);
+  if (result != MPI_SUCCESS) return call(source, tag, given);
   const auto due = there != 0 ? foreseen(communicator, found, false) : std::nullopt;
-  if (!due || *due > now()) { // not called: a message may have come by now
+  if (!due || *due > now()) {
     *flag = 0;
     return MPI_SUCCESS;
   }
-  Status status{given};
-  const int polled = call(status());
-  if (polled == MPI_SUCCESS && *flag != 0 && message != nullptr) arrival(communicator, *status(), true);
+  const int polled = call(found.MPI_SOURCE, found.MPI_TAG, given);
+  if (polled == MPI_SUCCESS && *flag != 0 && message != nullptr) arrival(communicator, found, true);
   return polled;
 }
 
-template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
+template <class Call> int start(int count, const MPI_Request *requests, Call &&call) {
   const Entry entry;
-  if (!entry) return call();
-  for (int i = 0; i < count; i++) {
-    auto request = known(requests[i]);
-    if (!request) continue;
-    request->active = true;
-    request->due.reset();
-    if (request->kind == Request::Kind::send)
-      stamp(*request->communicator, request->partner, request->tag);
-    else if (request->kind == Request::Kind::collective && request->gets)
-      request->due = collective_due(request->communicator, now());
-    remember(requests[i], *request);
-  }
+  if (entry)
+    for (int i = 0; i < count; i++) begin(requests[i]);
   return call();
 }
 
-template <class Call> int free_request(MPI_Request *request, Call &&call) {
+template <class Call> int cancel(const MPI_Request *request, Call &&call) {
+  const Entry entry;
+  if (entry) remember_cancelled(*request);
+  return call();
+}
+
+template <class Call>
+int init_partitioned(bool sends, int count, int partner, int tag, MPI_Comm comm, const MPI_Request *request,
+                     Call &&call) {
+  const Entry entry;
+  const int result = call();
+  Communicator *communicator = entry && result == MPI_SUCCESS ? communicator_of(comm) : nullptr;
+  if (communicator == nullptr) return result;
+  remember(*request, {.kind = Request::Kind::partitioned,
+                      .persistent = true,
+                      .active = false,
+                      .partitions = std::make_shared<Partitions>(
+                          Partitions{communicator->shared_from_this(), sends, count, partner, tag, {}})});
+  return result;
+}
+
+template <class Call> int ready(int first, int last, MPI_Request request, Call &&call) {
+  const Entry entry;
+  if (const auto found = entry ? known(request) : std::nullopt; found && found->partitions)
+    send_stamps(*found->partitions, first, last);
+  return call();
+}
+
+template <class Call> int ready(const int *partitions, int count, MPI_Request request, Call &&call) {
+  const Entry entry;
+  if (const auto found = entry ? known(request) : std::nullopt; found && found->partitions)
+    for (int i = 0; i < count; i++) send_stamps(*found->partitions, partitions[i], partitions[i]);
+  return call();
+}
+
+template <class Call> int arrived(MPI_Request request, int partition, int *flag, Call &&call) {
+  const Entry entry;
+  const int result = call();
+  const auto found = entry && result == MPI_SUCCESS && *flag != 0 ? known(request) : std::nullopt;
+  if (!found || !found->partitions || !found->active) return result;
+  const auto due = one_arrived(*found->partitions, partition);
+  *flag = due && *due <= now() ? 1 : 0;
+  return result;
+}
+
+template <class Call> int free_request(const MPI_Request *request, Call &&call) {
   const Entry entry;
   if (entry) forget(*request);
   return call();
@@ -140,13 +188,12 @@ template <class Call> int free_request(MPI_Request *request, Call &&call) {
 
 template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&call) {
   const Entry entry;
-  const MPI_Request handle = *request;
-  const auto waiting = entry ? known(handle) : std::nullopt;
+  const auto waiting = entry ? known(*request) : std::nullopt;
   if (!waiting) return call(given);
   Status status{given};
   const int result = call(status());
   const Moment due = result == MPI_SUCCESS ? due_of(*waiting, *status()) : 0;
-  complete(handle);
+  complete(waiting);
   wait_until(due);
   return result;
 }
@@ -154,42 +201,60 @@ template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&c
 template <class Call> int test(MPI_Request *request, int *flag, MPI_Status *status, Call &&call) {
   const Entry entry;
   if (!entry) return call(status);
-  const MPI_Request handle = *request;
+  const auto waiting = known(*request);
   Moment due = INT64_MAX;
-  if (!may_complete(handle, due)) {
+  if (!may_complete(waiting, due)) {
     *flag = 0;
     return MPI_SUCCESS;
   }
   const int result = call(status);
-  if (result != MPI_SUCCESS || *flag != 0) complete(handle);
+  if (result != MPI_SUCCESS || *flag != 0) complete(waiting);
   return result;
 }
 
-template <class Call> int peek(MPI_Request request, int *flag, MPI_Status *status, Call &&call) {
+template <class Call>
+int peek_all(int count, const MPI_Request *requests, int *flag, MPI_Status *statuses, Call &&call) {
   const Entry entry;
-  if (!entry) return call(status);
   Moment due = INT64_MAX;
-  if (may_complete(request, due)) return call(status);
-  *flag = 0;
-  return MPI_SUCCESS;
+  for (int i = 0; entry && i < count; i++)
+    if (!may_complete(known(requests[i]), due)) {
+      *flag = 0;
+      return MPI_SUCCESS;
+    }
+  return call(statuses);
+}
+
+template <class Call> int peek(MPI_Request request, int *flag, MPI_Status *status, Call &&call) {
+  return peek_all(1, &request, flag, status, call);
+}
+
+template <class Call>
+int peek_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status, Call &&call) {
+  const Entry entry;
+  return entry ? peeked_any(count, requests, index, flag, status) : call();
+}
+
+template <class Call>
+int peek_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses,
+              Call &&call) {
+  const Entry entry;
+  return entry ? peeked_some(count, requests, done, indices, statuses) : call();
 }
 
 template <class Call> int wait_all(int count, MPI_Request *requests, MPI_Status *given, Call &&call) {
   const Entry entry;
   if (!entry || count <= 0) return call(given);
-  const std::vector<MPI_Request> handles(requests, requests + count);
-  std::vector<std::optional<Request>> waiting(handles.size());
-  for (std::size_t i = 0; i < handles.size(); i++) waiting[i] = known(handles[i]);
-  std::vector<MPI_Status> own(given == MPI_STATUSES_IGNORE ? handles.size() : 0);
+  const auto waiting = known(requests, count);
+  std::vector<MPI_Status> own(given == MPI_STATUSES_IGNORE ? waiting.size() : 0);
   MPI_Status *statuses = own.empty() ? given : own.data();
   const int result = call(statuses);
   Moment due = 0;
-  for (std::size_t i = 0; i < handles.size(); i++) {
+  for (std::size_t i = 0; i < waiting.size(); i++) {
     if (!waiting[i]) continue;
     const int error = result == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : result;
     if (error == MPI_ERR_PENDING) continue;
     if (error == MPI_SUCCESS) due = std::max(due, due_of(*waiting[i], statuses[i]));
-    complete(handles[i]);
+    complete(waiting[i]);
   }
   wait_until(due);
   return result;
@@ -199,20 +264,16 @@ template <class Call>
 int test_all(int count, MPI_Request *requests, int *flag, MPI_Status *given, Call &&call) {
   const Entry entry;
   if (!entry || count <= 0) return call(given);
-  const std::vector<MPI_Request> handles(requests, requests + count);
+  const auto waiting = known(requests, count);
   if (!Masked{requests, count}.is_all_ready()) {
     *flag = 0;
     return MPI_SUCCESS;
   }
   const int result = call(given);
   if (result != MPI_SUCCESS || *flag != 0)
-    for (const MPI_Request handle : handles) complete(handle);
+    for (const auto &request : waiting) complete(request);
   return result;
 }
-
-// One that may complete, if there is one; `flag` is also set where there is none that ever will.
-int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due);
-int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due);
 
 template <class Call>
 int test_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Call &&call) {
@@ -253,19 +314,11 @@ int wait_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Sta
   }
 }
 
-inline bool gets_data(Gets gets, int root, const Communicator *communicator) {
-  if (communicator == nullptr || root == MPI_PROC_NULL) return false;
-  if (gets == Gets::all) return true;
-  const bool is_root = root == MPI_ROOT || root == communicator->rank;
-  return is_root == (gets == Gets::root);
-}
-
 template <class Call> int collective(Gets gets, int root, MPI_Comm comm, Call &&call) {
   const Entry entry;
   const int result = call();
-  if (!entry || result != MPI_SUCCESS) return result;
-  const Communicator *communicator = communicator_of(comm);
-  if (gets_data(gets, root, communicator)) wait_until(collective_due(communicator, now()));
+  if (entry && result == MPI_SUCCESS)
+    wait_until(collective_due(link_of(gets, root, comm, communicator_of(comm)), now()));
   return result;
 }
 
@@ -274,10 +327,8 @@ int post_collective(Gets gets, int root, MPI_Comm comm, MPI_Request *request, Ca
   const Entry entry;
   const int result = call();
   if (!entry || result != MPI_SUCCESS) return result;
-  Communicator *communicator = communicator_of(comm);
-  if (gets_data(gets, root, communicator))
-    remember(*request, {Request::Kind::collective, false, true, true, communicator, 0, 0,
-                        collective_due(communicator, now())});
+  if (const auto link = link_of(gets, root, comm, communicator_of(comm)))
+    remember(*request, {.kind = Request::Kind::timed, .due = collective_due(link, now())});
   else
     forget(*request);
   return result;
@@ -287,16 +338,11 @@ template <class Call>
 int init_collective(Gets gets, int root, MPI_Comm comm, MPI_Request *request, Call &&call) {
   const Entry entry;
   const int result = call();
-  if (!entry || result != MPI_SUCCESS) return result;
-  if (Communicator *communicator = communicator_of(comm))
-    remember(*request, {Request::Kind::collective,
-                        true,
-                        false,
-                        gets_data(gets, root, communicator),
-                        communicator,
-                        0,
-                        0,
-                        {}});
+  if (entry && result == MPI_SUCCESS)
+    remember(*request, {.kind = Request::Kind::timed,
+                        .persistent = true,
+                        .active = false,
+                        .link = link_of(gets, root, comm, communicator_of(comm))});
   return result;
 }
 
@@ -304,6 +350,23 @@ template <class Call> int make_communicator(MPI_Comm *made, Call &&call) {
   const Entry entry;
   const int result = call();
   if (entry && result == MPI_SUCCESS && *made != MPI_COMM_NULL) attach(*made);
+  return result;
+}
+
+template <class Call> int make_from_group(MPI_Comm *made, Call &&call) {
+  const Entry entry;
+  const int result = call();
+  if (entry && result == MPI_SUCCESS && *made != MPI_COMM_NULL) attach_group(*made);
+  return result;
+}
+
+template <class Call>
+int duplicate_later(MPI_Comm comm, const MPI_Comm *made, const MPI_Request *request, Call &&call) {
+  const Entry entry;
+  const int result = call();
+  if (!entry || result != MPI_SUCCESS) return result;
+  if (const Communicator *original = communicator_of(comm))
+    remember(*request, {.kind = Request::Kind::duplicate, .duplicate = attach_later(*made, *original)});
   return result;
 }
 
@@ -327,6 +390,25 @@ template <class Call> int initialize(Call &&call) {
 
 template <class Call> int finalize(Call &&call) {
   finalise();
+  return call();
+}
+
+template <class Call> int begin_session(Call &&call) {
+  const int result = call();
+  if (result == MPI_SUCCESS && !inside) {
+    inside = true;
+    start_session();
+    inside = false;
+  }
+  return result;
+}
+
+template <class Call> int end_session(Call &&call) {
+  if (!inside) {
+    inside = true;
+    finish_session();
+    inside = false;
+  }
   return call();
 }
 

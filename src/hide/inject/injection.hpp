@@ -12,6 +12,7 @@
 #include "waiting.hpp"
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -29,10 +30,12 @@ inline void ensure_resolved() noexcept {
 }
 
 // What is kept for a communicator, as its attribute.
-struct Communicator {
-  MPI_Comm stamps; // the duplicate
+struct Communicator : std::enable_shared_from_this<Communicator> {
+  MPI_Comm stamps; // the duplicate; MPI_COMM_NULL if processes of another world take part
   int rank = 0;    // ours; -1 in an intercommunicator, where no rank is our own
   bool spans_nodes = false;
+  bool silent = false;    // a message came without a stamp: none is awaited any more
+  Moment missed = 0;      // since when a stamp is awaited
   std::vector<int> world; // of the ranks that messages go to
   struct Peeked {
     int source, tag;
@@ -41,33 +44,63 @@ struct Communicator {
   std::vector<Peeked> peeked; // stamps of messages that were probed and not received yet
 };
 
+// A communicator that MPI_Comm_idup is making, and its stamps' one.
+struct Duplicate {
+  MPI_Comm comm;
+  std::shared_ptr<Communicator> communicator;
+  MPI_Request stamps;
+};
+
+struct Partitions; // partitioned.hpp
+
 // What is known of a request that completes later than the library says, or that sends when started.
 struct Request {
-  enum class Kind : std::uint8_t { receive, collective, send };
+  enum class Kind : std::uint8_t { receive, timed, send, duplicate, partitioned };
 
   Kind kind = Kind::receive;
   bool persistent = false;
   bool active = true;
-  bool gets = true; // a collective by which this rank gets data
-  Communicator *communicator = nullptr;
-  int partner = 0, tag = 0;  // of a persistent send
+  bool cancelled = false; // perhaps
+  std::shared_ptr<Communicator> communicator;
+  MPI_Request handle{};
+  int partner = 0, tag = 0;  // of a message
+  std::uint64_t order = 0;   // in which receives were posted
   std::optional<Moment> due; // once it is known
+  std::optional<Link> link;  // over which a persistent collective brings data
+  std::shared_ptr<Duplicate> duplicate;
+  std::shared_ptr<Partitions> partitions;
 };
+
+// A window: its ranks, and when what was last asked of each target is over.
+struct Window {
+  std::shared_ptr<const Communicator> communicator;
+  struct Due {
+    Moment all = 0, gets = 0;
+  };
+  std::unordered_map<int, Due> targets;
+};
+
+// Who gets data by a collective.
+enum class Gets : std::uint8_t { all, others, root, neighbors };
 
 struct State {
   std::atomic<bool> running{false};
   bool several_threads = false;
+  bool spawned = false; // by a program that has its own record
   int world_rank = 0;
-  std::vector<int> nodes; // of world ranks, a number each
+  std::vector<std::uint64_t> nodes; // of world ranks, a number each; 0: not known
   Plan plan;
   std::vector<Source> sources; // one a link class
   std::uint64_t sent = 0;      // messages
-  std::uint64_t drawn = 0;     // latencies: messages and collectives
+  std::uint64_t drawn = 0;     // latencies of all sorts
+  std::uint64_t posted = 0;    // receives
   Moment begin = 0;
   Journal journal;
   std::unordered_map<std::uintptr_t, Request> requests;
+  std::unordered_map<std::uintptr_t, Window> windows;
   std::mutex mutex;
-  const MPI_Comm *library = nullptr; // a communicator by which the library can be made to go on
+  MPI_Group world{};
+  std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
 };
 extern State state;
 extern thread_local bool inside; // a call of ours, or one that the library makes itself
@@ -104,21 +137,41 @@ private:
 // Of a communicator that was made while the injector was there, else nullptr.
 Communicator *communicator_of(MPI_Comm comm) noexcept;
 void attach(MPI_Comm comm);
+void attach_group(MPI_Comm comm); // made from a group alone: its ranks ask each other where they are
+std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original);
+void finish(Duplicate &duplicate);
 std::optional<MPI_Comm> detached(MPI_Comm comm); // the stamps' communicator, to be freed
-void find_nodes();
-void synchronise_clock();
+void forget_all();                               // what was known before MPI began anew
+void begin_world();                              // of MPI_COMM_WORLD
+std::uint64_t own_node();
+bool is_here(int world_rank); // on our node, as far as we know
+Link link_to(const Communicator &communicator, int rank);
+// By which a collective brings this rank data, if it does.
+std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicator *communicator);
+std::optional<Link> link_from_neighbors(MPI_Comm comm, const Communicator &communicator);
+
+// Whether this rank of a communicator is another than ours.
+bool reaches(const Communicator *communicator, int rank);
 
 // Draws a latency for a message and sends its stamp.
 void stamp(MPI_Comm comm, int dest, int tag);
 void stamp(Communicator &communicator, int dest, int tag);
-// When the message with this status arrives; 0: at once. `waits`: for the stamp, which is under way.
-std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits);
+Moment departed(const Communicator &communicator, int dest, int tag); // under the lock: draws alone
+void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Comm comm);
+// When the message with this status arrives; 0: at once. `waits`: for the stamp, which is under way. `own`:
+// the request that has received it, if there was one.
+std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
+                              const Request *own = nullptr);
 // The same of a message that is not received yet.
 std::optional<Moment> foreseen(Communicator *communicator, const MPI_Status &status, bool waits);
+// When a transfer that began at `from` is over: a latency of a link is drawn; 0: at once.
+Moment transferred(Link link, Row row);
 // When a collective that began (or was over) at `from` lets this rank go on.
-Moment collective_due(const Communicator *communicator, Moment from);
+Moment collective_due(std::optional<Link> link, Moment from);
 
 void initialise();
 void finalise() noexcept;
+void start_session() noexcept;
+void finish_session() noexcept;
 
 } // namespace haloscope::inject

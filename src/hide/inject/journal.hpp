@@ -8,15 +8,18 @@
 
 namespace haloscope::inject {
 
+enum class What : std::uint8_t { message, collective, one_sided };
+
 struct Row {
-  Moment sent;          // when the message was sent, or the collective was over
-  double latency;       // seconds
-  std::int32_t partner; // world rank of the receiver; -1 for a collective
-  std::int32_t tag;     // -1 for a collective
+  Moment sent;               // when the message was sent, or the collective was over
+  double latency;            // seconds
+  std::int32_t partner = -1; // world rank of the receiver, or the target
+  std::int32_t tag = -1;     // of a message
   std::int16_t regime;
   std::int16_t machine_state;
-  std::uint16_t link; // 1: between nodes
-  std::uint16_t once; // whether a single delay is in it
+  std::uint8_t link; // 1: between nodes
+  std::uint8_t once; // whether a single delay is in it
+  What what = What::message;
 };
 static_assert(sizeof(Row) == 32);
 
@@ -32,7 +35,9 @@ struct Journal {
   }
 };
 
-// Collective. HALOSCOPE_INJECT_RECORD names the file; without it nothing is written.
+// HALOSCOPE_INJECT_RECORD names the file; without it nothing is written. The first is collective; the
+// other one writes this rank's rows into a file of its own, which haloscope inject adds to the first.
 void write_journal();
+void leave_journal();
 
 } // namespace haloscope::inject

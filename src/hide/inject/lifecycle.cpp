@@ -1,5 +1,6 @@
 #include "injection.hpp"
 #include "report.hpp"
+#include "sessions.hpp"
 
 #include <cstdlib>
 #include <exception>
@@ -14,47 +15,78 @@ namespace {
 
 // Throws what is wrong; every rank has the same text, so all say so or none.
 bool read_plan() {
+  if (!state.sources.empty()) return true;
   const char *text = std::getenv("HALOSCOPE_INJECT"); // NOLINT(concurrency-mt-unsafe)
   if (text == nullptr || *text == '\0') return false;
   state.plan = parse(text);
   return !state.plan.is_idle();
 }
 
-} // namespace
-
-void initialise() {
-  if (state.running) return;
+bool has_plan() {
   try {
-    if (!read_plan()) return;
+    return read_plan();
   } catch (const std::exception &error) {
     watch::complain(std::string{"HALOSCOPE_INJECT: "} + error.what() +
                     "; nothing is injected; let haloscope inject set it");
-    return;
+    return false;
   }
+}
+
+// The draws of a spawned world are others than those of the world that spawned it.
+void start() {
+  if (!state.sources.empty()) return;
+  const auto rank = static_cast<std::uint64_t>(state.world_rank);
+  const std::uint64_t seed = state.plan.seed + (state.spawned ? 0x5351'0000'0000'0000U : 0);
+  for (std::uint64_t link = 0; link < 2; link++)
+    state.sources.emplace_back(state.plan.links[link], seed, rank, link);
+}
+
+// Of the functions here, which only programs with sessions call at the same time.
+std::mutex lifecycle;
+unsigned sessions = 0;      // that the program has open
+bool world_is_open = false; // from MPI_Init to MPI_Finalize
+
+void stop() {
+  state.running.store(false, std::memory_order_release);
+  state.library.reset();
+}
+
+} // namespace
+
+void initialise() {
+  const std::lock_guard lock{lifecycle};
+  if (!has_plan()) return;
+  if (!state.running.load()) forget_all();
   int level = 0;
   real.Query_thread(&level);
-  state.several_threads = level == MPI_THREAD_MULTIPLE;
+  state.several_threads = state.several_threads || level == MPI_THREAD_MULTIPLE;
+  MPI_Comm parent;
+  real.Comm_get_parent(&parent);
+  state.spawned = parent != MPI_COMM_NULL;
   real.Comm_rank(MPI_COMM_WORLD, &state.world_rank);
-  find_nodes();
-  attach(MPI_COMM_WORLD);
-  synchronise_clock();
-  const Communicator *world = communicator_of(MPI_COMM_WORLD);
-  state.library = &world->stamps;
+  begin_world();
+  if (parent != MPI_COMM_NULL) attach(parent);
+  const MPI_Comm stamps = communicator_of(MPI_COMM_WORLD)->stamps;
+  state.library = stamps;
   // The same moment on all ranks, that of rank 0's coming here.
-  state.begin = now();
-  real.Bcast(&state.begin, sizeof state.begin, MPI_BYTE, 0, world->stamps);
-  const auto rank = static_cast<std::uint64_t>(state.world_rank);
-  const Plan &plan = state.plan;
-  for (std::uint64_t link = 0; link < 2; link++)
-    state.sources.emplace_back(plan.links[link], plan.seed, rank, link);
+  Moment begin = now();
+  real.Bcast(&begin, sizeof begin, MPI_BYTE, 0, stamps);
+  if (state.begin == 0) state.begin = begin;
+  start();
+  world_is_open = true;
   state.running.store(true, std::memory_order_release);
 }
 
 void finalise() noexcept {
-  if (!state.running.exchange(false)) return;
+  const std::lock_guard lock{lifecycle};
+  if (!world_is_open) return;
+  world_is_open = false;
   const bool before = inside;
   inside = true;
-  state.library = nullptr;
+  if (sessions == 0)
+    stop();
+  else
+    state.library.reset();
   try {
     // Stamps of messages that nobody received have tags of their own; rows must not meet them.
     Communicator *world = communicator_of(MPI_COMM_WORLD);
@@ -63,12 +95,46 @@ void finalise() noexcept {
     const MPI_Comm used = world->stamps;
     world->stamps = fresh;
     write_journal();
+    state.journal = {};
     world->stamps = used;
     real.Comm_free(&fresh);
   } catch (const std::exception &error) {
     watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
   }
   inside = before;
+}
+
+// Without MPI_Init: ranks know each other, but can't be made to talk.
+void start_session() noexcept try {
+  const std::lock_guard lock{lifecycle};
+  if (sessions++ > 0 || world_is_open || !has_plan()) return;
+  const watch::SessionWorld world = watch::open_session_world();
+  if (world.rank < 0) return; // a process outside all worlds
+  forget_all();
+  state.several_threads = true; // each session has a thread level of its own
+  state.world = world.group;
+  state.world_rank = world.rank;
+  state.nodes.assign(static_cast<std::size_t>(world.size), 0);
+  state.nodes[static_cast<std::size_t>(world.rank)] = own_node();
+  if (state.begin == 0) state.begin = now();
+  start();
+  state.running.store(true, std::memory_order_release);
+} catch (const std::exception &error) {
+  watch::complain(std::string{"nothing is injected: "} + error.what());
+}
+
+void finish_session() noexcept try {
+  const std::lock_guard lock{lifecycle};
+  if (sessions > 0) sessions--;
+  if (sessions > 0) return;
+  if (!world_is_open) {
+    if (state.running.load()) leave_journal();
+    state.journal = {};
+    stop();
+  }
+  watch::close_session_world();
+} catch (const std::exception &error) {
+  watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
 }
 
 } // namespace haloscope::inject

@@ -39,8 +39,8 @@ void sleep_until(Moment due) noexcept {
 
 void go_on() noexcept {
   int found = 0;
-  if (state.library != nullptr)
-    watch::real.Iprobe(MPI_ANY_SOURCE, 0, *state.library, &found, MPI_STATUS_IGNORE);
+  const Lock lock;
+  if (state.library) watch::real.Iprobe(MPI_ANY_SOURCE, 0, *state.library, &found, MPI_STATUS_IGNORE);
 }
 
 } // namespace

@@ -1,0 +1,36 @@
+"""`haloscope inject` on programs in Fortran, by each of MPI's interfaces."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.injected import Inject
+from support.missing import missing
+from support.mpi import Mpi
+
+FLAGS = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
+POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}
+
+
+@pytest.mark.parametrize(
+    ("mpi", "interface"),
+    [
+        ("openmpi-system", "-DMPIF_H"), ("openmpi-system", "-DUSE_MPI"),
+        ("openmpi-system", "-DF08"), ("mpich-system", "-DF08"),
+    ],
+    indirect=["mpi"],
+)  # fmt: skip
+def test_messages_in_fortran_are_held_back(mpi: Mpi, inject: Inject, interface: str) -> None:
+    """Also by a communicator of MPI_Comm_idup, in a collective, and what is put into a window."""
+    if mpi.mpifort is None:
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    options = ["--latency", "constant:20ms"]
+    done = inject(mpi, 2, "forms.f90", options=options, flags=[*FLAGS, interface])
+    assert len(done.lines) == 16
+    for name, elapsed, polls in done.lines:
+        assert float(elapsed) > 0.01999, name
+        assert int(polls) == 0 or name in POLLING, name
+    assert sum(int(polls) > 0 for *_, polls in done.lines) > 3
+    # 14 messages, both ranks' part in the collective, one operation on a window.
+    counts = done.latencies["what"].value_counts().rows()
+    assert dict(counts) == {"message": 14, "collective": 2, "one-sided": 1}
