@@ -10,6 +10,9 @@ import pytest
 
 from support.mpi import find
 
+# The first to run builds the library, which takes minutes where other work is going on.
+pytestmark = pytest.mark.timeout(900)
+
 RANKS = [1, 3, 8]  # eight ranks on a forest of one element, too
 ROUNDING = 1e-13
 Fem = Callable[[str], Path]
