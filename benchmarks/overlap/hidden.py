@@ -1,19 +1,19 @@
 """Policies against the fixed half, with latency by the injector, on two ranks; a toy.
 
 A chain of cells with some milliseconds of independent work. In the paper's scenario contributions
-to neighbours are late while the input comes at once; with two regimes input and output are late in
-turn, each for seven steps on average. What there is to hide is the step without any overlap, less
-the longer of work and latencies; the hidden share is the part of it that a policy saves. Sides
-alternate.
+to neighbours are late while the input comes at once; two policies take every second step each. With
+two regimes input and output are late in turn, each for seven steps on average, and policies take
+turns by runs. What there is to hide is the lesser of a step's work and its messages' lateness; the
+hidden share is the part of it that the step was shorter than without any overlap.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 
@@ -23,15 +23,12 @@ import programs
 from common import MPI_ENVIRONMENT, emit, estimate
 from numpy.typing import NDArray
 
-from haloscope.watch._applications import toolchain
-
 __all__ = ["CASES", "measure"]
 
 BENCHMARK = "overlap"
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
-CELLS, WORK, STEPS, LEFT_OUT, ROUNDS, STAY = 20000, 60, 120, 20, 1, 0.85
+CELLS, WORK, STEPS, LEFT_OUT, ROUNDS, STAY = 20000, 60, 240, 40, 7, 0.85
 POLICIES = {"fixed": 0, "dynamic": 1, "test": 2, "adaptive": 3, "regimes": 4}
-LATE = {  # the share of the work that the output takes, and what one may expect
+LATE = {  # as shares of the work
     "half the work, lognormal": ("lognormal:{:.1f}us,0.4", 0.5),
     "three quarters of the work": ("constant:{:.1f}us", 0.75),
 }
@@ -48,33 +45,54 @@ CASES = (
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Steps:
+    """Seconds of each step of both ranks: in all, its work, and lateness of what the rank got."""
+
+    seconds: Floats
+    work: Floats
+    late: Floats
+
+    def every_second(self, first: int) -> Steps:
+        """Those of one of two policies in turn."""
+        seconds, work, late = (of[:, first::2] for of in (self.seconds, self.work, self.late))
+        return Steps(seconds, work, late)
+
+    def hidden(self) -> float:
+        """The share of what there was to hide; steps that something else disturbed count less."""
+        hideable = np.minimum(self.work, self.late)
+        return float(np.median((self.work + self.late - self.seconds) / hideable))
+
+    def hidden_on_average(self) -> float:
+        """The same of all steps."""
+        hideable = np.minimum(self.work, self.late)
+        return float((self.work + self.late - self.seconds).sum() / hideable.sum())
+
+
 def measure() -> None:
     words = [str(programs.toy()), f"cells={CELLS}", f"work={WORK}", f"steps={STEPS}"]
-    work = float(np.median([_work(words) for _ in range(3)]))
+    work = float(np.median([np.median(_run([*words, "policy=0"]).work) for _ in range(3)]))
     for case, (latency, share) in LATE.items():
-        _measure_late(words, work, case, latency.format(share * work * 1e6))
+        _measure_late(words, work, case, latency, share)
     _measure_regimes(words, work)
     _measure_polls(words)
 
 
-def _measure_late(words: Sequence[str], work: float, case: str, latency: str) -> None:
-    shares: dict[str, list[float]] = {}
-    steps: dict[str, list[float]] = {}
-    for seed in range(ROUNDS):
-        own = _work(words)
-        for name in ("fixed", "dynamic", "test", "adaptive"):
-            arguments = [*_policy(name, work), "quick_input=1"]
-            times, late = _run([*words, *arguments], latency, seed)
-            hidden = (own + late[:, 0] - times) / np.minimum(own, late[:, 0])
-            shares.setdefault(name, []).append(float(np.median(hidden)))
-            steps.setdefault(name, []).append(float(np.median(times)))
+def _measure_late(words: Sequence[str], work: float, case: str, latency: str, share: float) -> None:
+    late = latency.format(share * work * 1e6)
     for name in ("dynamic", "test", "adaptive"):
-        _emit_shares(f"hidden, {case}: {name}", shares, name, "fixed")
-        emit(
-            BENCHMARK, f"step, {case}: {name}", ours=1e3 * estimate(steps[name]).median,
-            peer=1e3 * estimate(steps["fixed"]).median, peer_name="fixed half", unit="ms",
-            ratio=estimate(np.array(steps["fixed"]) / np.array(steps[name])), target=1.1,
-        )  # fmt: skip
+        shares: dict[str, list[float]] = {name: [], "fixed": []}
+        steps: dict[str, list[float]] = {name: [], "fixed": []}
+        for seed in range(ROUNDS):
+            arguments = [*words, *_policy(name, work), "against=0", "quick_input=1"]
+            both = _run(arguments, late, seed)
+            for first, which in enumerate((name, "fixed")):
+                mine = both.every_second(first)
+                shares[which].append(mine.hidden())
+                steps[which].append(float(np.median(mine.seconds)))
+        _emit_shares(f"hidden, {case}: {name}", shares, name, "fixed half", 0.9)
+        # Half of the work hides behind the fixed half as well.
+        _emit_times(f"step, {case}: {name}", steps, name, 1.1 if share > 0.5 else None)
 
 
 def _measure_regimes(words: Sequence[str], work: float) -> None:
@@ -84,44 +102,42 @@ def _measure_regimes(words: Sequence[str], work: float) -> None:
         path = Path(directory) / "regimes.json"
         path.write_text(json.dumps(_regimes(0.7 * work)))
         for seed in range(ROUNDS):
-            own = _work(words)
             for name in ("dynamic", "regimes", "test"):
                 arguments = [*_policy(name, work), f"late={0.7 * work}", f"stay={STAY}"]
-                times, late = _run([*words, *arguments], f"model:{path}", seed, "--every", "1")
-                hideable = np.minimum(own, late.sum(axis=1))
-                hidden = own + late.sum(axis=1) - times
-                shares.setdefault(name, []).append(float(hidden.sum() / hideable.sum()))
+                steps = _run([*words, *arguments], f"model:{path}", seed, "--every", "1")
+                shares.setdefault(name, []).append(steps.hidden_on_average())
     for name in ("regimes", "test"):
-        _emit_shares(f"hidden, two regimes: {name}", shares, name, "dynamic", target=None)
-
-
-def _work(words: Sequence[str]) -> float:
-    """Of a step, when nothing is late."""
-    return float(np.median(_run([*words, "policy=0"])[0]))
+        _emit_shares(f"hidden, two regimes: {name}", shares, name, "dynamic alpha", None)
 
 
 def _measure_polls(words: Sequence[str]) -> None:
     """Nothing is late: all that polls can do is cost."""
     for name in ("test", "adaptive"):
-        pairs = [
-            [float(np.median(_run([*words, *_policy(policy, 1)])[0])) for policy in (name, "fixed")]
-            for _ in range(ROUNDS)
-        ]
-        ours, peers = np.array(pairs).T
-        emit(
-            BENCHMARK, f"polling when nothing is late: {name}", unit="ms",
-            ours=1e3 * estimate(ours).median, peer=1e3 * estimate(peers).median,
-            peer_name="fixed half", ratio=estimate(peers / ours), target=0.99,
-        )  # fmt: skip
+        steps: dict[str, list[float]] = {name: [], "fixed": []}
+        for _ in range(ROUNDS):
+            both = _run([*words, *_policy(name, 1), "against=0"])
+            for first, which in enumerate((name, "fixed")):
+                steps[which].append(float(np.median(both.every_second(first).seconds)))
+        _emit_times(f"polling when nothing is late: {name}", steps, name, 0.99)
 
 
 def _emit_shares(
-    case: str, shares: Mapping[str, list[float]], name: str, peer: str, target: float | None = 0.9
+    case: str, shares: Mapping[str, list[float]], name: str, peer_name: str, target: float | None
 ) -> None:
-    share = estimate(shares[name])
+    share, peer = estimate(shares[name]), next(one for who, one in shares.items() if who != name)
     emit(
-        BENCHMARK, case, ours=100 * share.median, peer=100 * estimate(shares[peer]).median,
-        peer_name=f"{peer} alpha", unit="%", ratio=share, target=target,
+        BENCHMARK, case, ours=100 * share.median, peer=100 * float(np.median(peer)),
+        peer_name=peer_name, unit="%", ratio=share, target=target,
+    )  # fmt: skip
+
+
+def _emit_times(
+    case: str, steps: Mapping[str, list[float]], name: str, target: float | None
+) -> None:
+    ours, peer = np.array(steps[name]), np.array(steps["fixed"])
+    emit(
+        BENCHMARK, case, ours=1e3 * float(np.median(ours)), peer=1e3 * float(np.median(peer)),
+        peer_name="fixed half", unit="ms", ratio=estimate(peer / ours), target=target,
     )  # fmt: skip
 
 
@@ -151,27 +167,25 @@ def _regimes(late: float) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _run(
-    program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str
-) -> tuple[Floats, Floats]:
-    """Seconds of each step, and what the messages of each step took that its rank got.
-
-    Ranks start a step together. Those of the two ranks stand one after the other.
-    """
-    launch = [str(toolchain().launcher), "-n", "2", "--bind-to", "core", *program]
+def _run(program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str) -> Steps:
+    """All steps but the first ones. Both ranks start each together."""
+    launch = programs.launch(*program)
     with tempfile.TemporaryDirectory() as directory:
         record = Path(directory) / "injected.csv"
         if latency is not None:
             inject = ["--latency", latency, "--seed", str(seed), "--no-collectives", "--quiet"]
-            launch = [str(HALOSCOPE), "inject", *inject, *options, "-o", str(record), "--", *launch]
+            inject += [*options, "-o", str(record)]
+            launch = [str(programs.HALOSCOPE), "inject", *inject, "--", *launch]
         done = subprocess.run(
             launch, env=MPI_ENVIRONMENT, capture_output=True, text=True, check=True
         )
         rows = [line.split() for line in done.stdout.splitlines() if " step " in line]
-        times = np.array([[float(row[2]) for row in rows if row[0] == str(r)] for r in (0, 1)])
-        late = np.zeros((2, STEPS, 1))
+        table = np.array([[float(word) for word in row[2:]] for row in rows]).reshape(2, STEPS, -1)
+        late = np.zeros((2, STEPS))
         if latency is not None:
-            table = polars.read_csv(record)
-            drawn = [table.filter(partner=rank)["latency"].to_numpy() for rank in (0, 1)]
-            late = np.array([one[: len(one) // STEPS * STEPS].reshape(STEPS, -1) for one in drawn])
-    return times[:, LEFT_OUT:].ravel(), late[:, LEFT_OUT:].reshape(times[:, LEFT_OUT:].size, -1)
+            drawn = polars.read_csv(record)
+            for rank in (0, 1):
+                got = drawn.filter(partner=rank)["latency"].to_numpy()
+                late[rank] = got[: len(got) // STEPS * STEPS].reshape(STEPS, -1).sum(axis=1)
+    kept = table[:, LEFT_OUT:]
+    return Steps(kept[:, :, 0], kept[:, :, 5], late[:, LEFT_OUT:])

@@ -19,7 +19,9 @@ from haloscope.watch._applications import build_overlap, toolchain
 from haloscope.watch._build import build_environment, build_tool
 from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
 
-__all__ = ["Case", "Program", "aij", "dealii", "missing", "ours", "poisson", "roofline", "toy"]
+__all__ = [
+    "Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy",
+]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
@@ -49,9 +51,8 @@ class Program:
     """Two ranks, each on a core of its own; asleep but for their turns."""
 
     def __init__(self, executable: Path, *arguments: str) -> None:
-        launch = [str(toolchain().launcher), "-n", str(RANKS), *_pinned(), str(executable)]
         self._process = subprocess.Popen(
-            [*launch, *arguments], env=MPI_ENVIRONMENT, text=True,
+            launch(str(executable), *arguments), env=MPI_ENVIRONMENT, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         self._counts: dict[str, int] = {}
@@ -107,8 +108,9 @@ class Program:
         raise RuntimeError(f"{self._process.args!r}: ended with status {self._process.wait()}")
 
 
-def _pinned() -> list[str]:
-    return ["--bind-to", "core"]
+def launch(*command: str) -> list[str]:
+    """On two ranks, each on a core of its own."""
+    return [str(toolchain().launcher), "-n", str(RANKS), "--bind-to", "core", *command]
 
 
 def aij() -> Path:
@@ -128,8 +130,7 @@ def ours() -> Path:
 
 def poisson(arguments: Sequence[str], inject: Sequence[str] = ()) -> dict[str, float]:
     """What the application says, of two ranks; under `haloscope inject` if it is given options."""
-    launch = [str(toolchain().launcher), "-n", str(RANKS), *_pinned()]
-    command = [*launch, str(build_fem(quiet=True).poisson), *arguments]
+    command = launch(str(build_fem(quiet=True).poisson), *arguments)
     if inject:
         command = [str(HALOSCOPE), "inject", *inject, "--", *command]
     done = subprocess.run(command, env=MPI_ENVIRONMENT, capture_output=True, text=True, check=False)

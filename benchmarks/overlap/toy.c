@@ -10,6 +10,9 @@
 
 static int rank, ranks;
 
+/* Of a step: seconds, alpha, waiting for the input and the output, polls, seconds of independent work. */
+enum { columns = 6 };
+
 static double option(int argc, char **argv, const char *name, double otherwise) {
   const size_t length = strlen(name);
   for (int i = 1; i < argc; i++)
@@ -133,14 +136,14 @@ static void initialise(struct toy *toy) {
 static void print(const struct toy *toy, const double *rows, int steps) {
   const uint64_t own = fingerprint(toy->y, toy->cells);
   uint64_t *results = malloc((size_t)ranks * sizeof *results);
-  double *all = malloc((size_t)ranks * (size_t)steps * 5 * sizeof *all);
+  double *all = malloc((size_t)ranks * (size_t)steps * columns * sizeof *all);
   PMPI_Gather(&own, 1, MPI_UINT64_T, results, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  PMPI_Gather(rows, steps * 5, MPI_DOUBLE, all, steps * 5, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  PMPI_Gather(rows, steps * columns, MPI_DOUBLE, all, steps * columns, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   for (int from = 0; rank == 0 && from < ranks; from++) {
     printf("%d result %016llx\n", from, (unsigned long long)results[from]);
     for (int step = 0; step < steps; step++) {
-      const double *row = all + ((size_t)from * (size_t)steps + (size_t)step) * 5;
-      printf("%d step %.9f %.6f %.9f %.9f %.0f\n", from, row[0], row[1], row[2], row[3], row[4]);
+      const double *row = all + ((size_t)from * (size_t)steps + (size_t)step) * columns;
+      printf("%d step %.9f %.6f %.9f %.9f %.0f %.9f\n", from, row[0], row[1], row[2], row[3], row[4], row[5]);
     }
   }
   free(results);
@@ -157,7 +160,7 @@ int main(int argc, char **argv) {
       HALOSCOPE_OVERLAP_LOGNORMAL, 2, start, transition, NULL, input, output};
   struct haloscope_overlap_settings settings = haloscope_overlap_defaults();
   struct haloscope_overlap_times times;
-  haloscope_overlap *overlap;
+  haloscope_overlap *overlaps[2]; /* in turn */
   MPI_Comm quick;
   MPI_Request duplicating;
   struct toy toy;
@@ -181,11 +184,15 @@ int main(int argc, char **argv) {
   toy.work = (int)option(argc, argv, "work", 0);
   toy.u = calloc(toy.cells + 2, sizeof *toy.u);
   toy.y = calloc(toy.cells + 2, sizeof *toy.y);
-  if (haloscope_overlap_create(&settings, toy.cells - 2, MPI_COMM_WORLD, &overlap) != MPI_SUCCESS) {
-    fprintf(stderr, "%d: %s\n", rank, haloscope_overlap_error());
-    MPI_Finalize();
-    return 2;
+  for (int i = 0; i < 2; i++) {
+    if (haloscope_overlap_create(&settings, toy.cells - 2, MPI_COMM_WORLD, &overlaps[i]) != MPI_SUCCESS) {
+      fprintf(stderr, "%d: %s\n", rank, haloscope_overlap_error());
+      MPI_Finalize();
+      return 2;
+    }
+    settings.policy = (enum haloscope_overlap_policy)(int)option(argc, argv, "against", settings.policy);
   }
+  const int turns = option(argc, argv, "against", -1) < 0 ? 1 : 2;
   /* haloscope inject leaves messages on such a communicator alone. */
   MPI_Comm_idup(MPI_COMM_WORLD, &quick, &duplicating);
   MPI_Wait(&duplicating, MPI_STATUS_IGNORE);
@@ -197,21 +204,24 @@ int main(int argc, char **argv) {
                                                     stage,
                                                     {toy.requests, 2, toy.requests + 2, 2, NULL},
                                                     {toy.requests + 4, 2, toy.requests + 6, 2, NULL}};
-  double *rows = malloc((size_t)steps * 5 * sizeof *rows);
+  double *rows = malloc((size_t)steps * columns * sizeof *rows);
   for (int step = 0; step < steps; step++) {
     PMPI_Barrier(MPI_COMM_WORLD); /* nothing is injected there */
     const double begin = MPI_Wtime();
-    if (haloscope_overlap_run(overlap, step % settings.phases, &pattern, &times) != MPI_SUCCESS)
+    if (haloscope_overlap_run(overlaps[step % turns], step % settings.phases, &pattern, &times) !=
+        MPI_SUCCESS)
       MPI_Abort(MPI_COMM_WORLD, 3);
-    const double row[5] = {MPI_Wtime() - begin, times.alpha, times.input_wait, times.output_wait,
-                           (double)times.polls};
-    memcpy(rows + (size_t)step * 5, row, sizeof row);
+    const double seconds = MPI_Wtime() - begin;
+    const double work = times.input_block - times.input_wait + times.output_block - times.output_wait;
+    const double row[columns] = {seconds,           times.alpha,         times.input_wait,
+                                 times.output_wait, (double)times.polls, work};
+    memcpy(rows + (size_t)step * columns, row, sizeof row);
     advance(&toy);
   }
   print(&toy, rows, steps);
   for (int i = 0; i < 8; i++) MPI_Request_free(&toy.requests[i]);
   MPI_Comm_free(&quick);
-  haloscope_overlap_free(overlap);
+  for (int i = 0; i < 2; i++) haloscope_overlap_free(overlaps[i]);
   free(rows);
   free(toy.u);
   free(toy.y);
