@@ -12,6 +12,11 @@
 
 namespace haloscope::fem::kernels {
 
+// What vectors hold.
+template <typename... Vectors> std::size_t bytes_of(const Vectors &...vectors) {
+  return (std::size_t{0} + ... + (vectors.size() * sizeof(typename Vectors::value_type)));
+}
+
 struct Batches {
   Choices choices;
   int degree = 1;
@@ -25,6 +30,7 @@ struct Batches {
   std::vector<std::int32_t> elements; // batch × lane; −1: none
 
   std::size_t size() const { return codes.size(); }
+  std::size_t bytes() const { return bytes_of(nodes, coefficient, geometry, codes, whole); }
 };
 
 using Apply = void (*)(const Batches &, std::size_t begin, std::size_t end, const double *x, double *y);

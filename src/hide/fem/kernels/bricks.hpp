@@ -1,12 +1,11 @@
 // Bricks of trilinear cubes: families of 2³, a family a lane, and larger ones whose rows lie in the lanes.
 #pragma once
 
-#include "kernels/cells.hpp"
+#include "kernels/batches.hpp"
 #include "kernels/lanes.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -43,6 +42,7 @@ struct Families {
 
   void add(const Mesh &mesh, std::span<const std::int32_t> firsts, Writes &writes);
   void run(std::size_t begin, std::size_t end, const double *x, double *y) const;
+  std::size_t bytes() const { return bytes_of(nodes, scale, hanging, weights, begins); }
 
   std::vector<std::int32_t> nodes;    // item × place × lane; −1: masked, hangs, or no family
   std::vector<double> scale;          // item × element × lane
@@ -57,6 +57,10 @@ struct Rows {
   explicit Rows(int edge) : edge(edge) {}
   void add(const Mesh &mesh, std::span<const std::int32_t> firsts, Writes &writes);
   void run(std::size_t begin, std::size_t end, const double *x, double *y) const;
+
+  std::size_t bytes() const {
+    return bytes_of(bases, starts, direct, stores, scale, regular, begins, entries);
+  }
 
   int edge;
   int rows() const { return (edge + 1) * (edge + 1); }

@@ -36,11 +36,11 @@ enum class Part { stiffness, mass, derivative_x, derivative_y, derivative_z };
 struct Choices {
   Part part = Part::stiffness;
   bool transposed = false; // of a derivative: u (∂v/∂x)
-  int largest_brick = 8;   // edge in elements; 1: none
   bool bricks = true;      // recognise cubes of leaves where a kernel for them exists
   // This many rows of y are first written by the plan, which leaves 0 where no element of it adds;
   // 0: all of it is added to what y holds.
   std::size_t first_rows = 0;
+  int largest_brick = 8; // edge in elements; 1: none
 };
 
 // A numbering in which bricks own contiguous rows: new_of_old for nodes [0, owned). The mirror

@@ -34,6 +34,7 @@ constexpr std::array<Middle, Families::middles> make_middles() {
 constexpr auto middles = make_middles();
 
 void from_corners(const double *weights, Lanes *v) {
+#pragma GCC unroll 18
   for (const Middle &middle : middles) {
     Lanes sum = v[middle.corners[0]] + v[middle.corners[1]];
     if (middle.count == 4) sum += v[middle.corners[2]] + v[middle.corners[3]];
@@ -43,8 +44,10 @@ void from_corners(const double *weights, Lanes *v) {
 }
 
 void to_corners(const double *weights, Lanes *v) {
+#pragma GCC unroll 18
   for (const Middle &middle : middles) {
     const Lanes part = load(weights) * v[middle.place];
+#pragma GCC unroll 4
     for (int i = 0; i < middle.count; ++i) v[middle.corners[i]] += part;
     weights += lanes;
   }

@@ -19,6 +19,14 @@ inline bool hangs(std::uint16_t code, int direction, bool first, bool second) {
   return (first && face(before)) || (second && face(after)) || (first && second && edge);
 }
 
+// Degree 1: the end away from the corner becomes the mean.
+template <bool transposed> inline void average(Lanes &corner, Lanes &far) {
+  if constexpr (transposed)
+    far *= 0.5, corner += far;
+  else
+    far = 0.5 * (corner + far);
+}
+
 template <int n, int direction, bool transposed>
 inline void interpolate_hanging(std::uint16_t code, Lanes *u) {
   constexpr int stride = stride_of<n, direction>;
@@ -30,6 +38,11 @@ inline void interpolate_hanging(std::uint16_t code, Lanes *u) {
     for (int i = 0; i < n; ++i) {
       if (!hangs(code, direction, i == first_side, j == second_side)) continue;
       Lanes *line = u + i * before + j * after;
+      if constexpr (n == 2) {
+        const int corner = side(direction);
+        average<transposed>(line[corner * stride], line[(1 - corner) * stride]);
+        continue;
+      }
       Lanes old[n];
       for (int k = 0; k < n; ++k) old[k] = line[k * stride];
       for (int row = 0; row < n; ++row) {

@@ -147,17 +147,26 @@ void Plan::diagonal(double *d) const {
   state.kernel.diagonal(batches, 0, batches.size(), d);
 }
 
-double Plan::flops() const { return static_cast<double>(state_->elements.size()) * state_->kernel.flops; }
+double Plan::flops() const {
+  constexpr double in_brick = 45; // an element's operations in the column kernel
+  double sum = 0;
+  for (std::size_t item = 0; item < items(); ++item)
+    sum += weights()[item] * (state_->items[item].edge > 1 ? in_brick : state_->kernel.flops);
+  return sum;
+}
 
 double Plan::bytes() const {
-  const Batches &batches = state_->batches;
-  const std::size_t streams = batches.nodes.size() * sizeof(std::int32_t) +
-                              (batches.coefficient.size() + batches.geometry.size()) * sizeof(double);
-  std::vector<std::int32_t> touched = batches.nodes;
-  std::ranges::sort(touched);
-  const auto rows = std::ranges::unique(touched).begin() - touched.begin();
-  return static_cast<double>(streams) +
-         3.0 * sizeof(double) * static_cast<double>(rows); // read x; read, write y
+  const State &state = *state_;
+  const std::size_t streams =
+      state.batches.bytes() + state.families.bytes() + state.four.bytes() + state.eight.bytes();
+  std::vector<std::uint8_t> touched(node_count(state.cells), 0);
+  const std::size_t count = state.cells.element_nodes();
+  for (const std::int32_t element : state.elements)
+    for (const std::int32_t node :
+         state.cells.nodes.subspan(static_cast<std::size_t>(element) * count, count))
+      touched[static_cast<std::size_t>(node)] = 1;
+  const auto rows = static_cast<double>(std::ranges::count(touched, 1));
+  return static_cast<double>(streams) + 3.0 * sizeof(double) * rows; // read x, read and write y
 }
 
 } // namespace haloscope::fem

@@ -40,7 +40,7 @@ template <> struct Layout<4> {
     return _mm512_maskz_insertf64x4(__mmask8{255}, first, _mm256_loadu_pd(x + bases[1]), 1);
   }
   static void scatter_rows(double *y, const std::int32_t *bases, Lanes value, bool stores) {
-    add(y + bases[0], _mm512_castpd512_pd256(value), stores);
+    add(y + bases[0], __builtin_shufflevector(value, value, 0, 1, 2, 3), stores);
     add(y + bases[1], __builtin_shufflevector(value, value, 4, 5, 6, 7), stores);
   }
   static Lanes lower(Lanes row, const double *starts) {

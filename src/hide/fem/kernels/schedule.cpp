@@ -29,13 +29,20 @@ public:
     const std::int32_t first = elements_[at], last = elements_[at + count - 1];
     if (last - first != static_cast<std::int32_t>(count) - 1) return false;
     const Leaf &leaf = this->leaf(first);
-    const std::int32_t width = (std::int32_t{1} << (root_bits - leaf.level)) * edge;
-    if (leaf.level > root_bits || leaf.x % width != 0 || leaf.y % width != 0 || leaf.z % width != 0)
-      return false;
-    const auto begin = cells_.leaves.begin() + first;
-    return std::all_of(begin, begin + static_cast<std::ptrdiff_t>(count), [&leaf](const Leaf &other) {
-      return other.level == leaf.level && other.tree == leaf.tree;
-    });
+    if (leaf.level > root_bits) return false;
+    const std::int32_t size = std::int32_t{1} << (root_bits - leaf.level), width = size * edge;
+    if (leaf.x % width != 0 || leaf.y % width != 0 || leaf.z % width != 0) return false;
+    // The list may have gaps, so neighbours in it need not be neighbours.
+    for (std::int32_t i = 1; i < static_cast<std::int32_t>(count); ++i) {
+      const Leaf &other = this->leaf(first + i);
+      const auto along = [&](int direction) {
+        return place_along(direction, static_cast<unsigned>(i)) * size;
+      };
+      if (other.level != leaf.level || other.tree != leaf.tree || other.x != leaf.x + along(0) ||
+          other.y != leaf.y + along(1) || other.z != leaf.z + along(2))
+        return false;
+    }
+    return true;
   }
 
 private:

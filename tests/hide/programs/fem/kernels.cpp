@@ -208,6 +208,20 @@ void check_numbers(const std::string &name, const std::vector<std::int32_t> &num
     if (sorted[i] != static_cast<std::int32_t>(i)) say(name + "-layout", 1);
 }
 
+// Some of the leaves, as a list of their own: neighbours in it need not be neighbours.
+void leave_gaps(octree::Mesh &mesh) {
+  octree::Mesh kept = mesh;
+  kept.nodes.clear(), kept.faces.clear(), kept.leaves.clear(), kept.sizes.clear();
+  for (std::size_t e = 0; e < mesh.leaves.size(); ++e) {
+    if (engine() % 9 == 0) continue;
+    kept.nodes.insert(kept.nodes.end(), mesh.nodes.begin() + static_cast<std::ptrdiff_t>(8 * e),
+                      mesh.nodes.begin() + static_cast<std::ptrdiff_t>(8 * e + 8));
+    kept.faces.push_back(mesh.faces[e]), kept.leaves.push_back(mesh.leaves[e]);
+    kept.sizes.push_back(mesh.sizes[e]);
+  }
+  mesh = kept;
+}
+
 void check(Case &given, const Rule &rule, bool laid_out) {
   octree::Mesh &mesh = given.mesh;
   Cells cells = mesh.cells();
@@ -321,6 +335,9 @@ int main(int, char **arguments) {
   if (degree == 1) {
     Case unordered{"unordered", mesh_of(1, 3, 1), true, false};
     check(unordered, rule, false);
+    Case gaps{"gaps", mesh_of(1, 4, 0), true, false};
+    leave_gaps(gaps.mesh);
+    check(gaps, rule, true);
   }
   return 0;
 }
