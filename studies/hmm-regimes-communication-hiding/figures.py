@@ -78,9 +78,10 @@ def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], 
         made.append(own_figures.final_alphas(names, caption))
         for method in table1.get("cg", []):
             if method.name in PAPERS:
-                caption = (f"A rank of median time; blue: excess, black: ε, red: mean ({said})."
+                caption = ("A rank of median time; shorter waits stand at 1 µs;"
+                           f" blue: excess, black: ε, red: mean ({said})."
                            " Paper: Figure 5.")  # fmt: skip
-                section = own_figures.waits(method, MS, caption)
+                section = own_figures.waits(method, Unit(1e-6, "µs"), caption)
                 made.append(replace(section, name=f"waits-{method.name}"))
     for solver, value in table1.items():
         made += of_solver(solver, value, f"scenario table1, {said}")

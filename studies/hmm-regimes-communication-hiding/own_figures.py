@@ -59,17 +59,18 @@ def waits(method: Method, unit: Unit, caption: str) -> Section:
         traces = []
         for chosen, colour, said in ((~excess, "#9aa5b1", "wait"), (excess, "#0072b2", "excess")):
             at = places[chosen[places]]
-            traces.append(_dots(at, unit.of(np.maximum(own[at], 1e-7)), colour, said))
+            traces.append(_dots(at, unit.of(np.maximum(own[at], 1e-6)), colour, said))
         for level, colour, said in (
             (cells.scenario.EPSILON, "#000", "ε"),
             (float(own.mean()), "#c23b22", "mean"),
         ):
             line = {"type": "scatter", "mode": "lines", "name": said, "x": [0, count],
-                    "y": [float(unit.of(max(level, 1e-7)))] * 2,
+                    "y": [float(unit.of(max(level, 1e-6)))] * 2,
                     "line": {"color": colour, "dash": "dash", "width": 1.4}}  # fmt: skip
             traces.append(line)
         drawn.append(Panel(f"{method.name}, {name}: mean {1e6 * own.mean():.0f} µs", traces))
-    traces, layout = panels(drawn, axis("MatVec"), axis(f"wait, {unit.name}", type="log"), 1, 170,
+    above = axis(f"wait, {unit.name}", type="log", exponentformat="none", dtick=1)
+    traces, layout = panels(drawn, axis("MatVec"), above, 1, 170,
                             showlegend=False)  # fmt: skip
     alpha = run["alpha"][row][places]
     line = {"type": "scatter", "mode": "lines", "x": array(places), "y": array(alpha),
