@@ -1,0 +1,141 @@
+"""The study of hiding: its virtual time, its driver, and its figures."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.mpi import CHECKOUT
+
+FOLDERS = (
+    CHECKOUT / "benchmarks" / "hide",
+    CHECKOUT / "benchmarks",
+    CHECKOUT / "studies/hmm-regimes-communication-hiding",
+)
+CONSTANT = "1 1\n1\n1\n1\n1\n{log} 0 0\n1\n1\n1\n{log} 0.01\n"  # one regime, without a spread
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`module("cells")` imports a script's module, for this test alone."""
+    before = set(sys.modules)
+    for folder in FOLDERS:
+        monkeypatch.syspath_prepend(str(folder))
+    yield importlib.import_module
+    folders = tuple(map(str, FOLDERS))
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(folders):
+            del sys.modules[name]
+
+
+def simulate(cells: Any, directory: Path, latency: float, **words: float) -> Any:
+    """What `ranks` makes of one latency for all contributions."""
+    (directory / "latencies").write_text(CONSTANT.format(log=np.log(latency)), "ascii")
+    launch = [cells.build("ranks"), directory / "latencies", directory / "out"]
+    launch += [f"{name}={value:.12g}" for name, value in words.items()]
+    cells.subprocess.run(list(map(str, launch)), check=True, env=cells.ENVIRONMENT)
+    return cells.read(directory / "out")
+
+
+def test_two_ranks_take_what_a_schedule_by_hand_takes(module: Any, tmp_path: Path) -> None:
+    # 100 independent items of 10 µs and 10 mirrors each. Input comes after 0.2 ms, in time. Rank 1
+    # sends at 0.6 ms, and what it sends is 2 ms under way; nothing comes to it.
+    found = simulate(
+        module("cells"), tmp_path, 2e-3, px=2, ex=11, ey=10, ez=1, element=1e-5, input=2e-4,
+        matvecs=2, policy=1, theta=0.5, epsilon=1e-4,
+    )  # fmt: skip
+    assert found["rank_items"].tolist() == [100, 100]
+    assert found["rank_mirrors"].tolist() == [10, 10]
+    assert found["t_in"][:, 0] == pytest.approx([0.5e-3, 0.5e-3])
+    assert found["t_out"][:, 0] == pytest.approx([2.0e-3, 0.5e-3])
+    assert found["output_wait"][:, 0] == pytest.approx([1.5e-3, 0])
+    # Rank 0 waited for output: r = 1 · ¼, as no step is larger, α = (0.2 + 0.5) / 2.
+    assert found["alpha"][:, 1] == pytest.approx([0.35, 0.5])
+    assert found["t_in"][:, 1] == pytest.approx([0.35e-3, 0.5e-3])
+    assert found["t_out"][:, 1] == pytest.approx([2.6e-3 - 0.45e-3, 0.5e-3])
+    assert found["slowest"] == pytest.approx([2.5e-3, 2.5e-3])
+
+
+def test_polls_find_input_between_chunks(module: Any, tmp_path: Path) -> None:
+    # Chunks of one item (100 / 64), polls of 1 µs: input is due at 0.2 ms, in the nineteenth chunk.
+    found = simulate(
+        module("cells"), tmp_path, 1e-4, px=2, ex=11, ey=10, ez=1, element=1e-5, input=2e-4,
+        matvecs=1, policy=2, poll=1e-6,
+    )  # fmt: skip
+    assert found["alpha"][:, 0] == pytest.approx([0, 0.19])
+    assert found["t_in"][:, 0] == pytest.approx([1e-6, 20e-6 + 0.19e-3])
+
+
+def test_virtual_time_is_simgrid_s(module: Any, tmp_path: Path) -> None:
+    cells, checks = module("cells"), module("checks")
+    if not checks.has_simgrid():
+        pytest.skip("no SimGrid")
+    for method in ("dynamic", "test"):
+        words = cells.METHODS[method] | {"theta": 0.3, "input": 2e-5}
+        cell = cells.Cell("table1", "cg", method, 0, 3, 40, more={"noise": 0, "poll": 0} | words)
+        program, item = cells.build("ranks"), 1.15e-7
+        cell = replace(cell, more=cell.more | {"input_spread": 0, "element": item})
+        cells.simulate(cell, program, tmp_path)
+        virtual = cells.load(cell, tmp_path)
+        along = {"layers": 30, "layer": 24 * 26, "item": item, "epsilon": 1e-4}  # a chain along z
+        simulated = checks.simulated(virtual["latency"].astype(float), words | along)
+        assert virtual["output_wait"].max() > 1e-3  # something was late
+        for name in checks.COLUMNS:
+            np.testing.assert_allclose(simulated[name], virtual[name], rtol=1e-6, atol=2e-6)
+
+
+def test_the_driver_goes_on_where_it_stopped(module: Any, tmp_path: Path) -> None:
+    cells, run = module("cells"), module("run")
+    todo = list(cells.study(["table1"], ["cg"], 1, 8, 20))[:3]
+    assert run.run_all(todo, tmp_path) == 3
+    paths = [tmp_path / f"{cell.name}.npz" for cell in todo]
+    kept = paths[0].stat().st_mtime_ns
+    aside = paths[1].with_name(f".{paths[1].name}.1.part")
+    paths[1].rename(aside)  # as if it had been killed
+    np.savez(paths[2], fingerprint="of other settings")
+    assert run.run_all(todo, tmp_path) == 2
+    assert run.run_all(todo, tmp_path) == 0
+    assert paths[0].stat().st_mtime_ns == kept
+    with np.load(paths[1]) as again, np.load(aside) as before:
+        assert all(np.array_equal(again[name], before[name]) for name in before.files)
+
+
+def test_figures_show_the_numbers_that_were_put_in(module: Any, tmp_path: Path) -> None:
+    cells, tables, figures = module("cells"), module("tables"), module("figures")
+    todo = [
+        c for c in cells.study(["table1"], ["cg"], 1, 8, 60) if c.method in {"fixed", "dynamic"}
+    ]
+    random = np.random.default_rng(0)
+    level = np.repeat([1e-3, 1.2e-3, 2e-3], 20) * random.normal(1, 0.01, (8, 60))
+    for cell, factor in zip(todo, (1.0, 0.9), strict=True):  # dynamic takes a tenth less
+        half = (factor * level / 2).astype("<f4")
+        parts: dict[str, Any] = {name: np.full((8, 60), 3e-5, "<f4") for name in cells.VALUES}
+        parts |= {"t_in": half, "t_out": half, "regime": np.repeat([0, 1, 2], 20) + 0 * half}
+        parts |= {f"rank_{name}": np.full(8, 0.25 * factor) for name in cells.PER_RANK}
+        path = tmp_path / f"{cell.name}.npz"
+        path.parent.mkdir(exist_ok=True)
+        np.savez(
+            path, fingerprint=cells.fingerprint(cell), slowest=factor * level.max(axis=0),
+            total=np.array([factor]), samples=np.stack([half.T[:10]] * 2, axis=-1), **parts,
+        )  # fmt: skip
+    sections, found = figures.sections(todo, tmp_path)
+    method = found.methods["table1", "cg"]
+    rows = tables.gained(method, {}).splitlines()
+    assert rows[3].split(" | ")[1:6] == ["10.0"] * 5
+    for (mean, _, share), expected in zip(
+        tables.by_regime(method[1]), (0.9e-3, 1.08e-3, 1.8e-3), strict=True
+    ):
+        assert mean == pytest.approx(expected, rel=0.01)
+        assert share == pytest.approx(1 / 3)
+    alpha = next(one for one in sections if one.name == "alpha").figures[0]
+    assert "median 0.225" in str(alpha.layout)
+    figures.write(sections, tmp_path / "page.html", "a test")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    for name in ("waits-dynamic", "values-cg", "cdfs-cg", "sums-cg", "boxes-cg", "sweep"):
+        assert f'"name": "{name}"' in page
