@@ -14,6 +14,9 @@ import numpy as np
 import scenario
 from numpy.typing import NDArray
 
+from haloscope._errors import HaloscopeError
+from haloscope.watch._applications import toolchain, where
+
 Floats = NDArray[np.float64]
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
@@ -87,6 +90,56 @@ def compare(results: Path, runs: int, matvecs: int) -> None:
                           for name in checks.COLUMNS})  # fmt: skip
 
 
+def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> None:
+    """apps/poisson with each method; latencies are Table 1's, for the work that it measures."""
+    program = str(where("poisson"))
+    folder = results / "poisson"
+    work = None
+    for method in METHODS:
+        path = folder / f"{solver}-level{level}-{matvecs}-{method}-{run}.npz"
+        if path.is_file():
+            continue
+        if work is None:
+            table = _csv(program, solver, "fixed", level, 60, None, run)
+            work = float(np.median(table["t_in"] + table["t_out"]))
+        save(path, work=work, **_csv(program, solver, method, level, matvecs, work, run))
+
+
+def _csv(  # noqa: PLR0917
+    program: str, solver: str, method: str, level: int, matvecs: int, work: float | None, run: int
+) -> dict[str, Floats]:
+    """Two ranks' times of the finest level's MatVecs; `work` seconds are what Table 1 is scaled to."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory() as name:
+        model, output = Path(name) / "table1.json", Path(name) / "times.csv"
+        scenario.table1().save(model)
+        launch = [str(toolchain().launcher), "-n", "2", program, "--level", str(level), "--solver",
+                  solver, "--policy", method, "--iterations", str(matvecs), "--tolerance", "0",
+                  "--csv", str(output)]  # fmt: skip
+        if work is not None:
+            epsilon = scenario.EPSILON / scenario.WORK * work
+            launch += ["--epsilon", f"{epsilon:.3g}", "--theta", str(scenario.THETA)]
+            launch = [str(HALOSCOPE), "inject", "--quiet", "--no-collectives", "--latency",
+                      f"model:{model}", "--scale", f"{work / scenario.WORK:.6g}", "--seed", str(run),
+                      "-o", str(Path(name) / "injected.csv"), "--", *launch]  # fmt: skip
+        subprocess.run(launch, env=cells.ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+        table = pl.read_csv(output).sort("rank", "application")
+    renamed = {"t_in": "input_block", "t_out": "output_block"}
+    return {
+        key: table[renamed.get(key, key)].to_numpy().reshape(2, -1)[:, :matvecs]
+        for key in checks.COLUMNS
+    }
+
+
 def measure(results: Path, runs: int, matvecs: int, level: int, solvers: tuple[str, ...]) -> None:
-    """All that is measured on two ranks."""
+    """All that is measured on two ranks; poisson where p4est and PETSc are."""
     compare(results, runs, min(matvecs, MATVECS))
+    try:
+        where("poisson")
+    except HaloscopeError as error:
+        print(f"left out: {error}", file=sys.stderr)
+        return
+    for run in range(runs):
+        for solver in solvers:
+            poisson(results, run, matvecs, level, solver)
