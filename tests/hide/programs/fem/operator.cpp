@@ -63,6 +63,14 @@ struct Case {
     settings.part = parts.at(random() % parts.size());
     settings.dirichlet = below(3) != 0;
     settings.bricks = below(3) != 0;
+    if (seed % 4 == 1) { // hardly refined: large blocks of leaves, cut by ranks
+      domain = {};
+      degree = 1;
+      level = 3;
+      settings.part = Part::stiffness;
+      settings.bricks = true;
+      threshold = seed % 8 == 1 ? 0.97 : 2;
+    }
   }
 
   [[nodiscard]] Forest forest() const {
