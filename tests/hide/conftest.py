@@ -44,6 +44,13 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
     return run
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test that needs the finite elements builds them: minutes beside other work."""
+    for item in items:
+        if "fem" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture(scope="session")
 def fem(compiler: Compiler) -> Callable[[str], Path]:
     """`fem("name.cpp")` is the executable of one of tests/hide/programs/fem."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,9 @@ def build_fem(quiet: bool = False) -> Fem:
     name = f"fem-{_key(compiler, p4est, petsc)}"
     if not (cache() / name).is_dir():
         with progress(f"building the finite elements with {compiler} (once) …", quiet):
-            build_once(name, lambda directory: _build(compiler, p4est, petsc, directory))
+            build_once(
+                name, lambda directory: _build_alone(compiler, p4est, petsc, directory, name)
+            )
     return Fem(cache() / name, compiler, p4est, petsc)
 
 
@@ -117,6 +120,14 @@ def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> lis
     system = [path for path in dict.fromkeys(others) if path != Path("/usr/include")]
     words = [("-I", path) for path in own] + [("-isystem", path) for path in system]
     return [str(word) for pair in words for word in pair]
+
+
+def _build_alone(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path, name: str) -> None:
+    """It takes a minute or two of all cores: who comes second waits for the first one's."""
+    with (cache() / "fem.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (cache() / name).is_dir():
+            _build(compiler, p4est, petsc, directory)
 
 
 def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
