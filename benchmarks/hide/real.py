@@ -108,7 +108,7 @@ def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> N
 def _csv(  # noqa: PLR0917
     program: str, solver: str, method: str, level: int, matvecs: int, work: float | None, run: int
 ) -> dict[str, Floats]:
-    """Two ranks' times of the finest level's MatVecs; `work` seconds are what Table 1 is scaled to."""
+    """Two ranks' times of the finest level; `work` seconds are what Table 1 is scaled to."""
     import polars as pl
 
     with tempfile.TemporaryDirectory() as name:
@@ -118,10 +118,10 @@ def _csv(  # noqa: PLR0917
                   solver, "--policy", method, "--iterations", str(matvecs), "--tolerance", "0",
                   "--csv", str(output)]  # fmt: skip
         if work is not None:
-            epsilon = scenario.EPSILON / scenario.WORK * work
+            epsilon, scale = scenario.EPSILON / scenario.WORK * work, work / scenario.WORK
             launch += ["--epsilon", f"{epsilon:.3g}", "--theta", str(scenario.THETA)]
             launch = [str(HALOSCOPE), "inject", "--quiet", "--no-collectives", "--latency",
-                      f"model:{model}", "--scale", f"{work / scenario.WORK:.6g}", "--seed", str(run),
+                      f"model:{model}", "--scale", f"{scale:.6g}", "--seed", str(run),
                       "-o", str(Path(name) / "injected.csv"), "--", *launch]  # fmt: skip
         subprocess.run(launch, env=cells.ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
         table = pl.read_csv(output).sort("rank", "application")
