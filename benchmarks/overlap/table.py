@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench-overlap: begin -->\n", "<!-- bench-overlap: end -->\n"
@@ -15,16 +16,16 @@ HEAD = "| what | Haloscope | peer | ratio | aim |\n| --- | --- | --- | --- | ---
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    """With the digits that count."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3f}"
 
 
-def line(row: dict[str, object]) -> str:
+def line(row: dict[str, Any]) -> str:
     """A line of the table."""
     ours, peer, ratio, low, high = (
-        number(float(str(row[key]))) for key in ("ours", "peer", "ratio", "ci_low", "ci_high")
+        number(row[key]) for key in ("ours", "peer", "ratio", "ci_low", "ci_high")
     )
-    aim = "" if row["target"] is None else number(float(str(row["target"])))
+    aim = "" if row["target"] is None else f"{row['target']:g}"
     unit = row["unit"]
     sides = f"{ours} {unit} | {peer} ({row['peer_name']})"
     return f"| {row['case']} | {sides} | {ratio} [{low}, {high}] | {aim} |\n"
