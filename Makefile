@@ -45,7 +45,7 @@ bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run
 bench-%: setup
 	@$(BIN)/python benchmarks/$*/run.py
 
-bench-regimes: $(VENV)/.development
+bench-overlap bench-regimes: $(VENV)/.development
 
 lock:
 	tools/lock.sh
