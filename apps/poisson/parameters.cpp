@@ -44,6 +44,8 @@ apps::Options options(Parameters &p) {
   o.add("refinements", p.refinements, "N", "levels of it");
   o.add("solver", p.solver, "NAME", "matvec, cg, gmg, gamg, pipelined, pipelined-gmg, s-step, or block");
   o.add("steps", p.steps, "S", "of the s-step solver between two reductions");
+  o.add("smoother", p.smoother_degree, "K", "degree of multigrid's Chebyshev smoothers, 1 to 4");
+  o.add("jacobi", p.jacobi, "", "precondition cg, pipelined and s-step with the diagonal");
   o.add("policy", p.policy, "NAME",
         "fixed, dynamic, test, adaptive, regimes, or gather (consistent vectors)");
   o.add("alpha", p.alpha, "A", "share of the inner elements that come before the mirrors, to begin with");
@@ -62,7 +64,8 @@ void require_valid(const Parameters &p) {
   require(p.degree >= 1 && p.degree <= 8, "--degree must be from 1 to 8, not " + std::to_string(p.degree));
   require(p.deform >= 0 && p.deform <= 0.05, "--deform must be from 0 to 0.05, or elements are inverted");
   require(p.refinements >= 0 && p.refinements <= 8, "--refinements must be from 0 to 8");
-  require(p.steps >= 1, "--steps must be 1 or more");
+  require(p.steps >= 1 && p.steps <= 16, "--steps must be from 1 to 16, not " + std::to_string(p.steps));
+  require(p.smoother_degree >= 1 && p.smoother_degree <= 4, "--smoother must be from 1 to 4");
   require(p.iterations >= 1, "--iterations must be 1 or more");
   require(p.runs >= 1, "--runs must be 1 or more");
   require(p.tolerance >= 0, "--tolerance must be 0 or more");

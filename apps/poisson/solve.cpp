@@ -1,43 +1,156 @@
 #include "solve.hpp"
 
-#include "operator/operator.hpp"
+#include "operator/assemble.hpp"
+#include "solve/crossover.hpp"
+#include "solve/grids.hpp"
 #include "solve/krylov.hpp"
+#include "solve/s_step.hpp"
+#include "solve/stokes.hpp"
+
+#include <functional>
 
 namespace poisson {
 
 using namespace haloscope::fem;
 
-Result solve(Forest forest, const Parameters &parameters, const Policy &policy, Record &record) {
-  if (parameters.solver != "cg") throw apps::UsageError("--solver " + parameters.solver + ": not yet");
-  const PetscSession petsc;
+namespace {
+
+template <typename... Values> std::string line(const char *format, Values... values) {
+  std::string text(160, '\0');
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), format, values...)));
+  return text;
+}
+
+bool multigrid(const std::string &solver) {
+  return solver == "gmg" || solver == "pipelined-gmg" || solver == "block";
+}
+
+// The problem on its levels, and what is said of it; a run of a solver fills `u`.
+struct Work {
+  const Parameters &parameters;
+  Problem known;
+  Grids grids;
+  SolveSettings settings;
+  std::vector<double> b, u;
   Result result;
+
+  Work(Forest forest, const Parameters &p, const OperatorSettings &operators)
+      : parameters(p), known(problem(p)),
+        grids(std::move(forest), p.degree, known.coefficient, operators,
+              {.most_levels = multigrid(p.solver) ? HierarchySettings{}.most_levels : 1}),
+        settings{p.tolerance, p.iterations, p.jacobi},
+        b(right_hand_side(grids.finest().forest, grids.finest().nodes, known.load)), u(b.size()) {
+    result.elements = grids.finest().forest.all_elements();
+    result.unknowns = grids.finest().nodes.all();
+  }
+};
+
+using Run = std::function<Outcome()>;
+
+Run krylov(Work &work, Method method) {
+  const auto shell = std::make_shared<Shell>(work.grids.linear(0), phase_energy);
+  return [&work, shell, method] {
+    return conjugate_gradients(shell->mat(), nullptr, work.b, work.u, work.settings, method);
+  };
+}
+
+Run with_multigrid(Work &work, Method method) {
+  const std::shared_ptr<Multigrid> cycle = work.grids.multigrid(work.parameters.smoother_degree);
+  work.result.lines.push_back(line("levels       %zu", work.grids.hierarchy().levels().size()));
+  return [&work, cycle, method] {
+    return conjugate_gradients(cycle->matrix(), cycle->pc(), work.b, work.u, work.settings, method);
+  };
+}
+
+// The peer: an assembled matrix and algebraic multigrid, all PETSc's.
+Run with_gamg(Work &work) {
+  const Level &level = work.grids.finest();
   const double begin = MPI_Wtime();
-  Nodes nodes(forest, parameters.degree);
-  lay_out(forest, nodes);
-  const Problem known = problem(parameters);
+  const auto matrix = std::make_shared<OwnedMat>(
+      assembled(MPI_COMM_WORLD, work.b.size(), assemble(level.forest, level.nodes, work.known.coefficient)));
+  work.result.lines.push_back(line("assembly     %.6f s", MPI_Wtime() - begin));
+  return [&work, matrix] { return conjugate_gradients_gamg(matrix->get(), work.b, work.u, work.settings); };
+}
+
+void say_counts(Work &work, const StepOutcome &outcome, const Costs &costs) {
+  auto &lines = work.result.lines;
+  const double iterations = std::max(outcome.iterations, 1);
+  const auto an_iteration = [&](std::int64_t count) { return static_cast<double>(count) / iterations; };
+  lines.push_back(line("an iteration %.3f MatVecs, %.3f Allreduces, %.3f messages",
+                       an_iteration(outcome.counts.matvecs), an_iteration(outcome.counts.allreduces),
+                       an_iteration(outcome.counts.messages)));
+  const Prediction prediction = predicted(costs, work.parameters.steps, work.parameters.jacobi);
+  lines.push_back(
+      line("predicted    %.3e s an iteration, plain %.3e s", prediction.s_step, prediction.plain));
+  lines.push_back(
+      line("crossover    %.3e s an Allreduce; here %.3e s", prediction.crossover, costs.allreduce));
+}
+
+Run in_steps(Work &work) {
+  const Linear matrix = work.grids.linear(0);
+  const Costs costs = measured(matrix);
+  return [&work, matrix, costs] {
+    const StepOutcome outcome = s_step(matrix, work.b, work.u, work.parameters.steps, work.settings);
+    say_counts(work, outcome, costs);
+    return outcome;
+  };
+}
+
+// Stokes' equations, driven by the load along y.
+Run block(Work &work, const OperatorSettings &operators) {
+  const std::shared_ptr<Multigrid> cycle = work.grids.multigrid(work.parameters.smoother_degree);
+  OperatorSettings own = operators;
+  own.history = nullptr;
+  const auto stokes = std::make_shared<Stokes>(work.grids, work.known.coefficient, own);
+  return [&work, cycle, stokes] {
+    const auto zero = [](const Point &) { return 0.0; };
+    const std::vector<double> force = stokes->force({zero, work.known.load, zero});
+    std::vector<double> velocity(force.size()), pressure(stokes->rows());
+    return stokes->solve(cycle->pc(), force, velocity, pressure, work.settings);
+  };
+}
+
+Run prepared(Work &work, const OperatorSettings &operators) {
+  const std::string &solver = work.parameters.solver;
+  if (solver == "gmg") return with_multigrid(work, Method::plain);
+  if (solver == "pipelined-gmg") return with_multigrid(work, Method::pipelined);
+  if (solver == "pipelined") return krylov(work, Method::pipelined);
+  if (solver == "gamg") return with_gamg(work);
+  if (solver == "s-step") return in_steps(work);
+  if (solver == "block") return block(work, operators);
+  return krylov(work, Method::plain);
+}
+
+} // namespace
+
+Result solve(Forest forest, const Parameters &parameters, const Policy &policy, Record &record) {
+  const PetscSession petsc;
+  const double begin = MPI_Wtime();
   OperatorSettings settings;
   settings.overlap = policy.settings(phase_count, "matvec");
   settings.history = &record.times;
-  Operator matrix(forest, nodes, known.coefficient, settings);
-  const Linear linear{forest.communicator(), nodes.owned(),
-                      [&](const double *x, double *y, int phase) { matrix.apply(x, y, phase); },
-                      [&](double *diagonal) { matrix.diagonal(diagonal); }, matrix.messages()};
-  const Shell shell(linear, phase_energy);
-  const std::vector<double> b = right_hand_side(forest, nodes, known.load);
-  std::vector<double> u(nodes.owned());
+  Work work(std::move(forest), parameters, settings);
+  const Run run = prepared(work, settings);
+  Result &result = work.result;
   result.setup_seconds = MPI_Wtime() - begin;
-  for (int run = 0; run < parameters.runs; run++) {
+  record.times.clear(); // estimates of eigenvalues and costs are no products of the solver's
+  for (int i = 0; i < parameters.runs; ++i) {
     record.begin_run();
-    const auto outcome =
-        conjugate_gradients(shell.mat(), nullptr, b, u, {parameters.tolerance, parameters.iterations, false});
+    const Outcome outcome = run();
     result.iterations = outcome.iterations;
     result.residual = outcome.residual;
+    result.setup_seconds += i == 0 ? outcome.setup_seconds : 0;
     result.seconds += outcome.solve_seconds;
+    result.lines.push_back("outcome      " + outcome.reason);
+    // Reaching the limit is what runs of a given length ask for.
+    if (!outcome.converged && outcome.iterations < parameters.iterations)
+      require_convergence(outcome, "--solver " + parameters.solver);
   }
-  result.error = error(forest, nodes, u.data(), known.solution);
-  result.elements = forest.all_elements();
-  result.unknowns = nodes.all();
-  result.alpha = matrix.alpha(phase_energy);
+  if (parameters.solver != "block")
+    result.error =
+        error(work.grids.finest().forest, work.grids.finest().nodes, work.u.data(), work.known.solution);
+  result.alpha = work.grids.operator_of(0).alpha(phase_energy);
   return result;
 }
 

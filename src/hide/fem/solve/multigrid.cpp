@@ -44,6 +44,8 @@ Map between(const GridLevel &to, const GridLevel &from,
 
 Multigrid::Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest, int degree)
     : energy_(levels.front().matrix, phase_energy) {
+  if (degree < 1 || degree > Chebyshev::largest_degree)
+    throw Error("a smoother's degree is 1 to 4, not " + std::to_string(degree));
   const Linear &finest = levels.front().matrix;
   check(PCCreate(finest.comm, pc_.put()), "multigrid");
   check(PCSetType(pc(), PCMG), "multigrid");
