@@ -24,13 +24,14 @@ def test_messages_in_fortran_are_held_back(mpi: Mpi, inject: Inject, interface: 
     """Also by a communicator of MPI_Comm_idup, in a collective, and what is put into a window."""
     if mpi.mpifort is None:
         missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
-    options = ["--latency", "constant:20ms"]
+    options = ["--latency", "constant:40ms"]
     done = inject(mpi, 2, "forms.f90", options=options, flags=[*FLAGS, interface])
     assert len(done.lines) == 16
     for name, elapsed, polls in done.lines:
-        assert float(elapsed) > 0.01999, name
+        assert float(elapsed) > 0.03999, name
         assert int(polls) == 0 or name in POLLING, name
-    assert sum(int(polls) > 0 for *_, polls in done.lines) > 3
-    # 14 messages, both ranks' part in the collective, one operation on a window.
-    counts = done.latencies["what"].value_counts().rows()
-    assert dict(counts) == {"message": 14, "collective": 2, "one-sided": 1}
+    assert sum(int(polls) > 0 for *_, polls in done.lines) > 1
+    # 14 messages, both ranks' part in the collective, one operation on a window. Tag 9 is what the
+    # program sends by PMPI functions: those of MPICH's mpi_f08 call MPI functions in C.
+    counts = done.latencies.filter(done.latencies["tag"].fill_null(5) == 5)["what"].value_counts()
+    assert dict(counts.rows()) == {"message": 14, "collective": 2, "one-sided": 1}

@@ -23,9 +23,15 @@ public:
     return value;
   }
   std::vector<double> numbers(std::size_t count) {
+    if (count > most) throw std::runtime_error("too many: " + std::to_string(count));
     std::vector<double> result(count);
     for (double &value : result) value = number<double>();
     return result;
+  }
+  double positive() { // or 0
+    const auto value = number<double>();
+    if (value < 0) throw std::runtime_error("less than 0: " + std::to_string(value));
+    return value;
   }
   std::size_t count() {
     const auto value = number<std::size_t>();
@@ -42,14 +48,17 @@ Distribution distribution(Words &words) {
   std::string name;
   words.next(name);
   Distribution result;
+  bool makes_sense = true;
   if (name == "constant") {
     result = {Kind::constant, words.number<double>()};
   } else if (name == "normal" || name == "lognormal") { // mean, deviation; of the logarithm
     const auto numbers = words.numbers(2);
     result = {name == "normal" ? Kind::normal : Kind::lognormal, numbers[0], numbers[1]};
+    makes_sense = numbers[1] >= 0;
   } else if (name == "gamma" || name == "student") { // shape, scale, shift; location, scale, degrees
     const auto numbers = words.numbers(3);
     result = {name == "gamma" ? Kind::gamma : Kind::student, numbers[0], numbers[1], numbers[2]};
+    makes_sense = name == "gamma" ? numbers[0] > 0 && numbers[1] > 0 : numbers[1] >= 0 && numbers[2] > 0;
   } else if (name == "empirical") {
     result.kind = Kind::empirical;
     result.quantiles = words.numbers(words.count());
@@ -57,14 +66,15 @@ Distribution distribution(Words &words) {
   } else {
     throw std::runtime_error("no distribution of that name: " + name);
   }
+  if (!makes_sense) throw std::runtime_error("parameters that no distribution has: " + name);
   return result;
 }
 
 // scale, excess, K distributions, start; M, start, transition, M matrices.
 Model model(Words &words) {
   Model result;
-  result.scale = words.number<double>();
-  result.excess = words.number<double>();
+  result.scale = words.positive();
+  result.excess = words.positive();
   const std::size_t regimes = words.count();
   if (regimes == 0) throw std::runtime_error("a model without regimes");
   for (std::size_t i = 0; i < regimes; i++) result.regimes.push_back(distribution(words));
@@ -82,7 +92,7 @@ Event event(Words &words) {
   result.rank = words.number<int>();
   result.first = words.number<std::uint64_t>();
   result.count = words.number<std::uint64_t>();
-  result.seconds = words.number<double>();
+  result.seconds = words.positive();
   return result;
 }
 

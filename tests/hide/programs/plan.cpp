@@ -1,0 +1,26 @@
+// Reads plans, one a line, and draws from what they hold; says of each whether it made sense.
+#include "plan.hpp"
+
+#include <exception>
+#include <iostream>
+
+using namespace haloscope::inject;
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      const Plan plan = parse(line);
+      double sum = 0;
+      for (const Model &model : plan.links) {
+        Source source{model, plan.seed, 0, 0};
+        for (std::uint64_t i = 0; i < 20 && !model.is_none(); i++) {
+          source.advance(i);
+          sum += source.draw();
+        }
+      }
+      std::cout << (sum >= 0 ? "plan\n" : "negative\n");
+    } catch (const std::exception &error) {
+      std::cout << "wrong " << error.what() << '\n';
+    }
+  }
+}

@@ -1,0 +1,97 @@
+"""How the injector reads its plan: whatever the words, a plan or a line that says what is wrong."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from haloscope.hide._latency import read_latency
+from haloscope.hide._plan import Event, Plan
+from support.mpi import CHECKOUT
+
+SOURCES = CHECKOUT / "src" / "hide" / "inject"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("plan") / "plan"
+    files = [
+        CHECKOUT / "tests/hide/programs/plan.cpp",
+        SOURCES / "plan.cpp",
+        SOURCES / "latencies.cpp",
+    ]
+    flags = [
+        "-std=c++20",
+        "-g1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover",
+        f"-I{SOURCES}",
+    ]
+    subprocess.run(["g++", *flags, *map(str, files), "-o", str(target)], check=True)
+    return target
+
+
+def read(reader: Path, lines: list[str]) -> list[str]:
+    done = subprocess.run(
+        [reader],
+        input="\n".join([*lines, ""]),
+        timeout=100,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(lines)
+    return answers
+
+
+def test_whatever_the_words(reader: Path) -> None:
+    chance = random.Random(7)
+    models = [read_latency(text, "--latency") for text in
+              ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")]  # fmt: skip
+    plans = [Plan(model, models[-1], [Event(0, 3, 0.1, 2)]).text() for model in models]
+    assert read(reader, plans) == ["plan"] * len(plans)
+    strange = [
+        "-1",
+        "0",
+        "nan",
+        "1e400",
+        "99999999999999999999",
+        "1048576",
+        "x",
+        "gamma",
+        "intra",
+        "once",
+    ]
+    lines = []
+    for _ in range(2000):
+        words = chance.choice(plans).split()
+        for _ in range(chance.randint(1, 3)):
+            place = chance.randrange(len(words))
+            change = chance.randrange(3)
+            words[place : place + (change > 0)] = [chance.choice(strange)] * (change < 2)
+        lines.append(" ".join(words))
+    answers = read(reader, lines)
+    wrong = [answer for answer in answers if answer != "plan"]
+    assert 500 < len(wrong) < 2000
+    assert [answer for answer in wrong if not answer.startswith("wrong ")] == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "complaint"),
+    [
+        ("seed", "the text ends early"),
+        ("seed x", "not a number: x"),
+        ("speed 1", "no such word: speed"),
+        ("intra 1 0 0", "a model without regimes"),
+        ("intra 1 0 1 gamma -1 1 0", "parameters that no distribution has: gamma"),
+        ("intra 1 0 1 often 1", "no distribution of that name: often"),
+        ("intra 1 0 1 empirical 99999999", "too many: 99999999"),
+    ],
+)
+def test_what_is_wrong_is_said(reader: Path, plan: str, complaint: str) -> None:
+    assert read(reader, [plan]) == [f"wrong {complaint}"]
