@@ -23,7 +23,7 @@ using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
 inline Lanes broadcast(double value) { return Lanes{} + value; }
 
 inline Lanes load(const double *from) {
-  Lanes value;
+  Lanes value{};
   std::memcpy(&value, from, sizeof value);
   return value;
 }
@@ -50,7 +50,7 @@ inline Lanes gather(const double *x, const std::int32_t *index) {
   const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(index));
   return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), __mmask8{255}, at, x, 8);
 #else
-  Lanes value;
+  Lanes value{};
   for (int lane = 0; lane < lanes; ++lane) value[lane] = x[index[lane]];
   return value;
 #endif
@@ -63,7 +63,7 @@ inline Lanes gather_present(const double *x, const std::int32_t *index) {
   const auto absent = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(at)));
   return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), static_cast<__mmask8>(~absent), at, x, 8);
 #else
-  Lanes value;
+  Lanes value{};
   for (int lane = 0; lane < lanes; ++lane) value[lane] = index[lane] < 0 ? 0.0 : x[index[lane]];
   return value;
 #endif

@@ -27,8 +27,8 @@ struct OneBrick {
 #if defined(__AVX512F__)
 template <> struct Layout<8> : OneBrick {
   static constexpr int rows = 81;
-  static Lanes lower(Lanes row, const double *starts) {
-    return __builtin_shufflevector(row, broadcast(starts[0]), 8, 0, 1, 2, 3, 4, 5, 6);
+  static Lanes lower(Lanes row, const double *const *starts) {
+    return __builtin_shufflevector(row, broadcast(*starts[0]), 8, 0, 1, 2, 3, 4, 5, 6);
   }
   static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 4, 5, 6, 7, 8); }
 };
@@ -43,9 +43,9 @@ template <> struct Layout<4> {
     add(y + bases[0], __builtin_shufflevector(value, value, 0, 1, 2, 3), stores);
     add(y + bases[1], __builtin_shufflevector(value, value, 4, 5, 6, 7), stores);
   }
-  static Lanes lower(Lanes row, const double *starts) {
-    const Lanes both =
-        _mm512_maskz_broadcast_f64x4(__mmask8{255}, _mm256_castpd128_pd256(_mm_loadu_pd(starts)));
+  static Lanes lower(Lanes row, const double *const *starts) {
+    const Lanes both = _mm512_maskz_broadcast_f64x4(
+        __mmask8{255}, _mm256_castpd128_pd256(_mm_set_pd(*starts[1], *starts[0])));
     return __builtin_shufflevector(row, both, 8, 0, 1, 2, 9, 4, 5, 6);
   }
   static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 8, 5, 6, 7, 8); }
@@ -58,8 +58,8 @@ private:
 #elif defined(__AVX__)
 template <> struct Layout<4> : OneBrick {
   static constexpr int rows = 25;
-  static Lanes lower(Lanes row, const double *starts) {
-    return __builtin_shufflevector(row, broadcast(starts[0]), 4, 0, 1, 2);
+  static Lanes lower(Lanes row, const double *const *starts) {
+    return __builtin_shufflevector(row, broadcast(*starts[0]), 4, 0, 1, 2);
   }
   static Lanes upper(Lanes left) { return __builtin_shufflevector(left, Lanes{}, 1, 2, 3, 4); }
 };
@@ -94,9 +94,9 @@ template <int edge> struct Item {
 
   void run_regular(const double *x, double *y) const {
     const auto read = [&](int row) {
-      double at_start[Along::bricks];
+      const double *at_start[Along::bricks];
       for (int brick = 0; brick < Along::bricks; ++brick)
-        at_start[brick] = x[starts[row * Along::bricks + brick]];
+        at_start[brick] = x + starts[row * Along::bricks + brick];
       const Lanes right = Along::gather_rows(x, bases + row * Along::bricks);
       return Ends{Along::lower(right, at_start), right};
     };
@@ -110,13 +110,14 @@ template <int edge> struct Item {
   }
 
   void run_irregular(const double *x, double *y) const {
-    Buffer<edge> in = {}, out;
+    Buffer<edge> in, out;
+    std::memset(&in, 0, sizeof in);
     for (const Entry &entry : entries) in.values[entry.position] += entry.weight * x[entry.node];
     const auto read = [&](int row) {
-      double at_start[Along::bricks];
+      const double *at_start[Along::bricks];
       for (int brick = 0; brick < Along::bricks; ++brick) {
         const std::int32_t start = starts[row * Along::bricks + brick];
-        at_start[brick] = *(start >= 0 ? x + start : in.starts(row) + brick);
+        at_start[brick] = start >= 0 ? x + start : in.starts(row) + brick;
       }
       Lanes right = load(in.values, row);
       if (direct[row] != 0)
