@@ -75,10 +75,10 @@ Cases all(int level) {
               {"deformed-q1", make(cube(level, true), 1)},
               {"deformed-q4", make(cube(level - 2, true), 4)}};
   constexpr double radius = 0.3, half_band = 0.05;
-  adaptive(cases, "ball", level - 1, 2, [](Point centre, double) { return from_centre(centre) < radius; });
-  adaptive(cases, "band", level - 1, 2,
+  adaptive(cases, "ball", level - 2, 2, [](Point centre, double) { return from_centre(centre) < radius; });
+  adaptive(cases, "band", level - 2, 2,
            [](Point centre, double) { return std::abs(centre[0] - 0.5) < half_band; });
-  adaptive(cases, "sphere", level - 1, 3,
+  adaptive(cases, "sphere", level - 2, 3,
            [](Point centre, double size) { return std::abs(from_centre(centre) - radius) < size; });
   return cases;
 }
