@@ -83,7 +83,7 @@ def _measure(running: dict[str, Program]) -> None:
     if "ours" not in running:
         return
     rows = [row for row in ROWS if row.program in running]
-    wanted = {(row.program, row.peer) for row in rows} | {("ours", row.ours) for row in rows}
+    wanted = {(row.program, row.peer) for row in rows} | {("ours", case) for case in KERNELS}
     wanted |= {("roofline", case) for case in running["roofline"].cases}
     # Those that are compared stand next to each other.
     order = sorted(wanted, key=lambda one: (one[1].removeprefix("as-"), one[0]))
