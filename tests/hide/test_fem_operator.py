@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +98,18 @@ def test_poisson_is_a_series_of_products(
     mpi: Mpi, poisson: Path, haloscope: Path, tmp_path: Path
 ) -> None:
     table, profile = tmp_path / "times.csv", tmp_path / "poisson.halo"
-    arguments = ["--level", "3", "--refine", "ball", "--policy", "dynamic", "--epsilon", "1e-7"]
+    arguments = [
+        "--level",
+        "3",
+        "--refine",
+        "ball",
+        "--jump",
+        "10",
+        "--policy",
+        "dynamic",
+        "--epsilon",
+        "1e-7",
+    ]
     watch = [haloscope, "run", "--quiet", "--series", "matvec", "-o", profile, "--"]
     command = [*watch, *mpi.launch(2), poisson, *arguments, "--runs", "2", "--csv", table]
     done = subprocess.run(
@@ -135,6 +147,16 @@ def test_poisson_refuses_in_one_line(mpi: Mpi, poisson: Path, tmp_path: Path) ->
     few = ["--level", "1", "--solver", "matvec", "--iterations", "1"]
     assert "none/x.csv: cannot be written" in complaint(*few, "--csv", "none/x.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_where_and_doctor_know_them(poisson: Path, haloscope: Path) -> None:
+    def said(*words: str) -> str:
+        command = [str(haloscope), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert Path(said("where", "poisson").strip()) == poisson
+    assert Path(said("where", "fem").strip()).name == "libhaloscope-fem.a"
+    assert re.search(r"^ok +p4est and PETSc .*libpetsc", said("doctor"), re.MULTILINE)
 
 
 def test_missing_components_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
