@@ -56,8 +56,10 @@ Run krylov(Work &work, Method method) {
 }
 
 Run with_multigrid(Work &work, Method method) {
+  const double begin = MPI_Wtime();
   const std::shared_ptr<Multigrid> cycle = work.grids.multigrid(work.parameters.smoother_degree);
   work.result.lines.push_back(line("levels       %zu", work.grids.hierarchy().levels().size()));
+  work.result.lines.push_back(line("multigrid    %.6f s", MPI_Wtime() - begin));
   return [&work, cycle, method] {
     return conjugate_gradients(cycle->matrix(), cycle->pc(), work.b, work.u, work.settings, method);
   };
