@@ -179,7 +179,7 @@ void errors() {
   Linear indefinite = linear;
   indefinite.apply = [&](const double *x, double *y, int phase) {
     linear.apply(x, y, phase);
-    for (std::size_t i = 0; i < linear.rows; ++i) y[i] -= x[i];
+    for (std::size_t i = 0; i < linear.rows; ++i) y[i] -= 0.6 * x[i];
   };
   indefinite.diagonal = [&](double *d) { std::fill_n(d, linear.rows, -1.0); };
   failing("indefinite", [&] {
