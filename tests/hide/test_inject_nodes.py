@@ -1,0 +1,57 @@
+"""`haloscope inject` on two emulated nodes: a link between them has latencies of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars
+import pytest
+
+from support.cluster import Cluster
+from support.mpi import Mpi
+from support.programs import Compiler
+
+PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  int rank, size, got;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < 3; i++) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, MPI_ANY_SOURCE, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("%d %.6f\\n", rank, MPI_Wtime() - start);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+def test_links_between_nodes_have_their_own_latencies(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """Two ranks a node in a ring: ranks 1 and 3 receive from their own node."""
+    program = compiler.text(mpi, "ring.c", PROGRAM)
+    options = ["--intra", "none", "--inter", "constant:200ms", "--no-collectives"]
+    record = tmp_path / "injected.csv"
+    done = two_nodes.run(
+        mpi,
+        [haloscope, "inject", *options, "-o", record, "--", *mpi.launch(4), program],
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    times = [(int(rank), float(time)) for rank, time in map(str.split, done.stdout.splitlines())]
+    assert len(times) == 12
+    assert all(time > 0.19 for rank, time in times if rank in {0, 2})
+    near = sorted(time for rank, time in times if rank in {1, 3})
+    assert near[len(near) // 2] < 0.19
+    latencies = polars.read_csv(record)
+    between = latencies.filter(latencies["link"] == "inter")
+    assert set(between["rank"]) == {1, 3}  # who sent
+    assert between["latency"].to_list() == [0.2] * 6
