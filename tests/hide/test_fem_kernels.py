@@ -13,8 +13,8 @@ from numpy.polynomial import legendre
 
 def rule(degree: int) -> str:
     """The degree, Gauss-Lobatto nodes, Gauss points and weights on [0, 1]."""
-    inner = legendre.legroots(legendre.legder([0] * degree + [1])) if degree > 1 else []
-    nodes = (1 + np.array([-1, *np.sort(inner), 1])) / 2
+    inner = np.sort(legendre.legroots(legendre.legder([0] * degree + [1])))
+    nodes = (1 + np.array([-1, *inner, 1])) / 2
     points, weights = legendre.leggauss(degree + 1)
     rows = [nodes, (1 + points) / 2, weights / 2]
     return "\n".join([str(degree), *(" ".join(repr(float(x)) for x in row) for row in rows)])

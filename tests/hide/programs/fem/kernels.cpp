@@ -219,7 +219,7 @@ void leave_gaps(octree::Mesh &mesh) {
     kept.faces.push_back(mesh.faces[e]), kept.leaves.push_back(mesh.leaves[e]);
     kept.sizes.push_back(mesh.sizes[e]);
   }
-  mesh = kept;
+  mesh = std::move(kept);
 }
 
 void check(Case &given, const Rule &rule, bool laid_out) {
