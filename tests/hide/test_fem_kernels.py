@@ -11,6 +11,9 @@ import pytest
 from numpy.polynomial import legendre
 
 
+pytestmark = pytest.mark.timeout(900)  # the first test builds the library
+
+
 def rule(degree: int) -> str:
     """The degree, Gauss-Lobatto nodes, Gauss points and weights on [0, 1]."""
     inner = np.sort(legendre.legroots(legendre.legder([0] * degree + [1])))
