@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.polynomial import legendre
 
-
 pytestmark = pytest.mark.timeout(900)  # the first test builds the library
 
 
