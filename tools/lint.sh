@@ -50,7 +50,7 @@ tidy() {
   { files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/stencil/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
       ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*'
     command -v smpicxx >/dev/null && files 'src/predict/simulate/*.cpp'; } | # these need SimGrid's headers
-    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -Isrc/hide/stencil -isystem $mpi 2>/dev/null" || status=1
+    each sh -c "$bin/clang-tidy --quiet \"\$0\" -- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -Isrc/hide/inject -Isrc/hide/stencil -isystem $mpi 2>/dev/null" || status=1
   elements
 }
 

@@ -70,8 +70,8 @@ inline void sweep(const Halves<n> &a, const Lanes *in, Lanes *out) {
 }
 
 // Operations of one matrix along all lines of one direction.
-template <int n>
-inline constexpr double sweep_flops = n * n * (2.0 * (n / 2 * (n / 2) + (n + 1) / 2 * ((n + 1) / 2)) + n);
+template <int n> inline constexpr int products = (n / 2) * (n / 2) + ((n + 1) / 2) * ((n + 1) / 2);
+template <int n> inline constexpr double sweep_flops = n * n * (2 * products<n> + n);
 
 template <int n> inline void sweep_all(const Halves<n> &a, Lanes *u) {
   sweep<n, 0>(a, u, u);

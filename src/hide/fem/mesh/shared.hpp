@@ -20,7 +20,8 @@ struct Forest::Shared {
 
   // Where a tree's lower corner is in the brick, in trees.
   [[nodiscard]] double place(std::int32_t tree, std::size_t direction) const noexcept {
-    const p4est_topidx_t vertex = connectivity->tree_to_vertex[P8EST_CHILDREN * tree];
+    const p4est_topidx_t vertex =
+        connectivity->tree_to_vertex[static_cast<std::ptrdiff_t>(P8EST_CHILDREN) * tree];
     return connectivity->vertices[3 * static_cast<std::size_t>(vertex) + direction];
   }
 
