@@ -26,7 +26,7 @@ struct Cells {
     return n * n * n;
   }
   std::size_t elements() const { return nodes.size() / element_nodes(); }
-  bool pointwise() const { return coefficient.size() != elements(); }
+  bool pointwise() const { return coefficient.size() > elements(); } // not for a layout, without any
 };
 
 // What is integrated, always times the coefficient; u the trial, v the test function:
