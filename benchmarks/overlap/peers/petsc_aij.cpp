@@ -1,6 +1,6 @@
 // PETSc's assembled operator of −∇·(κ∇u), Q1 on a cube of n³ elements, Dirichlet all around: 27 numbers a
-// row. Cases: "matmult", a product; "gamg", conjugate gradients with GAMG from its setup to 1e-8. Arguments:
-// n, jump.
+// row. Cases: "matmult", a product; "gamg", conjugate gradients with GAMG from its setup to 1e-8; "whole",
+// the same with grid and matrix. Arguments: n, jump.
 #include <petscdmda.h>
 #include <petscksp.h>
 
@@ -167,7 +167,8 @@ int main(int argc, char **argv) {
     Problem problem(elements, jump);
     const double unknowns = std::pow(elements + 1, 3);
     turns::serve({{"matmult", {[&] { problem.multiply(); }, unknowns}},
-                  {"gamg", {[&] { problem.solve(); }, unknowns, 0, 0, false}}});
+                  {"gamg", {[&] { problem.solve(); }, unknowns, 0, 0, false}},
+                  {"whole", {[&] { Problem(elements, jump).solve(); }, unknowns, 0, 0, false}}});
   }
   PetscCall(PetscFinalize());
   return 0;
