@@ -58,6 +58,14 @@ bool is_fortran_in_place(const void *buffer) noexcept {
   return is_one_of(known, buffer);
 }
 
+bool is_fortran_bottom(const void *buffer) noexcept {
+  static const std::array known{
+      object("mpi_fortran_bottom"), object("mpi_fortran_bottom_"), object("mpi_fortran_bottom__"),
+      object("MPI_FORTRAN_BOTTOM"), object("MPIR_F08_MPI_BOTTOM"),
+  };
+  return is_one_of(known, buffer);
+}
+
 bool is_fortran_status_ignore(const void *status) noexcept {
   static const std::array known{
       object("mpi_fortran_status_ignore"),      object("mpi_fortran_status_ignore_"),

@@ -32,6 +32,7 @@ private:
 
 // Addresses that mean something else than memory.
 bool is_fortran_in_place(const void *buffer) noexcept;
+bool is_fortran_bottom(const void *buffer) noexcept;
 bool is_fortran_status_ignore(const void *status) noexcept;
 
 // `descriptor`: the buffer is passed as a CFI_cdesc_t, whose first member is the address.

@@ -17,13 +17,12 @@ from support.injected import Inject
 from support.mpi import Mpi
 from support.programs import Compiler
 
-pytestmark = pytest.mark.alone
-
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}
 
 
+@pytest.mark.alone
 @TWO
 def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -> None:
     options = ["--latency", "constant:10ms", "--no-collectives"]
@@ -38,6 +37,7 @@ def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -
     assert median(cpu / time for cpu, time in waiting) < 0.3
 
 
+@pytest.mark.alone
 @TWO
 def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) -> None:
     lines = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"]).lines
@@ -53,6 +53,7 @@ def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) 
     assert all(int(polls) > 0 for name, _, _, polls in lines if name == "Iallreduce")
 
 
+@pytest.mark.alone
 @ONE
 def test_observed_latencies_are_those_injected(mpi: Mpi, inject: Inject) -> None:
     distances = []
@@ -92,6 +93,7 @@ def test_measured_latencies_are_injected_again(mpi: Mpi, inject: Inject, tmp_pat
     assert stats.ks_2samp(done.latencies["latency"].to_numpy(), values).pvalue > 0.01
 
 
+@pytest.mark.alone
 @TWO
 def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> None:
     """The idle wave of next-neighbour exchange: Afzal, Hager and Wellein's speed of one."""

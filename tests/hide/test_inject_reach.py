@@ -31,7 +31,7 @@ def test_nothing_goes_past(mpi: Mpi, inject: Inject) -> None:
     assert times["second"] < 0.15 < times["first"]
 
 
-@pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
+@pytest.mark.parametrize("mpi", ["standard-wheel"], indirect=True)
 def test_sessions_alone(mpi: Mpi, inject: Inject) -> None:
     done = inject(mpi, 2, "reach.c", "session", options=OPTIONS, env=NETWORK)
     times = {name: float(time) for name, time, _ in done.lines}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import click
 
-from haloscope._errors import printable
-from haloscope.watch._objects import ABIS
+from haloscope.cli._options import mpi_options, say_remarks
 
 __all__ = ["inject"]
 
@@ -53,11 +51,7 @@ _SPEC = "SPEC"
     "-o", "--record", type=click.Path(path_type=Path), default=Path("injected.csv"),
     show_default=True, metavar="F.csv", help="Where the record of what was injected goes.",
 )  # fmt: skip
-@click.option("--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if not found.")
-@click.option(
-    "--mpi-include", type=click.Path(path_type=Path), multiple=True, metavar="DIR",
-    help="Directory of that MPI's mpi.h, if it is not found.",
-)  # fmt: skip
+@mpi_options
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def inject(command: tuple[str, ...], quiet: bool, **values: Any) -> int:
@@ -88,7 +82,6 @@ def inject(command: tuple[str, ...], quiet: bool, **values: Any) -> int:
     )  # fmt: skip
     choice = Choice(values["mpi"], values["mpi_include"])
     outcome = run_injected(command, plan, values["record"], choice, quiet)
-    for remark in () if quiet else outcome.remarks:
-        with contextlib.suppress(OSError):
-            click.echo(f"haloscope: {printable(remark)}", err=True)
+    if not quiet:
+        say_remarks(outcome.remarks)
     return leave_like(outcome.status)

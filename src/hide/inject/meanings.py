@@ -5,6 +5,8 @@ The arguments are parameter names of the standard; the C++ is in families.hpp an
 
 from families import COLLECTIVES, Meaning
 
+NAMESPACE = "haloscope::inject"
+
 _SENDS = ("Send", "Bsend", "Ssend", "Rsend")
 _MANY = "array_of_requests"
 _SOME = f"incount, {_MANY}, outcount, array_of_indices, array_of_statuses"
@@ -121,3 +123,7 @@ MEANINGS = {
     "Session_init": Meaning("begin_session", ""),
     "Session_finalize": Meaning("end_session", ""),
 }
+
+# No call goes past it.
+UNTOUCHED: dict[str, str] = {}
+SHORT: dict[str, tuple[str, Meaning]] = {}
