@@ -14,6 +14,7 @@ import pytest
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.programs import Compiler
+from support.protocols import Layer, carried
 
 STENCIL = CHECKOUT / "src" / "hide" / "stencil"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
@@ -63,6 +64,19 @@ def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
         done = mpi.run(ranks, [program, "all", "large"])
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.endswith("right\n")
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+def test_the_layer_carries_messages_of_a_halo(
+    mpi: Mpi, program: Path, layer: Layer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    settings = {"threshold": "1024", "patience": "1", "record": str(record)}
+    done = layer.run(2, program, "all", settings=settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("right\n")
+    assert "by persistent requests, offered to the protocol layer" in done.stdout
+    assert carried(record)["GET"] > 0
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
@@ -136,7 +150,7 @@ def test_object_to_link_in_c(haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_
     """As docs/reference/halo.md says."""
     done = subprocess.run(
         [str(haloscope), "where", "halo"],
-        env=tools(mpi, tmp_path / "bin"), capture_output=True, text=True, check=True,
+        env=tools(mpi), capture_output=True, text=True, check=True,
     )  # fmt: skip
     warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     made = compiler(mpi, PROGRAMS / "ring.c", [*warnings, done.stdout.strip(), "-lstdc++"])

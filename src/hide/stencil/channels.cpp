@@ -1,27 +1,12 @@
 #include "channels.hpp"
 
-#include "agree.hpp"
-
 namespace haloscope::stencil {
 
-std::optional<Channels> Channels::make(MPI_Comm node, std::size_t pairs) {
-  int rank = 0, ranks = 0;
-  check(MPI_Comm_rank(node, &rank));
-  check(MPI_Comm_size(node, &ranks));
-  const std::size_t directory = static_cast<std::size_t>(ranks) * sizeof(Offset);
-  auto segment = Segment::make(node, sizeof(Head) + directory + line + pairs * sizeof(Queue));
-  if (!segment) return {};
-  Channels made{std::move(*segment), rank, ranks};
-  check(MPI_Barrier(node)); // all heads are there
-  return made;
-}
-
-Channels::Channels(Segment segment, int me, int ranks)
-    : segment_(std::move(segment)), me_(static_cast<std::size_t>(me)), pool_(segment_.region(me)),
-      outgoing_(static_cast<std::size_t>(ranks)), incoming_(static_cast<std::size_t>(ranks)) {
+Channels::Channels(const std::vector<std::span<std::byte>> &regions, std::size_t me)
+    : me_(me), pool_(regions[me]), outgoing_(regions.size()), incoming_(regions.size()) {
   pool_.make<Head>();
-  pool_.take(static_cast<std::size_t>(ranks) * sizeof(Offset));
-  for (int i = 0; i < ranks; i++) heads_.push_back(reinterpret_cast<Head *>(segment_.region(i).data()));
+  pool_.take(regions.size() * sizeof(Offset));
+  for (const auto &region : regions) heads_.push_back(reinterpret_cast<Head *>(region.data()));
 }
 
 Channels::Offset &Channels::directory(std::size_t from, std::size_t to) const noexcept {

@@ -1,16 +1,15 @@
 // Control messages between the ranks of a node: a queue a directed pair, made when it is first used; a queue
-// of tasks a rank; and who is free to help. All of it lies in a segment of bounded size.
+// of tasks a rank; and who is free to help. All of it lies in regions of bounded size, one a rank.
 #pragma once
 
 #include "control_queue.hpp"
 #include "helper_mask.hpp"
 #include "pool.hpp"
-#include "segment.hpp"
 #include "task_queue.hpp"
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 namespace haloscope::stencil {
@@ -27,9 +26,14 @@ public:
   using Queue = ControlQueue<Control, messages>;
   using Tasks = TaskQueue<task_words, tasks>;
 
-  // Collective over the ranks of a node. `pairs`: to so many others can a rank send. Nothing on all of them
-  // where memory cannot be shared.
-  static std::optional<Channels> make(MPI_Comm node, std::size_t pairs);
+  // Of the region of each of so many ranks. `pairs`: to so many others can a rank send.
+  static std::size_t bytes(std::size_t ranks, std::size_t pairs) noexcept {
+    return sizeof(Head) + ranks * sizeof(Offset) + line + pairs * sizeof(Queue);
+  }
+
+  // The regions of all ranks, as this one sees them, from zeros. Whoever uses another's region waits until
+  // that one has been here.
+  Channels(const std::vector<std::span<std::byte>> &regions, std::size_t me);
 
   // False: the queue is full, or this rank sends to more others than there is room for.
   bool send(int to, const Control &message) noexcept;
@@ -50,10 +54,8 @@ private:
   };
   using Offset = std::atomic<std::uint64_t>;
 
-  Channels(Segment segment, int me, int ranks);
   [[nodiscard]] Offset &directory(std::size_t from, std::size_t to) const noexcept;
 
-  Segment segment_;
   std::size_t me_;
   std::vector<Head *> heads_;
   Pool pool_;

@@ -1,5 +1,6 @@
 // Control messages between all ranks of a node, tasks of each rank for all others, and who is free to help.
 #include "channels.hpp"
+#include "segment.hpp"
 
 #include <cstdio>
 #include <sched.h>
@@ -9,6 +10,7 @@ namespace {
 
 using haloscope::stencil::Channels;
 using haloscope::stencil::Control;
+using haloscope::stencil::Segment;
 
 constexpr std::uint64_t messages = 2000;
 
@@ -17,6 +19,31 @@ constexpr std::uint64_t messages = 2000;
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
+
+// Channels in a segment of their own.
+struct Shared {
+  Segment segment;
+  Channels channels;
+
+  Shared(int me, int ranks, std::size_t pairs)
+      : segment(made(static_cast<std::size_t>(ranks), pairs)),
+        channels(regions(segment, ranks), static_cast<std::size_t>(me)) {
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+
+private:
+  static Segment made(std::size_t ranks, std::size_t pairs) {
+    auto found = Segment::make(MPI_COMM_WORLD, Channels::bytes(ranks, pairs));
+    if (!found) fail("no memory can be shared");
+    return std::move(*found);
+  }
+  static std::vector<std::span<std::byte>> regions(const Segment &segment, int ranks) {
+    std::vector<std::span<std::byte>> found;
+    found.reserve(static_cast<std::size_t>(ranks));
+    for (int i = 0; i < ranks; i++) found.push_back(segment.region(i));
+    return found;
+  }
+};
 
 // Each rank sends to all, itself included, and gets all in order.
 void control(Channels &channels, int me, int ranks) {
@@ -70,18 +97,19 @@ int main(int argc, char **argv) {
   int me = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  auto channels = Channels::make(MPI_COMM_WORLD, static_cast<std::size_t>(ranks));
-  if (!channels) fail("no memory can be shared");
-  control(*channels, me, ranks);
-  tasks(*channels, me, ranks);
-  channels->free().set(static_cast<std::size_t>(me));
+  const Shared wide{me, ranks, static_cast<std::size_t>(ranks)};
+  auto channels = wide.channels;
+  control(channels, me, ranks);
+  tasks(channels, me, ranks);
+  channels.free().set(static_cast<std::size_t>(me));
   MPI_Barrier(MPI_COMM_WORLD);
-  if (channels->free().count() != static_cast<std::size_t>(ranks)) fail("not all are free");
+  if (channels.free().count() != static_cast<std::size_t>(ranks)) fail("not all are free");
   // With room for one queue only, there is no second one.
-  auto narrow = Channels::make(MPI_COMM_WORLD, 1);
-  if (!narrow || !narrow->send(me, {})) fail("there is no first queue");
+  const Shared small{me, ranks, 1};
+  auto narrow = small.channels;
+  if (!narrow.send(me, {})) fail("there is no first queue");
   MPI_Barrier(MPI_COMM_WORLD);
-  if (ranks > 1 && narrow->send((me + 1) % ranks, {})) fail("a pool gives more than it has");
+  if (ranks > 1 && narrow.send((me + 1) % ranks, {})) fail("a pool gives more than it has");
   if (me == 0) std::printf("right\n");
   MPI_Finalize();
   return 0;

@@ -1,11 +1,13 @@
-// The queues, the hand-over and the mask between threads, as many operations as the argument says.
+// The queues between threads, as many operations as the argument says; the hand-over and the mask, less.
 // Exits with 1 and a line if anything was lost, torn or out of order.
 #include "control_queue.hpp"
 #include "handover.hpp"
 #include "helper_mask.hpp"
 #include "task_queue.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -20,31 +22,42 @@ using namespace haloscope::stencil;
 std::atomic<bool> failed{false};
 
 void expect(bool holds, const char *what) {
-  if (!holds && !failed.exchange(true)) std::printf("stress: %s\n", what);
+  if (__builtin_expect(holds, true)) return;
+  if (!failed.exchange(true)) std::printf("stress: %s\n", what);
 }
 
-// Whoever waits gives way now and then: there may be fewer cores than threads.
-void idle(unsigned &spins) {
-  if (++spins % 64 == 0) std::this_thread::yield();
-}
+// Whoever waits lets the other one's stores through, and gives way after a while: there may be fewer cores
+// than threads, but a system call each time would be most of the work.
+class Patience {
+public:
+  void wait() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    if (++spins_ % 64 == 0) std::this_thread::yield();
+  }
 
-void control_queue(std::uint64_t operations) {
+private:
+  unsigned spins_ = 0;
+};
+
+template <std::size_t capacity> void control_queue(std::uint64_t operations) {
   struct Message {
     std::uint64_t number, check[6];
   };
-  auto queue = std::make_unique<ControlQueue<Message, 64>>();
+  auto queue = std::make_unique<ControlQueue<Message, capacity>>();
   std::jthread producer{[&] {
-    unsigned spins = 0;
+    Patience patience;
     for (std::uint64_t i = 0; i < operations && !failed; i++) {
       Message message{i, {}};
       for (auto &word : message.check) word = ~i;
-      while (!queue->push(message) && !failed) idle(spins);
+      while (!queue->push(message) && !failed) patience.wait();
     }
   }};
   Message message{};
-  unsigned spins = 0;
+  Patience patience;
   for (std::uint64_t i = 0; i < operations && !failed; i++) {
-    while (!queue->pop(message) && !failed) idle(spins);
+    while (!queue->pop(message) && !failed) patience.wait();
     bool whole = message.number == i;
     for (const auto word : message.check) whole &= word == ~i;
     expect(whole, "control queue: a message is torn or out of order");
@@ -55,11 +68,12 @@ void task_queue(std::uint64_t operations) {
   using Queue = TaskQueue<4, 64>;
   auto queue = std::make_unique<Queue>();
   std::atomic<bool> over{false};
-  std::atomic<std::uint64_t> missed{0}, seen{0};
+  std::atomic<std::uint64_t> all_missed{0}, all_seen{0};
   const auto consume = [&] {
     Queue::Cursor cursor;
     Queue::Task task{};
-    unsigned spins = 0;
+    std::uint64_t seen = 0;
+    Patience patience;
     for (;;) {
       const bool last = over; // before looking: nothing comes after it
       const std::uint64_t expected = cursor.next;
@@ -70,24 +84,25 @@ void task_queue(std::uint64_t operations) {
         seen++;
       } else if (found == Queue::Found::nothing) {
         if (last || failed) break;
-        idle(spins);
+        patience.wait();
       }
     }
     expect(cursor.next == operations, "task queue: a consumer has not come to the end");
-    missed += cursor.missed;
+    all_missed += cursor.missed;
+    all_seen += seen;
   };
   {
     std::jthread first{consume}, second{consume};
-    unsigned spins = 0;
+    Patience patience;
     for (std::uint64_t i = 0; i < operations && !failed; i++) {
       queue->push({i, ~i, i * 3, i ^ 7});
-      if (i % 8 == 0) idle(spins);
+      if (i % 8 == 0) patience.wait(); // as fast as it can, it is hardly ever seen
     }
     over = true;
   }
-  expect(seen + missed == 2 * operations, "task queue: tasks seen and missed do not add up");
-  std::printf("task queue: %llu seen, %llu overwritten\n", static_cast<unsigned long long>(seen.load()),
-              static_cast<unsigned long long>(missed.load()));
+  expect(all_seen + all_missed == 2 * operations, "task queue: tasks seen and missed do not add up");
+  std::printf("task queue: %llu seen, %llu overwritten\n", static_cast<unsigned long long>(all_seen.load()),
+              static_cast<unsigned long long>(all_missed.load()));
 }
 
 void handover(std::uint64_t operations) {
@@ -98,16 +113,16 @@ void handover(std::uint64_t operations) {
   };
   auto edge = std::make_unique<Edge>();
   std::jthread owner{[&] {
-    unsigned spins = 0;
+    Patience patience;
     for (std::uint64_t i = 1; i <= operations && !failed; i++) {
-      while (!edge->flags.may_write(i) && !failed) idle(spins);
+      while (!edge->flags.may_write(i) && !failed) patience.wait();
       for (auto &word : edge->buffers[i % copies]) word = i;
       edge->flags.publish(i);
     }
   }};
-  unsigned spins = 0;
+  Patience patience;
   for (std::uint64_t i = 1; i <= operations && !failed; i++) {
-    while (!edge->flags.may_read(i) && !failed) idle(spins);
+    while (!edge->flags.may_read(i) && !failed) patience.wait();
     const auto &buffer = edge->buffers[i % copies];
     expect(std::accumulate(buffer, buffer + words, std::uint64_t{0}) == words * i,
            "hand-over: a buffer has another exchange's data");
@@ -125,17 +140,17 @@ void helper_mask(std::uint64_t rounds) {
   threads.reserve(helpers);
   for (std::size_t helper = 0; helper < helpers; helper++)
     threads.emplace_back([&, helper] {
-      unsigned spins = 0;
+      Patience patience;
       for (std::uint64_t i = 1; i <= rounds && !failed; i++) {
-        while (round.load(std::memory_order_acquire) < i && !failed) idle(spins);
+        while (round.load(std::memory_order_acquire) < i && !failed) patience.wait();
         parts[helper] = i;
         finished->set(first + helper);
       }
     });
-  unsigned spins = 0;
+  Patience patience;
   for (std::uint64_t i = 1; i <= rounds && !failed; i++) {
     round.store(i, std::memory_order_release);
-    while (finished->count() < helpers && !failed) idle(spins);
+    while (finished->count() < helpers && !failed) patience.wait();
     for (std::size_t helper = 0; helper < helpers; helper++) {
       expect(parts[helper] == i, "helper mask: a finished part is not there");
       finished->clear(first + helper);
@@ -147,9 +162,18 @@ void helper_mask(std::uint64_t rounds) {
 
 int main(int argc, char **argv) {
   const std::uint64_t operations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000000;
-  control_queue(operations);
-  task_queue(operations);
-  handover(operations);
-  helper_mask(operations / 16);
+  const auto timed = [](const char *name, void (*stress)(std::uint64_t), std::uint64_t count) {
+    const auto begin = std::chrono::steady_clock::now();
+    stress(count);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    std::printf("%s: %llu operations in %.2f s\n", name, static_cast<unsigned long long>(count),
+                time.count());
+  };
+  timed("control queue", control_queue<1024>, operations);
+  timed("short control queue", control_queue<64>, operations / 16);
+  timed("task queue", task_queue, operations);
+  // Every exchange waits for another thread, and one of the mask for three.
+  timed("hand-over", handover, std::min<std::uint64_t>(operations, 1000000));
+  timed("helper mask", helper_mask, std::min<std::uint64_t>(operations / 16, 100000));
   return failed ? 1 : 0;
 }

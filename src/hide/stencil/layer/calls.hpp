@@ -1,0 +1,65 @@
+// What the functions behind the wrappers have in common.
+#pragma once
+
+#include "completion.hpp"
+#include "copying.hpp"
+
+namespace haloscope::stencil::layer {
+
+// A place for the status where the program wants none.
+class Status {
+public:
+  explicit Status(MPI_Status *given) noexcept : used_(given == MPI_STATUS_IGNORE ? &own_ : given) {}
+  MPI_Status *operator()() noexcept { return used_; }
+
+private:
+  MPI_Status own_{};
+  MPI_Status *used_;
+};
+
+inline bool is_running() noexcept { return layer.running.load(std::memory_order_acquire); }
+// The program has requests that are known to us.
+inline bool has_requests() noexcept { return is_running() && any_known(); }
+
+// What only large messages and those of a token's length have to go through.
+inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
+  const auto bytes = bytes_of(count, type);
+  return bytes >= layer.options.threshold || slot_of(bytes) >= 0;
+}
+
+[[gnu::noinline, gnu::cold]] inline int end_possible_token(const Target &target, MPI_Status &status) {
+  if (watch::was_cancelled(status)) return MPI_SUCCESS;
+  int error = MPI_SUCCESS;
+  {
+    const Lock lock;
+    error = receive_now(target, status);
+  }
+  return raise(target.comm, error);
+}
+
+// After a receive below the threshold: nearly always nothing.
+inline int end_small(const Target &target, MPI_Status &status, int result) {
+  if (__builtin_expect(result != MPI_SUCCESS || slot_of(watch::received_bytes(status)) < 0, 1)) return result;
+  return end_possible_token(target, status);
+}
+
+// A call that completes one.
+template <class Call> int complete_small(const Target &target, MPI_Status *given, Call &&call) {
+  MPI_Status own;
+  MPI_Status *status = given == MPI_STATUS_IGNORE ? &own : given;
+  const int result = call(status);
+  return end_small(target, *status, result);
+}
+
+inline void wait_until_ready(Request &request) {
+  Waiting waiting;
+  for (;;) {
+    {
+      const Lock lock;
+      if (may_complete(request)) return;
+    }
+    waiting();
+  }
+}
+
+} // namespace haloscope::stencil::layer

@@ -1,0 +1,243 @@
+#include "sending.hpp"
+
+#include "copying.hpp"
+#include "lanes.hpp"
+#include "record.hpp"
+#include "registering.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace haloscope::stencil::layer {
+
+namespace {
+
+// What a slot holds until its message was received.
+struct Held {
+  std::uint64_t sequence = 0;
+  void *pooled = nullptr;
+  std::size_t bytes = 0;
+  MPI_Request token = MPI_REQUEST_NULL;
+  bool ended = false; // the program's send is over
+};
+std::array<Held, slot_count> held;
+std::array<std::array<std::byte, longest_token>, slot_count> tokens;
+std::uint64_t free_slots = ~0ULL;
+std::size_t pooled_bytes = 0;
+int receiving = 0;
+
+State state_now(const Slot &slot) noexcept { return state_of(slot.state.load(std::memory_order_acquire)); }
+
+void *take_pool(std::size_t bytes) {
+  if (bytes > layer.options.pool - pooled_bytes) return nullptr;
+  void *found = layer.node->arena().take(bytes, line);
+  if (found != nullptr) pooled_bytes += bytes;
+  return found;
+}
+
+// The slot's message was received, or will not be.
+bool reap(std::size_t index) {
+  Held &slot = held[index];
+  Slot &shown = layer.node->desk().slots[index];
+  if (!slot.ended || state_now(shown) != State::done) return false;
+  int sent = 1;
+  if (slot.token != MPI_REQUEST_NULL) next.Test(&slot.token, &sent, MPI_STATUS_IGNORE);
+  if (sent == 0) return false;
+  if (slot.pooled != nullptr) {
+    layer.node->arena().give(slot.pooled);
+    pooled_bytes -= slot.bytes;
+  }
+  shown.state.store(word(slot.sequence, State::idle), std::memory_order_relaxed);
+  slot.pooled = nullptr;
+  free_slots |= 1ULL << index;
+  return true;
+}
+
+// Copies the message to where the receiver finds it without us. `from`: the program's buffer.
+bool escape(Slot &shown, Held &slot, const void *from) {
+  std::uint64_t expected = word(slot.sequence, State::waiting);
+  if (!shown.state.compare_exchange_strong(expected, word(slot.sequence, State::copying),
+                                           std::memory_order_acq_rel))
+    return false;
+  copy_bytes(static_cast<std::byte *>(slot.pooled), static_cast<const std::byte *>(from), slot.bytes);
+  shown.pooled = layer.node->place_of(slot.pooled);
+  shown.state.store(word(slot.sequence, State::escaped), std::memory_order_release);
+  return true;
+}
+
+// Whether MPI may carry this message of the program, whose length is that of a token. It does from then on.
+bool may_pass(std::size_t index, int peer) {
+  Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
+  const bool in_flight = (free_slots >> index & 1U) == 0 && layer.node->desk().slots[index].to == peer &&
+                         state_now(layer.node->desk().slots[index]) != State::done;
+  if (in_flight) return false;
+  other.poisoned |= 1ULL << index;
+  return true;
+}
+
+bool is_carried(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous) {
+  if (layer.options.protocol == Choice::off || bytes < layer.options.threshold || !contiguous) return false;
+  if (mode == Mode::buffered) return false;
+  return shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+}
+
+int query(void * /*request*/, MPI_Status *status) {
+  real.Status_set_elements(status, MPI_BYTE, 0);
+  real.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int nothing_to_free(void * /*request*/) { return MPI_SUCCESS; }
+// A send is not called back, but the program need not wait for anybody any more.
+int cancel(void *request, int /*complete*/) {
+  static_cast<Request *>(request)->cancelled = true;
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+void reap() {
+  for (std::uint64_t taken = ~free_slots; taken != 0; taken &= taken - 1)
+    reap(static_cast<std::size_t>(std::countr_zero(taken)));
+}
+
+bool any_under_way() {
+  reap();
+  return free_slots != ~0ULL;
+}
+
+void count_receiving(int by) noexcept { receiving += by; }
+
+void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope) {
+  const int index = slot_of(bytes_of(count, type));
+  if (index < 0 || envelope.dest < 0) return;
+  const int peer = layer.node->find(envelope.comm, envelope.dest);
+  if (peer < 0) spoil_lane(static_cast<std::size_t>(index), envelope);
+  if (peer >= 0) layer.node->peer(static_cast<std::size_t>(peer)).poisoned |= 1ULL << index;
+}
+
+bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
+  const int reserved = slot_of(bytes);
+  if (envelope.dest < 0 || count < 0) return false;
+  request.ahead = send_ahead(mode, buffer, count, type, envelope);
+  if (request.ahead != nullptr) {
+    request.kind = Request::Kind::send;
+    request.comm = envelope.comm;
+    return true;
+  }
+  const bool carried = is_carried(mode, buffer, bytes, shape.contiguous);
+  if (!carried && reserved < 0) return false;
+  const int peer = layer.node->find(envelope.comm, envelope.dest);
+  if (peer < 0 && !carried) spoil_lane(static_cast<std::size_t>(reserved), envelope);
+  if (peer < 0) return false;
+  if (!carried && may_pass(static_cast<std::size_t>(reserved), peer)) return false;
+
+  reap();
+  Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
+  const std::uint64_t suitable = carried ? ~small_slots : (1ULL << reserved) - 1;
+  const std::uint64_t usable = free_slots & ~other.poisoned & suitable;
+  void *pooled = usable == 0 ? nullptr : take_pool(bytes);
+  if (pooled == nullptr) {
+    // Without a token for a message that looks like one, a probe may be told another's size; its data is
+    // right all the same.
+    if (!carried) other.poisoned |= 1ULL << reserved;
+    return false;
+  }
+  const auto index = static_cast<std::size_t>(std::countr_zero(usable));
+  free_slots &= ~(1ULL << index);
+  Held &slot = held[index];
+  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false};
+
+  Slot &shown = layer.node->desk().slots[index];
+  shown.bytes = bytes;
+  shown.to = peer;
+  shown.receiving = receiving > 0 ? 1 : 0;
+  State state = State::waiting;
+  if (carried) {
+    const Place place = own_place(buffer, bytes);
+    shown.place = place.place;
+    shown.mapped = place.mapped ? 1 : 0;
+  } else {
+    int position = 0;
+    real.Pack(buffer, static_cast<int>(count), type, pooled, static_cast<int>(bytes), &position,
+              envelope.comm);
+    shown.pooled = layer.node->place_of(pooled);
+    state = State::escaped;
+  }
+  shown.state.store(word(slot.sequence, state), std::memory_order_release);
+  const Token token{layer.node->mark(), slot.sequence, static_cast<std::uint32_t>(layer.node->me()),
+                    static_cast<std::uint32_t>(index)};
+  std::memcpy(tokens[index].data(), &token, sizeof token);
+  next.Isend(tokens[index].data(), static_cast<int>(token_bytes(index)), MPI_BYTE, envelope.dest,
+             envelope.tag, envelope.comm, &slot.token);
+
+  request.kind = Request::Kind::send;
+  request.mode = mode;
+  request.buffer = const_cast<void *>(buffer);
+  request.comm = envelope.comm;
+  request.peer = peer;
+  request.slot = static_cast<int>(index);
+  request.large = carried;
+  if (carried) expect_from(static_cast<std::size_t>(peer));
+  return true;
+}
+
+bool poll_send(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  Slot &shown = layer.node->desk().slots[index];
+  const State state = state_now(shown);
+  if (state == State::done) return true;
+  const bool waits_for_receiver = request.mode == Mode::synchronous && !request.cancelled;
+  if (state == State::escaped || state == State::taken) return !waits_for_receiver;
+  if (state == State::claimed) {
+    constexpr Moment suspicious = 100'000'000;
+    if (request.started == 0) request.started = now();
+    return now() - request.started > suspicious && !layer.node->lives(static_cast<std::size_t>(request.peer));
+  }
+  if (waits_for_receiver) return false;
+  if (request.started == 0) request.started = now();
+  if (!request.cancelled && now() - request.started < layer.options.patience) return false;
+  if (!escape(shown, held[index], request.buffer)) return false;
+  note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
+       held[index].bytes, {Protocol::escape, 1, 0}, 0);
+  return true;
+}
+
+void release_slot(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  held[index].ended = true;
+  if (request.large) expect_no_more_from(static_cast<std::size_t>(request.peer));
+  reap(index);
+}
+
+Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                    const Envelope &envelope) {
+  Request *request = make_request();
+  if (begin_send(*request, mode, buffer, count, type, envelope)) return request;
+  drop(request);
+  return nullptr;
+}
+
+bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                 const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX &&
+         is_carried(mode, buffer, static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count),
+                    shape.contiguous) &&
+         layer.node->find(envelope.comm, envelope.dest) >= 0;
+}
+
+int make_handle(Request *request, MPI_Request *handle) {
+  const int result = real.Grequest_start(query, nothing_to_free, cancel, request, handle);
+  request->handle = *handle;
+  return result;
+}
+
+void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
+
+} // namespace haloscope::stencil::layer
