@@ -99,6 +99,7 @@ private:
     add_totals(region, node, thread);
     haloscope::watch::add(done_, node);
     add_calls(path, node);
+    add_transfers(path, node);
     add_sizes(path, node);
     add_partners(region, node);
     add_messages(region, node);
@@ -145,6 +146,17 @@ private:
           {path, string(function_names[i]), call.calls, call.bytes, time(call.ticks), time(call.longest)});
       if (function_unaccounted[i]) add(TableId::unaccounted, {string(function_names[i]), call.calls});
     }
+  }
+
+  void add_transfers(std::uint64_t path, const Node &node) {
+    const TransferPage *page = valid(node.transfers);
+    if (page == nullptr) return;
+    for (const TransferRecord &record : *page)
+      if (record.messages > 0)
+        add(TableId::transfers,
+            {path, string(text(record.protocol.data())), record.messages, record.bytes, record.chunks,
+             record.helpers, word(1e-9 * static_cast<double>(record.nanoseconds)),
+             word(1e-9 * static_cast<double>(record.longest))});
   }
 
   void add_sizes(std::uint64_t path, const Node &node) {

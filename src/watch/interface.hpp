@@ -30,7 +30,8 @@ inline constexpr const char *interface_name = "openmpi";
   use(ompi_mpi_comm_world) use(ompi_mpi_comm_self) use(ompi_mpi_comm_null) use(ompi_mpi_group_null)          \
       use(ompi_mpi_info_null) use(ompi_request_null) use(ompi_message_null) use(ompi_message_no_proc)        \
           use(ompi_mpi_datatype_null) use(ompi_mpi_byte) use(ompi_mpi_char) use(ompi_mpi_int)                \
-              use(ompi_mpi_uint64_t) use(ompi_mpi_errors_return)
+              use(ompi_mpi_uint64_t) use(ompi_mpi_errors_return) use(ompi_mpi_op_min) use(ompi_mpi_op_max)   \
+                  use(OMPI_C_MPI_COMM_NULL_COPY_FN)
 struct Predefined {
 #define HALOSCOPE_MEMBER(name) decltype(::name) *name;
   HALOSCOPE_PREDEFINED(HALOSCOPE_MEMBER)
@@ -104,4 +105,7 @@ inline bool was_cancelled(const MPI_Status &status) noexcept {
 #define ompi_mpi_int (*::haloscope::watch::predefined.ompi_mpi_int)
 #define ompi_mpi_uint64_t (*::haloscope::watch::predefined.ompi_mpi_uint64_t)
 #define ompi_mpi_errors_return (*::haloscope::watch::predefined.ompi_mpi_errors_return)
+#define ompi_mpi_op_min (*::haloscope::watch::predefined.ompi_mpi_op_min)
+#define ompi_mpi_op_max (*::haloscope::watch::predefined.ompi_mpi_op_max)
+#define OMPI_C_MPI_COMM_NULL_COPY_FN (*::haloscope::watch::predefined.OMPI_C_MPI_COMM_NULL_COPY_FN)
 #endif

@@ -114,6 +114,14 @@ struct CollectiveRecord {
   std::uint64_t calls, ticks, longest;
 };
 
+// Messages that a protocol layer between this and MPI has carried by one of its protocols, in one region.
+// Their time is part of that of the calls in which they were carried.
+struct TransferRecord {
+  std::array<char, 16> protocol; // ended by a zero
+  std::uint64_t messages, bytes, chunks, helpers, nanoseconds, longest;
+};
+using TransferPage = std::array<TransferRecord, 8>;
+
 // What the program told about an instance.
 struct ValueRecord {
   const char *name;
@@ -196,6 +204,7 @@ struct Node {
   ChunkList<std::uint64_t> instance_list; // series.hpp
   std::uint64_t series_end;               // decoded end of the last one
   ChunkList<ValueRecord> value_list;
+  TransferPage *transfers;
 
   Index<NodeName> child_names;
   Node *first_child, *last_child, *next_sibling, *same_hash;

@@ -139,6 +139,17 @@ constexpr std::array slices{
     seconds("wait_time"),
 };
 
+constexpr std::array transfers{
+    path,
+    text("protocol"),
+    count("messages"),
+    bytes("bytes"),
+    count("chunks"),
+    count("helpers"),
+    seconds("time_total"),
+    seconds("time_max", Merge::most),
+};
+
 const std::array<Schema, table_count> schemas{{
     {"processes", processes},
     {"ranks", ranks},
@@ -153,6 +164,7 @@ const std::array<Schema, table_count> schemas{{
     {"instances", instances},
     {"values", values},
     {"slices", slices},
+    {"transfers", transfers},
 }};
 
 } // namespace

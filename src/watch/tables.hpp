@@ -45,6 +45,7 @@ enum class TableId : unsigned {
   instances,
   values,
   slices,
+  transfers,
   count
 };
 inline constexpr unsigned table_count = static_cast<unsigned>(TableId::count);

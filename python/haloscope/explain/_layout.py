@@ -67,7 +67,12 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
         "rank slice sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes",
         "start duration p2p_time coll_time rma_time io_time wait_time",
     ),
+    "transfers": _columns(
+        "path messages bytes chunks helpers", "time_total time_max", strings="protocol"
+    ),
 }
 
 # Written only where asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices"})
+OPTIONAL = frozenset(
+    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"}
+)

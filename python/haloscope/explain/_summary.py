@@ -76,7 +76,10 @@ def _place(region: str) -> str:
 
 def _by_call(profile: Profile, whole: dict[str, Any]) -> list[str]:
     total = _total(whole)
-    costs = _costliest(profile.table("calls"), "call", "time_total")
+    calls = profile.table("calls")
+    if "chunks" in calls.columns:  # protocols are at work within calls
+        calls = calls.filter(pl.col("chunks").is_null())
+    costs = _costliest(calls, "call", "time_total")
     return [f"  {percent_text(cost, total):>7} of it in {printable(call)}" for call, cost in costs]
 
 

@@ -8,18 +8,26 @@ import polars as pl
 
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
+    from haloscope.explain._rollup import Reduction
     from haloscope.explain._scope import Scope
 
 __all__ = ["calls", "collectives", "communicators", "partners", "sizes"]
 
 
 def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
-    """Return region × MPI function, the costliest of a region first."""
-    rows = scope.reduced(
-        profile.frame("calls"),
-        ["call"],
-        {"calls": "sum", "bytes": "sum", "time_total": "sum", "time_max": "max"},
-    )
+    """Return region × MPI function, the costliest of a region first.
+
+    Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
+    null for those of MPI, only if it has carried some message.
+    """
+    sums: dict[str, Reduction] = {"calls": "sum", "bytes": "sum", "time_total": "sum"}
+    rows = scope.reduced(profile.frame("calls"), ["call"], {**sums, "time_max": "max"})
+    carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
+    if len(carried):
+        sums |= {"chunks": "sum", "helpers": "sum"}
+        named = carried.with_columns(pl.col("call") + " (stencil)")
+        layer = scope.reduced(named, ["call"], {**sums, "time_max": "max"})
+        rows = pl.concat([rows, layer], how="diagonal")
     return scope.named(rows, ["time_total", "call"], [True, False])
 
 

@@ -143,6 +143,8 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _bytes("bytes", "bytes"),
         _time("time, all ranks", "time_total"),
         _time("longest", "time_max"),
+        _count("chunks", "chunks"),
+        _count("helpers", "helpers"),
     ],
     "sizes": [
         _REGION,
