@@ -1,9 +1,10 @@
-"""What the tests of the injector share."""
+"""What the tests of the injector and of the protocol layer share."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing
 from support.mpi import Mpi, find
 from support.programs import Compiler
+from support.protocols import Layer, built_layer
 
 
 @pytest.fixture
@@ -65,3 +67,14 @@ def fem(compiler: Compiler) -> Callable[[str], Path]:
         return compiler(mpi, PROGRAMS / "fem" / name, flags)
 
     return program
+
+
+@pytest.fixture(scope="session")
+def layers(haloscope: Path) -> Callable[[Mpi], Layer]:
+    """`layers(mpi)` is its layer."""
+    return cache(lambda mpi: built_layer(haloscope, mpi))
+
+
+@pytest.fixture
+def layer(layers: Callable[[Mpi], Layer], mpi: Mpi) -> Layer:
+    return layers(mpi)

@@ -54,7 +54,8 @@ class Application:
         else:
             done = self.mpi.run(ranks, [self.program, *arguments])
         assert done.returncode == 2
-        (line,) = [x for x in done.stderr.splitlines() if x.startswith(("cg: ", "sweep: "))]
+        names = ("amr: ", "cg: ", "sweep: ")
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith(names)]
         return line
 
     def watched(self, haloscope: Path, profile: Path, ranks: int, *arguments: str) -> Profile:

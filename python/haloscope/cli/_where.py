@@ -18,9 +18,9 @@ Examples:
 def where(what: str) -> None:
     """Print one path and nothing else, for scripts and builds.
 
-    WHAT is include (the headers with the markers), lib (the recorder for the MPI on PATH), overlap
-    or fem (libraries to be linked), or the name of a bundled application: cg, sweep, poisson. It is
-    built first if need be.
+    WHAT is include (the headers with the markers), lib (the recorder for the MPI on PATH), stencil
+    (the protocol layer for it), heap (its shareable heap), overlap, halo or fem (libraries to be
+    linked), or the name of a bundled application: cg, sweep, poisson. It is built first if need be.
     """
     from haloscope.watch import _applications
 

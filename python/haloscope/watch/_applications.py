@@ -15,7 +15,7 @@ from haloscope import _paths
 from haloscope._errors import RecorderError, UsageError
 from haloscope.watch._build import build_recorder
 from haloscope.watch._cache import build_once, cache, fingerprint, progress, run_logged
-from haloscope.watch._mpi import detect
+from haloscope.watch._mpi import Mpi, detect
 
 if TYPE_CHECKING:
     from haloscope.hide._fem import Fem
@@ -83,7 +83,7 @@ def build_executable(
     if not (cache() / target).is_dir():
         words = [str(compiler), *_FLAGS]
         words += [word for folder in includes for word in ("-I", str(folder))]
-        words += map(str, sources)
+        words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
         with progress(f"building {name} with {compiler} (once) …", quiet):
             build_once(target, lambda directory: _compile(words, directory / name))
     return cache() / target / name
@@ -123,6 +123,8 @@ def places() -> Mapping[str, Callable[[], Path]]:
         "lib": _library_directory,
         "overlap": build_overlap,
         "halo": build_halo,
+        "stencil": _protocols,
+        "heap": _heap,
         "fem": lambda: _finite_elements().library,
         "poisson": lambda: _finite_elements().poisson,
     }
@@ -147,11 +149,29 @@ def _finite_elements() -> Fem:
     return build_fem()
 
 
+def _protocols() -> Path:
+    """The protocol layer for the MPI on PATH, for those who preload it themselves."""
+    from haloscope.hide._protocols import build_protocols
+
+    return build_protocols(_mpi_on_path().headers).library
+
+
+def _heap() -> Path:
+    """What lets other ranks read a program's allocations, to be preloaded beside the layer."""
+    from haloscope.hide._heap import build_heap
+
+    return build_heap()
+
+
 def _library_directory() -> Path:
     """The recorder for the MPI on PATH, for programs that link it instead of preloading it."""
+    return build_recorder(_mpi_on_path().headers).directory
+
+
+def _mpi_on_path() -> Mpi:
     mpi = detect(None)
     assert mpi is not None  # without a command there is an MPI, or an exception
-    return build_recorder(mpi.headers).directory
+    return mpi
 
 
 def _identity(compiler: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -24,13 +25,13 @@ from haloscope.watch._headers import Headers
 __all__ = [
     "Recorder",
     "build_environment",
-    "build_library",
+    "build_preload",
     "build_recorder",
     "build_tool",
+    "build_with_cmake",
     "built_recorders",
     "compiler",
     "is_built",
-    "library_name",
 ]
 
 
@@ -51,11 +52,24 @@ class Recorder:
 
 def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
     """The recorder for these headers, from the cache or built now."""
-    name = _name(headers)
+    made = ("libhaloscope-watch.so", "haloscope-join")
+    return Recorder(build_preload("recorder", headers, made, _sources(), quiet))
+
+
+def build_preload(
+    kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool = False
+) -> Path:
+    """The directory of what is preloaded before an MPI: `made`, from the cache or built now.
+
+    It is built from the first of the directories of `sources`; the others are what it depends on.
+    """
+    name = _library_name(kind, headers, sources)
     if not (cache() / name).is_dir():
-        with progress(f"building the recorder for {headers.product} (once) …", quiet):
-            return Recorder(build_once(name, lambda directory: _build(headers, directory)))
-    return Recorder(cache() / name)
+        what = f"building the {kind} for {headers.product}"
+        log = cache() / f"{kind}-build.log"
+        with progress(f"{what} (once) …", quiet):
+            build_once(name, lambda to: _build(headers, sources[0], to, made, what, log))
+    return cache() / name
 
 
 def built_recorders() -> list[Recorder]:
@@ -67,7 +81,7 @@ def built_recorders() -> list[Recorder]:
 
 def is_built(headers: Headers) -> bool:
     """True if the cache has the recorder for these headers already."""
-    return (cache() / _name(headers)).is_dir()
+    return (cache() / _library_name("recorder", headers, _sources())).is_dir()
 
 
 def compiler() -> str:
@@ -81,11 +95,11 @@ def compiler() -> str:
     )
 
 
-def _name(headers: Headers) -> str:
-    return library_name("recorder", headers, _paths.source("src", "watch"), _paths.include())
+def _sources() -> list[Path]:
+    return [_paths.source("src", "watch"), _paths.include()]
 
 
-def library_name(kind: str, headers: Headers, *directories: Path) -> str:
+def _library_name(kind: str, headers: Headers, directories: Iterable[Path]) -> str:
     """The name in the cache of what is built from these directories for these headers."""
     sources = [
         path
@@ -100,31 +114,37 @@ def library_name(kind: str, headers: Headers, *directories: Path) -> str:
     return f"{kind}-{headers.abi}-{key}"
 
 
-def _build(headers: Headers, directory: Path) -> None:
-    made = Recorder(directory)
-    build_library(
-        headers, _paths.source("src", "watch"), (made.library, made.join),
-        f"building the recorder for {headers.product}", cache() / "recorder-build.log",
-    )  # fmt: skip
-
-
-def build_library(
-    headers: Headers, source: Path, made: tuple[Path, ...], what: str, log: Path
+def _build(
+    headers: Headers, source: Path, directory: Path, made: Sequence[str], what: str, log: Path
 ) -> None:
-    """Build what is preloaded before an MPI: `made`, all in one directory, from `source`."""
-    build = made[0].parent / "build"
+    definitions = [
+        f"-DHALOSCOPE_ABI={headers.abi}",
+        "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
+        f"-DHALOSCOPE_VERSION={version('haloscope')}", f"-DPython3_EXECUTABLE={sys.executable}",
+    ]  # fmt: skip
+    build_with_cmake(source, directory, made, definitions, what, log)
+
+
+def build_with_cmake(
+    source: Path,
+    directory: Path,
+    made: Sequence[str],
+    definitions: Sequence[str],
+    what: str,
+    log: Path,
+) -> None:
+    """Build the project in `source`, and leave what it `made` in `directory`."""
+    build = directory / "build"
     environment = build_environment()
     configure = [
         build_tool("cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
         f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
-        f"-DCMAKE_CXX_COMPILER={compiler()}", f"-DHALOSCOPE_ABI={headers.abi}",
-        "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
-        f"-DHALOSCOPE_VERSION={version('haloscope')}", f"-DPython3_EXECUTABLE={sys.executable}",
+        f"-DCMAKE_CXX_COMPILER={compiler()}", *definitions,
     ]  # fmt: skip
     run_logged(configure, what, log, environment)
     run_logged([build_tool("cmake"), "--build", str(build)], what, log, environment)
-    for file in made:
-        shutil.move(build / file.name, file)
+    for name in made:
+        shutil.move(build / name, directory / name)
     shutil.rmtree(build)
 
 

@@ -18,6 +18,7 @@ from haloscope.watch._cache import cache, compiler_identity
 from haloscope.watch._headers import find_headers, library_version
 from haloscope.watch._mpi import installed
 from haloscope.watch._objects import Library
+from haloscope.watch._sharing import examine_sharing, reason_against_attach
 
 __all__ = ["Finding", "examine"]
 
@@ -44,7 +45,7 @@ def examine() -> Iterator[Finding]:
     yield from _mpis()
     yield _clock()
     yield _shared_memory()
-    yield _cross_memory()
+    yield from _sharing()
     yield _slurm()
     yield _hwloc()
     yield _simgrid()
@@ -142,14 +143,15 @@ def _shared_memory() -> Finding:
     return Finding(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
 
 
-def _cross_memory() -> Finding:
-    try:
-        scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii").strip()
-    except OSError:
-        scope = "0"
-    return Finding(
-        scope == "0" or os.geteuid() == 0, "cross-memory attach", f"ptrace scope {scope}",
-        "large messages within a node are copied twice; sysctl kernel.yama.ptrace_scope=0",
+def _sharing() -> Iterator[Finding]:
+    """What MPI, and the protocol layer, can do with the memory of another process of this node."""
+    found = examine_sharing()
+    reason, remedy = reason_against_attach(found.attach_error)
+    works = found.attach_error == 0
+    yield Finding(works, "cross-memory attach", "works" if works else reason, remedy)
+    yield Finding(
+        found.memory is not None, "shared memory", found.memory or "not between processes",
+        "haloscope stencil carries nothing; let processes open each other's /proc/PID/fd",
     )  # fmt: skip
 
 

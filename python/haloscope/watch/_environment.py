@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,17 +14,22 @@ from haloscope._errors import RecorderError
 from haloscope.watch._launch import Launch
 from haloscope.watch._mpi import Mpi
 
-__all__ = ["earlier_preload", "forwarded", "launched", "recorder_environment"]
+__all__ = [
+    "Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings",
+    "recorder_environment",
+]  # fmt: skip
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
 # LD_PRELOAD separates by these, and the dynamic loader expands the dollar sign.
 _UNFIT = re.compile(r"[\s:;,$]")
+# Who is asked first, of what stands before an MPI: each hands calls on to the next.
+_ORDER = ("libhaloscope-watch.so", "libhaloscope-stencil.so", "libhaloscope-inject.so")
 _STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
 
 
 class Preloaded(Protocol):
-    """What is built for an MPI to stand before it: the recorder, the injector."""
+    """What is built for an MPI to stand before it, such as the recorder."""
 
     @property
     def library(self) -> Path:
@@ -32,16 +37,35 @@ class Preloaded(Protocol):
 
 
 def recorder_environment(
-    mpi: Mpi, recorder: Preloaded, settings: Mapping[str, str], earlier: str
+    mpi: Mpi,
+    recorder: Preloaded,
+    settings: Mapping[str, str],
+    earlier: str,
+    behind: Sequence[Path] = (),
 ) -> dict[str, str]:
-    """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings."""
-    preload = [_loadable(recorder.library)]
+    """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings.
+
+    The same for others that stand before an MPI, in their order; `behind` is what they need.
+    """
+    # Under `haloscope env` the outer recorder is there already, perhaps of another interface.
+    name = recorder.library.name
+    others = [w for w in re.split(r"[\s:]+", earlier) if w and not w.endswith(name)]
+    ours = [_loadable(recorder.library), *(word for word in others if word.endswith(_ORDER))]
+    preload = sorted(ours, key=_place)
     if mpi.preload is not None:
         preload.append(_loadable(mpi.preload))
-    # Under `haloscope env` the outer recorder is there already, perhaps of another interface.
-    others = (word for word in re.split(r"[\s:]+", earlier) if word)
-    preload += [w for w in others if w not in preload and not w.endswith(recorder.library.name)]
-    return {"LD_PRELOAD": ":".join(preload), **settings}
+    preload += [word for word in (*map(_loadable, behind), *others) if word not in preload]
+    return {"LD_PRELOAD": ":".join(dict.fromkeys(preload)), **settings}
+
+
+def _place(word: str) -> int:
+    return next((place for place, name in enumerate(_ORDER) if word.endswith(name)), 0)
+
+
+def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What verbs around this one have set, which all ranks must get."""
+    outer = ("HALOSCOPE_INJECT", "HALOSCOPE_STENCIL")
+    return {name: value for name, value in environment.items() if name.startswith(outer)}
 
 
 def forwarded(

@@ -17,6 +17,7 @@ from haloscope.watch._environment import (
     earlier_preload,
     forwarded,
     launched,
+    outer_settings,
     recorder_environment,
 )
 from haloscope.watch._launch import Launch, parse, resolve
@@ -53,7 +54,7 @@ def watch(
     quiet: bool = False,
 ) -> Outcome:
     """Run a command with the recorder in its ranks; raises only if nothing was started."""
-    settings = to_environment(values, os.environ)
+    settings = outer_settings(os.environ) | to_environment(values, os.environ)
     output = _output(settings)
     if resolve(command[0]) is None:
         raise LaunchError(f"{command[0]}: no such command; nothing was started")
@@ -80,7 +81,7 @@ def exports(
     choice: Choice = Choice(),
 ) -> dict[str, str]:
     """The variables that make later launch commands of a shell watched."""
-    settings = to_environment(values, os.environ)
+    settings = outer_settings(os.environ) | to_environment(values, os.environ)
     _output(settings)
     launch = parse(command) if command else None
     mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ class Setting:
     flag: str | None = None
     multiple: bool = False
     least: int | None = None
+    choices: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:
@@ -33,15 +34,20 @@ class Setting:
 
     def encode(self, value: Value) -> str:
         """The value as the recorder reads it."""
-        return _ENCODERS.get(self.name, _plain)(self, value)
+        return _ENCODERS.get(self.name, _absolute if self.kind is Path else _plain)(self, value)
 
 
 def to_environment(
-    values: Mapping[str, Value | None], environment: Mapping[str, str]
+    values: Mapping[str, Value | None],
+    environment: Mapping[str, str],
+    settings: Iterable[Setting] | None = None,
 ) -> dict[str, str]:
-    """The variables of the settings that were given, as options or in the environment."""
+    """The variables of the settings that were given, as options or in the environment.
+
+    The settings are the recorder's, if no others are named.
+    """
     result = {}
-    for setting in SETTINGS:
+    for setting in SETTINGS if settings is None else settings:
         value = values.get(setting.name)
         if value is not None and value is not False and value != ():
             result[setting.variable] = setting.encode(value)
@@ -154,8 +160,6 @@ SETTINGS: tuple[Setting, ...] = (
 )  # fmt: skip
 
 _ENCODERS: Mapping[str, Callable[[Setting, Value], str]] = {
-    "output": _absolute,
-    "live": _absolute,
     "series": _lines,
     "only": _lines,
     "ranks": _ranks,

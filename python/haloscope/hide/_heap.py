@@ -1,0 +1,33 @@
+"""Builds the shareable heap, once; it is the same for every MPI."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from haloscope import _paths
+from haloscope.watch._build import build_with_cmake, compiler
+from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, progress
+
+__all__ = ["build_heap"]
+
+_LIBRARY = "libhaloscope-heap.so"
+
+
+def build_heap(quiet: bool = False) -> Path:
+    """The library to be preloaded, from the cache or built now."""
+    room = _paths.source("src", "hide", "stencil")
+    heap = _paths.source("src", "hide", "stencil", "heap")
+    sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
+    key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
+    name = f"heap-{key}"
+    if not (cache() / name).is_dir():
+        with progress("building the shareable heap (once) …", quiet):
+            build_once(name, lambda directory: _build(heap, directory))
+    return cache() / name / _LIBRARY
+
+
+def _build(source: Path, directory: Path) -> None:
+    build_with_cmake(
+        source, directory, [_LIBRARY], [], "building the shareable heap", cache() / "heap-build.log"
+    )

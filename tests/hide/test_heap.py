@@ -1,0 +1,128 @@
+"""The shareable heap: tests/hide/programs/stencil/heap.cpp looks at what a program sees of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from haloscope.hide._heap import build_heap
+from support.missing import missing
+from support.mpi import CHECKOUT
+
+STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "stencil" / "heap.cpp"
+ARENA = ("arena", "arena_fork", "extents", "shared_file")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("heap") / "heap"
+    sources = [PROGRAM, *(STENCIL / f"{name}.cpp" for name in ARENA)]
+    words = ["g++", "-std=c++20", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    # -rdynamic: the heap calls the program's memfd_create.
+    command = [*words, "-rdynamic", f"-I{STENCIL}", *map(str, sources), "-o", str(made), "-ldl"]
+    subprocess.run(command, check=True)
+    return made
+
+
+def environment(**others: str) -> dict[str, str]:
+    return {**os.environ, "LD_PRELOAD": str(build_heap(quiet=True)), **others}
+
+
+def run(*command: str | Path, **others: str) -> list[str]:
+    """The lines that the program prints with the heap preloaded."""
+    done = subprocess.run(
+        [*map(str, command)], env=environment(**others), timeout=60, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "what", ["random", "edges", "returned", "closed", "lazy", "no descriptors"]
+)
+def test_program(program: Path, what: str) -> None:
+    assert run(program, what) == ["right"]
+
+
+def test_a_child_has_a_copy(program: Path) -> None:
+    """Both write to the same addresses; with other threads allocating meanwhile."""
+    assert run(program, "forks") == ["right"]
+
+
+def test_the_child_dies_before_it_has_its_copy(program: Path) -> None:
+    """And the other handlers of fork() allocate while the arena is locked."""
+    assert run(program, "handlers") == ["right"]
+
+
+def test_another_process_reads_and_writes(program: Path) -> None:
+    with subprocess.Popen(
+        [program, "serve"], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as server:  # fmt: skip
+        assert server.stdout is not None
+        name = server.stdout.readline().split()
+        wrong = [*name[:3], str(int(name[3]) ^ 1), *name[4:]]
+        read, refused = (
+            subprocess.run([program, "read", *words], capture_output=True, text=True, check=False)
+            for words in (name, wrong)
+        )
+        answer = server.communicate("\n", timeout=20)[0]
+    assert read.stdout == "served\nright\n"
+    assert "not so: it can be opened" in refused.stderr
+    assert answer == "written\nright\n"
+
+
+@pytest.mark.parametrize(
+    ("around", "settings", "shared"),
+    [
+        ("exec", {}, range(100, 101)),
+        ("ulimit -v 200000; exec", {}, range(20, 80)),  # a quarter of the addresses
+        ("ulimit -f 1000; exec", {}, range(1)),
+        ("exec", {"FORBID": "memfd"}, range(100, 101)),
+        ("exec", {"HALOSCOPE_HEAP_FROM": "1000001"}, range(1)),
+        ("exec", {"HALOSCOPE_HEAP_RESERVE": "much"}, range(100, 101)),
+    ],
+)
+def test_what_cannot_be_shared_is_the_c_librarys(
+    program: Path, around: str, settings: dict[str, str], shared: Sequence[int]
+) -> None:
+    """A hundred blocks of a million bytes."""
+    count, last = run("sh", "-c", f'{around} "$0" count', program, **settings)
+    assert last == "right"
+    assert int(count) in shared
+
+
+def test_shared_memory_is_full(program: Path) -> None:
+    """No signal, but the other heap."""
+    within = ["unshare", "--mount", "sh", "-c"]
+    mount = "mount -t tmpfs -o size=16m none /dev/shm"
+    if subprocess.run([*within, mount], capture_output=True, check=False).returncode:
+        missing("mounting in a namespace: needs root")
+    count, _ = run(*within, f'{mount} && exec "$0" count', program, FORBID="memfd")
+    assert 5 < int(count) < 16
+
+
+def test_python() -> None:
+    """With NumPy, its libraries loaded late, subprocesses and fork."""
+    text = """
+import numpy, os, subprocess
+a = numpy.arange(10**6)
+assert subprocess.run(["echo", "there"], capture_output=True, text=True).stdout == "there\\n"
+child = os.fork()
+a += 1
+if child == 0:
+    os._exit(int(a.sum() - 500000500000) != 0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert a.sum() == 500000500000
+text = "x" * 10**7
+print(len(numpy.linalg.inv(numpy.eye(300) + 1)), len(text + text))
+print(any("haloscope-arena" in line for line in open("/proc/self/maps")))
+"""
+    assert run(sys.executable, "-c", text) == ["300 20000000", "True"]

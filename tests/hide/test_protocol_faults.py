@@ -1,0 +1,128 @@
+"""The protocol layer where ranks die, and where nothing can be shared."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.protocols import CONFORM, Layer, conform_flags
+
+pytestmark = [
+    pytest.mark.timeout(600),  # the first that needs the layer of an MPI builds it
+    pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True),
+]
+
+ENDLESS = CONFORM.parents[1] / "endless.c"
+
+
+@pytest.fixture(params=["dynamic", "steal"])
+def running(
+    request: pytest.FixtureRequest, mpi: Mpi, layer: Layer, compiler: Compiler
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A launcher and its three ranks, which exchange large messages for ever."""
+    program = compiler(mpi, ENDLESS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
+    command = [*mpi.launch(3), *layer.command(program, protocol=request.param)]
+    launcher = subprocess.Popen(
+        [str(word) for word in command], env=mpi.environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    ranks: list[int] = []
+    assert launcher.stdout is not None
+    try:
+        assert launcher.stdout.readline() == "under way\n"
+        ranks = _running(program)
+        assert len(ranks) == 3
+        yield launcher, ranks
+    finally:
+        for process in (launcher.pid, *ranks):
+            _kill(process)
+        launcher.wait(30)
+        launcher.stdout.close()
+
+
+def test_a_killed_rank_ends_the_others(running: tuple[subprocess.Popen[str], list[int]]) -> None:
+    launcher, ranks = running
+    os.kill(ranks[1], signal.SIGKILL)
+    assert launcher.wait(30) != 0
+    assert launcher.stdout is not None
+    assert "wrong" not in launcher.stdout.read()
+    _expect_nothing_left(ranks)
+
+
+def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], list[int]]) -> None:
+    """Also the launcher is killed, so that nobody cleans up. Its memory was its user's only."""
+    launcher, ranks = running
+    for rank in ranks:
+        files = [path for path in Path(f"/proc/{rank}/fd").iterdir() if _is_ours(path)]
+        assert files
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert not _named()
+    for process in (launcher.pid, *ranks):
+        os.kill(process, signal.SIGKILL)
+    _expect_nothing_left(ranks)
+
+
+def test_where_memory_cannot_be_shared_mpi_carries_all(
+    mpi: Mpi, layer: Layer, compiler: Compiler
+) -> None:
+    """Files of 16 MiB at most, for one rank of three: the others leave it to MPI, too."""
+    program = compiler(mpi, CONFORM, conform_flags())
+    words = layer.command(program, "plain", "only=crossing", "shared")
+    limit = '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || ulimit -f 32768; exec "$@"'
+    done = mpi.run(3, ["sh", "-c", limit, "sh", *words])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == mpi.run(3, [program, "plain", "only=crossing", "shared"]).stdout
+    said = [line for line in done.stderr.splitlines() if "haloscope" in line]
+    assert said
+    assert all("cannot share memory, so all messages go by MPI" in line for line in said)
+    assert len(said) == len(set(said)) <= 3
+
+
+def _is_ours(descriptor: Path) -> bool:
+    try:
+        return "haloscope" in str(descriptor.readlink())
+    except OSError:
+        return False
+
+
+def _named() -> list[Path]:
+    """Names of ours where others could find them."""
+    digits = 32 * "[0-9a-f]"
+    return [
+        path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")
+    ]
+
+
+def _running(program: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "exe").resolve() == program:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _expect_nothing_left(ranks: list[int]) -> None:
+    for _ in range(100):
+        if not any(Path(f"/proc/{rank}/fd/0").is_symlink() for rank in ranks):
+            break
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{rank}/fd/0").is_symlink() for rank in ranks)
+    assert not _named()

@@ -1,0 +1,54 @@
+"""Memory of a program's own that is registered, so that its messages are carried.
+
+tests/hide/programs/stencil/registered.c looks at what the program sees of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.missing import missing
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.protocols import Layer, carried
+
+pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
+
+PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
+SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+
+
+def received(record: Path) -> int:
+    """Carried messages; those that escaped have a row of their sender's, too."""
+    protocols = carried(record)
+    return sum(protocols[name] for name in ("GET", "COOP", "STEAL"))
+
+
+@SYSTEM
+@pytest.mark.parametrize("source", ["registered.c", "registered.f90"])
+def test_registered_memory(
+    mpi: Mpi, compiler: Compiler, layer: Layer, source: str, tmp_path: Path
+) -> None:
+    """Exactly the messages from there are carried, and it keeps what it holds."""
+    flags = ["-Wall", "-Wextra", str(layer.library)]
+    if source.endswith(".f90"):
+        if mpi.mpifort is None:
+            missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+        flags += ["-cpp", "-w", "-fallow-argument-mismatch"]
+    record = tmp_path / "record"
+    program = compiler(mpi, PROGRAMS / source, flags)
+    done = layer.run(2, program, settings={"record": str(record)})
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert received(record) == 2 * int(first.removeprefix("right "))
+
+
+@SYSTEM
+def test_without_the_layer_it_does_nothing(mpi: Mpi, compiler: Compiler, layer: Layer) -> None:
+    program = compiler(mpi, PROGRAMS / "registered.c", ["-Wall", "-Wextra", str(layer.library)])
+    done = layer.run(2, program, "off", settings={"protocol": "off"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "right 0\n" * 2

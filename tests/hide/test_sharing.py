@@ -1,0 +1,60 @@
+"""The model of a copy that helpers share (benchmarks/stencil/sharing.py), against closed forms."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from support.mpi import CHECKOUT
+
+KIB, MIB = 1 << 10, 1 << 20
+START, CORE, CLAIM, SEEN = 2e-6, 8e9, 3e-7, 5e-6
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(CHECKOUT / "benchmarks" / "stencil"))
+    return importlib.import_module("sharing")
+
+
+def test_a_receiver_alone_copies_and_claims_one_after_the_other(model: Any) -> None:
+    machine = model.Machine(START, CORE, 4 * CORE, CLAIM)
+    assert model.time_of(MIB, machine) == pytest.approx(START + MIB / CORE)
+    chunks = START + 16 * CLAIM + MIB / CORE
+    assert model.time_of(MIB, machine, 0, 64 * KIB) == pytest.approx(chunks)
+
+
+@pytest.mark.parametrize("helpers", [1, 2, 3, 7])
+@pytest.mark.parametrize("limit", [1.0, 2.0, 4.0, 16.0])
+def test_many_chunks_take_what_all_copiers_or_the_memory_carry(
+    model: Any, helpers: int, limit: float
+) -> None:
+    machine = model.Machine(0.0, CORE, limit * CORE)
+    least = 8 * MIB / min((helpers + 1) * CORE, limit * CORE)
+    assert model.time_of(8 * MIB, machine, helpers, 4 * KIB) == pytest.approx(least, rel=1e-2)
+    slow = model.Machine(START, CORE, limit * CORE, CLAIM, SEEN)
+    assert model.time_of(8 * MIB, slow, helpers, 64 * KIB) > START + least
+
+
+def test_whole_rounds_of_chunks_take_a_round_each(model: Any) -> None:
+    # Five chunks among four: the last one is copied by one alone, the memory then is no limit.
+    machine = model.Machine(0.0, CORE, 2 * CORE, CLAIM)
+    one = 64 * KIB / CORE
+    shared = model.time_of(5 * 64 * KIB, machine, 3, 64 * KIB)
+    assert shared == pytest.approx(CLAIM + 2 * one + CLAIM + one)
+
+
+def test_who_comes_late_finds_less_or_nothing(model: Any) -> None:
+    machine = model.Machine(0.0, CORE, 2 * CORE, 0.0, seen=10 * 64 * KIB / CORE)
+    twelve = model.time_of(12 * 64 * KIB, machine, 1, 64 * KIB)
+    assert twelve == pytest.approx(11 * 64 * KIB / CORE)  # ten alone, then one each
+    assert model.time_of(8 * 64 * KIB, machine, 1, 64 * KIB) == pytest.approx(8 * 64 * KIB / CORE)
+
+
+def test_chunks_are_those_of_the_layer(model: Any) -> None:
+    assert model.chunk_of(2 * MIB, 4) == 128 * KIB  # four for each copier
+    assert model.chunk_of(2 * MIB, 8) == 64 * KIB  # not below --chunk
+    assert model.chunk_of(8 * MIB + 1, 2) == MIB + 4096  # whole pages
+    assert model.chunk_of(512 * MIB, 32) == 8 * MIB  # 64 at most

@@ -1,0 +1,230 @@
+"""`haloscope stencil` and the verbs around it: what the ranks are given, and what is said of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import polars
+import pytest
+
+import haloscope as library
+from haloscope.hide import _stencil
+from haloscope.watch._environment import recorder_environment
+from haloscope.watch._headers import Headers
+from haloscope.watch._mpi import Mpi as DetectedMpi
+from haloscope.watch._objects import Library
+from haloscope.watch._run import Choice
+from support.mpi import Mpi
+from support.programs import Compiler
+
+# It says what it was given, and leaves rows as the layer does.
+LAYER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int MPI_Finalize(void) {
+  int rank;
+  char path[4096];
+  int (*next)(void) = (int (*)(void))dlsym(RTLD_NEXT, "MPI_Finalize");
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  snprintf(path, sizeof path, "%s.%d", getenv("HALOSCOPE_STENCIL_RECORD"), rank);
+  FILE *file = fopen(path, "w");
+  fprintf(file, "%d,%d,999000,GET,3,3,0,0.001\\n%d,%d,1000,BELOW,3,1,0,0.0\\n", rank, 1 - rank,
+          rank, 1 - rank);
+  fclose(file);
+  return next();
+}
+"""
+PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  const char *names[] = {"LD_PRELOAD", "HALOSCOPE_STENCIL_THRESHOLD", "HALOSCOPE_STENCIL_CMA",
+                         "HALOSCOPE_INJECT_RECORD"};
+  for (int i = 0; i < 4; i++) {
+    const char *value = getenv(names[i]);
+    printf("%s=%s\\n", names[i], value ? value : "");
+  }
+  fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}
+"""
+ROOMS = ("watch", "stencil", "inject")
+WATCH, STENCIL, INJECT = (f"/cache/libhaloscope-{room}.so" for room in ROOMS)
+
+
+class Built:
+    """A library that stands before an MPI."""
+
+    def __init__(self, library: Path | str) -> None:
+        self.library = Path(library)
+
+
+@pytest.mark.parametrize(
+    ("own", "earlier", "expected"),
+    [
+        (WATCH, f"{STENCIL}:{INJECT}:/a.so", [WATCH, STENCIL, INJECT, "/a.so"]),
+        (INJECT, f"{STENCIL}:/a.so", [STENCIL, INJECT, "/a.so"]),
+        (STENCIL, f"/a.so:{WATCH}", [WATCH, STENCIL, "/a.so"]),
+        (STENCIL, "/old/libhaloscope-stencil.so /a.so", [STENCIL, "/a.so"]),
+    ],
+)
+def test_order_does_not_depend_on_the_verbs(own: str, earlier: str, expected: list[str]) -> None:
+    headers = Headers("openmpi", (Path("/mpi"),), "Open MPI", (3, 1))
+    mpi = DetectedMpi(Library("openmpi", None), headers, "linked")
+    given = recorder_environment(mpi, Built(own), {}, earlier, [Path("/heap.so")])["LD_PRELOAD"]
+    behind = [word for word in expected if not word.startswith("/cache")]
+    assert given.split(":") == [*expected[: len(expected) - len(behind)], "/heap.so", *behind]
+
+
+@pytest.fixture
+def layer(any_mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands in for the layer."""
+    flags = ["-shared", "-fPIC", "-ldl"]
+    made = compiler.text(any_mpi, "libhaloscope-stencil.c", LAYER, flags)
+    library = made.with_suffix(".so")
+    if not library.exists():
+        library.symlink_to(made)
+    monkeypatch.setattr(_stencil, "build_protocols", lambda headers, quiet: Built(library))
+    return library
+
+
+@pytest.mark.parametrize(
+    ("verbs", "rooms"),
+    [
+        ([], ["stencil"]),
+        (["run"], ["watch", "stencil"]),
+        (["inject --latency constant:1us", "run"], list(ROOMS)),
+    ],
+)
+def test_every_rank_gets_the_layer_in_its_place(
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, layer: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    verbs: list[str], rooms: list[str],
+) -> None:  # fmt: skip
+    for name, value in any_mpi.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    program = compiler.text(any_mpi, "given.c", PROGRAM)
+    inner = [word for verb in verbs for word in (str(haloscope), *verb.split(), "--quiet", "--")]
+    command = [*inner, *any_mpi.launch(2), str(program)]
+    outcome = _stencil.stencil(command, {"threshold": 4096}, False, Choice(), quiet=True)
+    said = capfd.readouterr().out.splitlines()
+    assert outcome.status == 0
+    preloads = [line.partition("=")[2] for line in said if line.startswith("LD_PRELOAD")]
+    names = [Path(word).name for word in preloads[0].split(":")]
+    assert names[: len(rooms)] == [f"libhaloscope-{room}.so" for room in rooms]
+    assert preloads == preloads[:1] * 2
+    assert said.count("HALOSCOPE_STENCIL_THRESHOLD=4096") == 2
+    assert said.count("HALOSCOPE_STENCIL_CMA=") == 2
+    injected = str(tmp_path / "injected.csv") if "inject" in rooms else ""
+    assert said.count(f"HALOSCOPE_INJECT_RECORD={injected}") == 2
+    assert len(list(tmp_path.glob("*.halo"))) == ("watch" in rooms)
+    record = tmp_path / "stencil.csv"
+    assert record.read_text().splitlines() == [
+        "rank,partner,bytes,protocol,messages,chunks,helpers,time",
+        "0,1,999000,GET,3,3,0,0.001", "0,1,1000,BELOW,3,1,0,0.0",
+        "1,0,999000,GET,3,3,0,0.001", "1,0,1000,BELOW,3,1,0,0.0",
+    ]  # fmt: skip
+    assert outcome.remarks == [
+        "12 messages within nodes: GET 6 (99.9 % of bytes), BELOW 6 (0.1 % of bytes): "
+        + str(record)
+    ]
+    assert not list(tmp_path.glob("stencil.csv.*"))
+
+
+RING = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int rank, size, bytes = 1 << 20;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  char *sent = malloc(bytes), *got = malloc(bytes);
+  for (int i = 0; i < 12; i++) {
+    MPI_Request requests[2];
+    MPI_Irecv(got, bytes, MPI_BYTE, (rank + size - 1) % size, 0, MPI_COMM_WORLD, requests);
+    MPI_Isend(sent, bytes, MPI_BYTE, (rank + 1) % size, 0, MPI_COMM_WORLD, requests + 1);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+  free(sent);
+  free(got);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_recorder_and_record_tell_the_same(
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    program = compiler.text(any_mpi, "ring.c", RING)
+    for room in ("lib", "stencil", "heap"):  # built outside the time limit of what follows
+        subprocess.run(
+            [str(haloscope), "where", room], env=any_mpi.environment(), timeout=280,
+            capture_output=True, check=True,
+        )  # fmt: skip
+    command = [
+        haloscope, "stencil", "--share-heap", "--", haloscope, "run", "-o", "run.halo", "--",
+        *any_mpi.launch(2), program,
+    ]  # fmt: skip
+    done = subprocess.run(
+        [*map(str, command)], env=any_mpi.environment(), cwd=tmp_path, timeout=120,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "haloscope: 24 messages within nodes: " in done.stderr
+    said = polars.read_csv(tmp_path / "stencil.csv").group_by("protocol").agg(
+        polars.col("messages", "chunks", "helpers").sum(),
+        (polars.col("bytes") * polars.col("messages")).sum(),
+    )  # fmt: skip
+    with library.open(tmp_path / "run.halo") as profile:
+        calls = profile.table("calls")
+        (sent,) = calls.filter(calls["call"] == "MPI_Isend").to_dicts()
+    seen = calls.filter(calls["chunks"].is_not_null())
+    columns = ["calls", "chunks", "helpers", "bytes"]
+    names = [f"{protocol} (stencil)" for protocol in said["protocol"]]
+    assert sorted(seen.select("call", *columns).rows()) == sorted(
+        (name, *row[1:]) for name, row in zip(names, said.rows(), strict=True)
+    )
+    assert (sent["calls"], sent["bytes"]) == (24, 24 << 20)  # the program's own, not the tokens
+    taken = seen.filter(seen["call"] != "ESCAPE (stencil)")
+    assert (taken["calls"].sum(), taken["bytes"].sum()) == (24, 24 << 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--threshold", "10"], "--threshold 10: at least 1024"),
+        (["--patience", "-1"], "--patience -1.0: at least 0"),
+        (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
+        (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
+        ([], "links no MPI: there is nothing to carry"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
+) -> None:
+    launch = any_mpi.launch(1) if options else []
+    command = [str(haloscope), "stencil", *options, "--", *launch, "true"]
+    done = subprocess.run(
+        command, env=any_mpi.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (1, 2)
+    (line,) = done.stderr.splitlines()
+    assert complaint in line
+
+
+def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
+    for words in (["show", "x.halo"], ["run", "true"], ["inject", "--"]):
+        command = [str(haloscope), "stencil", "--", str(haloscope), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "only run, inject, stencil can be run" in done.stderr

@@ -1,0 +1,78 @@
+"""Programs with the protocol layer before their MPI."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope.hide._protocols import build_protocols
+from haloscope.watch._headers import read_headers
+from support.missing import missing
+from support.mpi import Mpi
+from support.mpis import tools
+
+__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags"]
+
+_PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "stencil"
+CONFORM = _PROGRAMS / "conform" / "conform.c"
+RANDOM = _PROGRAMS / "random.c"
+
+
+def conform_flags() -> list[str]:
+    """What else CONFORM is made of."""
+    others = sorted(str(path) for path in CONFORM.parent.glob("*.c") if path != CONFORM)
+    # The headers say of MPI_STATUSES_IGNORE and the like that they have no room.
+    return [*others, "-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread",
+            "-pthread"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The layer of one MPI."""
+
+    mpi: Mpi
+    library: Path
+
+    def command(self, program: Path, *arguments: str, **settings: str) -> list[str | Path]:
+        """`program` with the layer; settings are `protocol="get"` and so on."""
+        names = (f"HALOSCOPE_STENCIL_{name.upper()}={value}" for name, value in settings.items())
+        return ["env", f"LD_PRELOAD={self.library}", *names, program, *arguments]
+
+    def run(
+        self,
+        ranks: int,
+        program: Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs it with the layer."""
+        return self.mpi.run(ranks, self.command(program, *arguments, **(settings or {})), env=env)
+
+
+def carried(record: Path) -> Counter[str]:
+    """Messages by protocol, of the ranks' records of one run."""
+    counts: Counter[str] = Counter()
+    for path in record.parent.glob(f"{record.name}.*"):
+        for line in path.read_text().splitlines():
+            _, _, _, protocol, messages, *_ = line.split(",")
+            if messages.isdigit():
+                counts[protocol] += int(messages)
+    return counts
+
+
+def built_layer(haloscope: Path, mpi: Mpi) -> Layer:
+    """As `haloscope where stencil` makes it, or `haloscope stencil` for what links MPI 5's."""
+    if mpi.name == "standard-wheel":
+        headers = read_headers(mpi.mpicc.parents[1] / "include", "standard")
+        return Layer(mpi, build_protocols(headers or missing("mpi_abi.h"), quiet=True).library)
+    done = subprocess.run(
+        [haloscope, "where", "stencil"], env=tools(mpi),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        missing(f"the protocol layer of {mpi.name}: {done.stderr}")
+    return Layer(mpi, Path(done.stdout.strip()))

@@ -1,0 +1,52 @@
+"""What `haloscope doctor` finds out about the memory of other processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+from support.missing import missing
+
+# After the prctl nobody may look into this process but who may look into all.
+CLOSED = """
+import ctypes, errno
+from haloscope.watch._doctor import examine
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+for finding in examine():
+    if finding.what in ("cross-memory attach", "shared memory"):
+        print(int(finding.works), finding.what, finding.detail, finding.remedy, sep="|")
+"""
+OPEN = CLOSED.replace("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", "")
+
+
+def findings(program: str, *around: str) -> dict[str, tuple[bool, str, str]]:
+    done = subprocess.run(
+        [*around, sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    lines = [line.split("|") for line in done.stdout.splitlines()]
+    return {what: (works == "1", detail, remedy) for works, what, detail, remedy in lines}
+
+
+def test_what_other_processes_may_do() -> None:
+    found = findings(OPEN)
+    assert found["shared memory"][:2] == (True, "memfd")
+    works, detail, _ = found["cross-memory attach"]
+    assert works == (detail == "works")
+
+
+def test_what_is_forbidden_is_said() -> None:
+    around: list[str] = []
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            missing("setpriv is not installed: apt-get install util-linux")
+        around = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    found = findings(CLOSED, *around)
+    works, detail, remedy = found["cross-memory attach"]
+    assert not works
+    assert detail.startswith("forbidden")
+    assert "ptrace" in remedy.lower()
+    works, detail, remedy = found["shared memory"]
+    assert (works, detail) == (False, "not between processes")
+    assert "haloscope stencil" in remedy
