@@ -64,10 +64,12 @@ public:
   Options(std::string program, std::string purpose)
       : program_(std::move(program)), purpose_(std::move(purpose)) {}
 
-  // Declares --NAME; the variable's present value is the default. A bool takes no value.
+  // Declares --NAME; the variable's present value is the default. A bool takes no value; a value of
+  // several words is read as if they were one, with commas between them.
   template <typename Value>
-  void add(const std::string &name, Value &variable, const std::string &form, const std::string &help) {
-    entries_.push_back({"--" + name, form, help, show_value(variable),
+  void add(const std::string &name, Value &variable, const std::string &form, const std::string &help,
+           int words = 1) {
+    entries_.push_back({"--" + name, form, help, show_value(variable), words,
                         [&variable](std::string_view text) { return read_value(text, variable); }});
   }
 
@@ -84,8 +86,9 @@ public:
       }
       const Entry &entry = find(name);
       if (equals == std::string::npos && !entry.form.empty()) {
-        if (++i == argc) throw UsageError(name + " needs a value: " + name + ' ' + entry.form);
-        value = argv[i];
+        if (i + entry.words >= argc) throw UsageError(name + " needs a value: " + name + ' ' + entry.form);
+        value = argv[++i];
+        for (int word = 1; word < entry.words; ++word) value = value + ',' + argv[++i];
       }
       if (!entry.set(value))
         throw UsageError("'" + value + "' is not a value for " + name + ": expected " +
@@ -108,6 +111,7 @@ public:
 private:
   struct Entry {
     std::string name, form, help, shown;
+    int words = 1;
     std::function<bool(std::string_view)> set;
   };
 

@@ -39,7 +39,7 @@ class Bench:
 
 @pytest.fixture
 def bench(mpi: Mpi, haloscope: Path, tmp_path: Path) -> Bench:
-    return Bench(haloscope, tools(mpi, tmp_path / "bin"), tmp_path)
+    return Bench(haloscope, tools(mpi), tmp_path)
 
 
 def _lines(text: str) -> list[list[str]]:

@@ -27,8 +27,8 @@ pytestmark = [
 
 
 @pytest.fixture
-def environment(mpi: Mpi, tmp_path: Path) -> dict[str, str]:
-    return tools(mpi, tmp_path / "bin")
+def environment(mpi: Mpi) -> dict[str, str]:
+    return tools(mpi)
 
 
 def _run(
@@ -115,15 +115,17 @@ def test_grids_that_cannot_be(mpi: Mpi, asked: dict[str, Any], said: str) -> Non
 
 
 def test_a_launcher_of_another_mpi(
-    haloscope: Path, environment: dict[str, str], tmp_path: Path
+    mpi: Mpi, haloscope: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     other = find("mpich-system") or missing("mpich-system is not installed")
-    launcher = tmp_path / "bin" / "mpiexec"
     words = ("bcast", "-n", "2", "-m", "4:4", "-i", "2", "-x", "0")
     told = _run(haloscope, environment, tmp_path, *words, "--mpiexec", str(other.mpiexec))
-    launcher.unlink()
-    launcher.symlink_to(other.mpiexec)
-    found = _run(haloscope, environment, tmp_path, *words)
+    mixed = tmp_path / "bin"
+    mixed.mkdir()
+    for name, file in (("mpicc", mpi.mpicc), ("mpicxx", mpi.mpicxx), ("mpiexec", other.mpiexec)):
+        (mixed / name).symlink_to(file)
+    path = f"{mixed}{os.pathsep}{os.environ['PATH']}"
+    found = _run(haloscope, environment | {"PATH": path}, tmp_path, *words)
     for done in (told, found):
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1

@@ -36,7 +36,7 @@ def p2p(mpi: Mpi, haloscope: Path, tmp_path: Path) -> P2P:
     def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(haloscope), "bench", "p2p", *words], cwd=tmp_path, text=True,
-            env={**tools(mpi, tmp_path / "bin"), **more}, stdin=subprocess.DEVNULL,
+            env={**tools(mpi), **more}, stdin=subprocess.DEVNULL,
             capture_output=True, check=False, timeout=200,
         )  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_mistakes(
     mpi: Mpi, tmp_path: Path, words: tuple[str, ...], status: int, said: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    for name, value in tools(mpi, tmp_path / "bin").items():
+    for name, value in tools(mpi).items():
         monkeypatch.setenv(name, value)
     assert _main._run(["bench", "p2p", *FEW, *words]) == status
     told = capsys.readouterr()
@@ -193,7 +193,7 @@ def test_a_pair_that_hangs_is_given_up(mpi: Mpi, p2p: P2P, tmp_path: Path) -> No
 def test_an_interrupt_keeps_what_is_finished(mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
     running = subprocess.Popen(
         [str(haloscope), "bench", "p2p", "-m", "1:4194304", "-i", "30011", "-x", "1"],
-        env={**tools(mpi, tmp_path / "bin"), "PYTHONUNBUFFERED": "1"}, cwd=tmp_path, text=True,
+        env={**tools(mpi), "PYTHONUNBUFFERED": "1"}, cwd=tmp_path, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert running.stdout is not None
@@ -217,7 +217,7 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_pa
     output = tmp_path / "cluster.yaml"
     done = two_nodes.run(
         any_mpi, [haloscope, "bench", "p2p", *words, "--all-pairs", "-o", output],
-        env=tools(any_mpi, tmp_path / "bin") if any_mpi.name.endswith("system") else None,
+        env=tools(any_mpi) if any_mpi.name.endswith("system") else None,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = predict.load_machine(output)

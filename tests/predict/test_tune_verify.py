@@ -22,11 +22,8 @@ MPICH = ("mpich-system", "mpich-wheel")
 
 
 @pytest.fixture
-def bench(
-    mpi: Mpi, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Bench:
-    # One place a session: what is compiled is kept by the compiler's path.
-    for name, value in tools(mpi, tmp_path_factory.getbasetemp() / f"bin-{mpi.name}").items():
+def bench(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    for name, value in tools(mpi).items():
         monkeypatch.setenv(name, value)
     return Bench.here()
 

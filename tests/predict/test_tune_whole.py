@@ -30,14 +30,8 @@ from support.watched import program, watch
 
 pytestmark = pytest.mark.alone
 
-Place = Callable[[Mpi], dict[str, str]]
 CHAIN, OWN = Candidate("pipeline", 3, 256), Candidate()
 POINTS = [Point("bcast", 4, size) for size in (512, 1024, 2048)]
-
-
-@pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return lambda mpi: tools(mpi, tmp_path_factory.getbasetemp() / f"bin-{mpi.name}")
 
 
 def trial(gain: float, spread: float = 0.02, rounds: int = 6, seed: int = 0) -> Trial:
@@ -83,8 +77,8 @@ def test_gain_of_a_program_is_weighted_by_its_calls() -> None:
 Truth = Callable[[Point, Mapping[Point, Candidate]], float]
 
 
-def bench_of(mpi: Mpi, place: Place, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    for name, value in place(mpi).items():
+def bench_of(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    for name, value in tools(mpi).items():
         monkeypatch.setenv(name, value)
     return Bench.here()
 
@@ -109,9 +103,9 @@ def fake(gains: Mapping[Point, float]) -> Any:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_what_holds_is_written_and_the_rest_dropped(
-    mpi: Mpi, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = bench_of(mpi, place, monkeypatch)
+    bench = bench_of(mpi, monkeypatch)
     lost = Point("allreduce", 4, 2048)
     measured, passes = fake({POINTS[0]: 1.0, POINTS[1]: 1.5, POINTS[2]: 1.5, lost: 1.0})
     monkeypatch.setattr(_tune, "measure_both", measured)
@@ -140,9 +134,9 @@ def test_what_holds_is_written_and_the_rest_dropped(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_rules_that_are_not_met_are_not_written(
-    mpi: Mpi, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = bench_of(mpi, place, monkeypatch)
+    bench = bench_of(mpi, monkeypatch)
     monkeypatch.setenv("OMPI_MCA_coll", "self,basic,libnbc")
     file = tmp_path / "rules.conf"
     file.write_text("old")
@@ -173,9 +167,7 @@ QUICK = ("-i", "20", "-x", "2", "--rounds", "2")
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_from_a_profile(
-    mpi: Mpi, place: Place, haloscope: Path, tmp_path: Path, compiler: Any
-) -> None:
+def test_from_a_profile(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler: Any) -> None:
     """Measures what the program uses, and nothing else."""
     source = tmp_path / "three.c"
     source.write_text(
@@ -194,7 +186,7 @@ def test_from_a_profile(
     file = tmp_path / "rules"
     words = ("--from", str(watched.path), "-o", str(file), "--format", "json", *QUICK)
     page = tmp_path / "gains.html"
-    done = run(haloscope, place(mpi), tmp_path, *words, "--page", str(page))
+    done = run(haloscope, tools(mpi), tmp_path, *words, "--page", str(page))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [(row["collective"], row["ranks"], row["bytes"]) for row in rows] == [
@@ -210,9 +202,9 @@ def test_from_a_profile(
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_what_cannot_be_tuned_is_said_in_a_line(
-    mpi: Mpi, place: Place, haloscope: Path, tmp_path: Path, compiler: Any
+    mpi: Mpi, haloscope: Path, tmp_path: Path, compiler: Any
 ) -> None:
-    environment = place(mpi)
+    environment = tools(mpi)
     sweep = tmp_path / "s.jsonl"
 
     def lines(library: str, ranks: int) -> None:

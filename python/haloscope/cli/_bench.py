@@ -12,6 +12,8 @@ __all__ = ["bench"]
 _COMMANDS = {
     "p2p": "_bench_p2p",
     "collective": "_bench_collective",
+    "stencil": "_bench_stencil",
+    "overlap": "_bench_stencil",
     "read": "_bench_read",
     "noise": "_bench_noise",
 }
@@ -32,4 +34,4 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands)
 def bench() -> None:
-    """Measure this system: messages, collectives with every algorithm, noise."""
+    """Measure this system: messages, collectives with every algorithm, stencils, noise."""

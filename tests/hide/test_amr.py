@@ -1,0 +1,214 @@
+"""apps/amr computes what it says, the same on any number of ranks, and talks as miniAMR does."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from support.applications import Application
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.reference_amr import Block, Mesh
+
+FOLDER = CHECKOUT / "apps" / "amr"
+# A sphere's surface that flies through, and a box that grows.
+SPHERE = "--object 2 0 0.1 0.2 0.2 0.08 0.06 0.05 0.2 0.25 0.2 0 0 0".split()
+BOX = "--object 1 1 0.8 0.8 0.1 0 0.1 0.1 0.05 0.1 0.2 0.01 0 0".split()
+CELLS = (4, 2, 6)
+SIZE = "--nx 4 --ny 2 --nz 6 --num_vars 3 --max_blocks 3000".split()
+STEPS = "--num_refine 2 --refine_freq 2 --num_tsteps 8 --stages_per_ts 2".split()
+MOVING = [*SIZE, *SPHERE, *BOX, *STEPS]
+RESULTS = ("sum", "drift", "squares", "range", "fingerprint", "checksum")
+
+
+def build(compiler: Compiler, mpi: Mpi) -> Application:
+    """All of it as one unit: the sooner compiled."""
+    others = [p for p in sorted(FOLDER.glob("*.cpp")) if p.name != "main.cpp"]
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+    included = [word for path in others for word in ("-include", str(path))]
+    return Application(mpi, compiler(mpi, FOLDER / "main.cpp", [*flags, *included]))
+
+
+@pytest.fixture(scope="module")
+def amr(compiler: Compiler, any_mpi: Mpi) -> Application:
+    return build(compiler, any_mpi)
+
+
+@pytest.fixture(scope="module")
+def alone(amr: Application) -> dict[str, list[list[str]]]:
+    """The moving objects on one rank."""
+    return amr.output(1, *MOVING, "--init_x", "4", "--init_y", "3", "--init_z", "2", "--verbose")
+
+
+def blocks(output: dict[str, list[list[str]]]) -> list[Block]:
+    return [Block.parse(words) for words in output["block"]]
+
+
+def counts(found: list[Block], ranks: int) -> np.ndarray:
+    return np.bincount([block.rank for block in found], minlength=ranks)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "division", "others"),
+    [
+        (2, "--npx 2 --init_x 2 --init_y 3 --init_z 2", "--comm_vars 2"),
+        (3, "--npy 3 --init_x 4 --init_z 2", "--lb_opt 2 --memory malloc"),
+        (4, "--npx 2 --npz 2 --init_x 2 --init_y 3", "--lb_opt 0"),
+        (8, "--npx 4 --npz 2 --init_y 3", "--comm_vars 1"),
+    ],
+)
+def test_results_do_not_depend_on_the_division(
+    amr: Application, alone: dict[str, list[list[str]]], ranks: int, division: str, others: str
+) -> None:
+    found = amr.output(ranks, *MOVING, *division.split(), *others.split(), "--verbose")
+    for name in RESULTS:  # to the last bit
+        assert found[name] == alone[name]
+    tree = [(block.level, block.at) for block in blocks(found)]
+    assert tree == [(block.level, block.at) for block in blocks(alone)]
+    shares = counts(blocks(found), ranks)
+    if "--lb_opt 0" not in others:
+        assert shares.max() - shares.min() <= 1
+
+
+def test_nothing_is_lost_when_blocks_refine_and_coarsen(
+    alone: dict[str, list[list[str]]],
+) -> None:
+    assert int(alone["blocks"][0][4]) == 5  # at the start, and after every second step
+    assert float(alone["drift"][0][0]) < 1e-13
+    assert len(alone["checksum"]) == 3
+    low, _, high = alone["range"][0]
+    assert 0 < float(low) < float(high) < 1
+
+
+def test_neighbours_are_at_most_one_level_apart(alone: dict[str, list[list[str]]]) -> None:
+    mesh = Mesh(blocks(alone), (4, 3, 2), CELLS)
+    assert mesh.finest == 2
+    assert mesh.steepest() == 1
+
+
+def test_uniform_field_stays_uniform(amr: Application) -> None:
+    division = "--npx 4 --init_y 3 --init_z 2 --initial uniform".split()
+    low, _, high = amr.output(4, *MOVING, *division)["range"][0]
+    assert low == high == f"{0.7:.17g}"
+
+
+STATIC = [*SIZE, *SPHERE, *BOX, *"--num_refine 2 --refine_freq 0 --num_tsteps 1".split()]
+
+
+def test_field_is_that_of_the_definition(amr: Application) -> None:
+    division = "--npx 2 --init_y 2 --init_z 2".split()
+    found = amr.output(2, *STATIC, *division, "--stages_per_ts", "7", "--verbose")
+    mesh = Mesh(blocks(found), (2, 2, 2), CELLS)
+    assert {block.level for block in mesh.blocks} == {0, 1, 2}
+    expected = [mesh.integrals(variable, 7) for variable in range(3)]
+    sums = [float(value) for _, value in found["checksum"]]
+    np.testing.assert_allclose(sums, [sum_ for sum_, _ in expected], rtol=1e-12)
+    squares = float(found["squares"][0][0])
+    assert squares == pytest.approx(sum(square for _, square in expected), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ("--object 3 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0", 8**3),  # covers the cube
+        ("--object 2 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0", 1),  # its surface lies outside
+        ("--object 0 0 0 0 0 0 0 0 0.05 0.05 0.05 0 0 0", 1 + 3 * 7),  # only one corner
+        ("--object 3 0 0 0 0 0.6 0 0 0.4 0.4 0.4 0 0 0", 1),  # leaves
+        ("--object 3 1 0.5 0.5 0.5 0.6 0 0 0.9 0.9 0.9 0 0 0", 8**3),  # comes back
+        ("--object 3 0 0.5 0.5 0.5 0 0 0 0.4 0.4 0.4 -0.2 0 0", 1),  # shrinks to nothing
+        ("--uniform_refine 1", 8**3),
+        ("", 1),
+    ],
+)
+def test_blocks_are_where_objects_are(amr: Application, objects: str, expected: int) -> None:
+    steps = "--num_refine 3 --num_tsteps 4 --refine_freq 1 --stages_per_ts 0 --max_blocks 600"
+    command = [str(amr.program), *SIZE, *objects.split(), *steps.split()]
+    # without a launcher, which takes longer
+    done = subprocess.run(command, env=amr.mpi.environment(), stdout=subprocess.PIPE, check=True)
+    assert f"\nblocks       {expected} in the end" in done.stdout.decode()
+
+
+def test_profile_has_the_predicted_sizes(amr: Application, haloscope: Path, tmp_path: Path) -> None:
+    """One message for each axis and pair of ranks, its size that of the faces between them."""
+    arguments = [*STATIC, *"--npx 3 --init_x 1 --init_y 2 --init_z 2 --stages_per_ts 4".split()]
+    mesh = Mesh(blocks(amr.output(3, *arguments, "--verbose")), (3, 2, 2), CELLS)
+    profile = amr.watched(haloscope, tmp_path / "amr.halo", 3, *arguments)
+    rows = profile.table("sizes").filter(pl.col("region") == "comm", pl.col("kind") == "p2p")
+    expected = Counter({size: 4 * n for size, n in mesh.messages(3).items()})
+    assert dict(rows.select("bytes", "messages").rows()) == expected
+    regions = dict(profile.table("regions").select("path", "instances").rows())
+    assert regions["main/timestep/comm"] == regions["main/timestep/stencil"] == 4
+    assert regions["main/refine"] == regions["main/refine/load_balance"] == 1
+
+
+@pytest.mark.parametrize(("cells", "variables"), [(32, 20), (16, 10)])
+def test_messages_grow_with_variables_and_grid(
+    amr: Application, haloscope: Path, tmp_path: Path, cells: int, variables: int
+) -> None:
+    size = [f"--{name}={cells}" for name in ("nx", "ny", "nz")]
+    few = "--npx 2 --num_refine 0 --num_tsteps 1 --stages_per_ts 2".split()
+    arguments = [*size, f"--num_vars={variables}", *few]
+    profile = amr.watched(haloscope, tmp_path / "amr.halo", 2, *arguments)
+    (comm,) = profile.table("regions", region="comm").to_dicts()
+    assert comm["mean_message"] == 8 * cells**2 * variables
+    assert comm["sends_total"] == 2 * 2
+
+
+@pytest.mark.parametrize("buffers", [["--null-buffers"], []], ids=["lent", "own"])
+def test_the_protocol_layer_changes_nothing(
+    amr: Application,
+    alone: dict[str, list[list[str]]],
+    haloscope: Path,
+    tmp_path: Path,
+    buffers: list[str],
+) -> None:
+    division = "--npx 2 --npy 3 --init_x 2 --init_z 2".split()
+    record = tmp_path / "stencil.csv"
+    layer = [str(haloscope), "stencil", "--threshold", "1024", "-o", str(record), "--"]
+    command = [*amr.mpi.launch(6), str(amr.program), *MOVING, *division, *buffers]
+    done = subprocess.run(
+        [*layer, *command], env=amr.mpi.environment(), timeout=240, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert lines["fingerprint"] == alone["fingerprint"][0]
+    rows = pl.read_csv(record)
+    assert rows.filter(pl.col("protocol") != "BELOW")["messages"].sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--nx 7", "must be even"),
+        ("--num_vars 0", "--num_vars must be from 1"),
+        ("--comm_vars 41", "--comm_vars must be from 0 to 40, not 41"),
+        ("--num_vars 2000 --nx 256 --ny 256 --nz 256", "too large for one message"),
+        ("--num_refine 19 --init_x 2", "--num_refine 19 would make more"),
+        ("--num_objects 1", "--object stands there 0 times"),
+        ("--object 1 0 0.5", "--object needs a value"),
+        ("--object 20 0 1 1 1 0 0 0 1 1 1 0 0 0", "is not a value for --object"),
+        ("--object 3 0 0.5 0.5 0.5 0 0 0 1 1 1 0 0 0 --max_blocks 63", "--max_blocks is 63"),
+        ("--memory shared", "'shared'"),
+        ("--null-buffers", "MPIX_Get_recv_buf"),
+    ],
+)
+def test_wrong_usage_is_one_line(amr: Application, arguments: str, reason: str) -> None:
+    assert reason in amr.complaint(*arguments.split())
+
+
+def test_wrong_grid_is_said_once_for_all_ranks(amr: Application) -> None:
+    assert "1,2,1, which are not the 3 ranks" in amr.complaint("--npy", "2", ranks=3)
+
+
+@pytest.mark.parametrize("mpi", ["mpich-system"], indirect=True)
+def test_the_same_with_another_mpi(
+    mpi: Mpi, compiler: Compiler, alone: dict[str, list[list[str]]]
+) -> None:
+    division = "--npx 2 --init_x 2 --init_y 3 --init_z 2".split()
+    assert build(compiler, mpi).output(2, *MOVING, *division)["squares"] == alone["squares"]

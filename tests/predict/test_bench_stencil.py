@@ -1,0 +1,161 @@
+"""`haloscope bench stencil` and `bench overlap`: grids, parts, columns, mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from haloscope.cli import _main
+from support.cluster import Cluster
+from support.mpi import Mpi
+from support.mpis import tools
+
+OPENMPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+FEW = ("-i", "6", "-x", "1")
+Bench = Callable[..., str]
+
+
+@pytest.fixture
+def environment(mpi: Mpi) -> dict[str, str]:
+    return tools(mpi)
+
+
+@pytest.fixture
+def bench(environment: dict[str, str], haloscope: Path, tmp_path: Path) -> Bench:
+    """`bench("stencil", …)` is what the command prints with that MPI."""
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            [str(haloscope), "bench", *words], cwd=tmp_path, text=True, check=False, timeout=100,
+            env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
+
+
+def rows(text: str) -> list[list[float]]:
+    """What is left by `awk '!/^#/'`."""
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return [[float(word) for word in line.split()] for line in lines]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
+    text = bench("stencil", "-n", "2", "-m", "1024:4096", "-f", *FEW)
+    assert "stencil: 2 × 1 × 1 ranks on 1 node, " in text
+    assert "Inter-only" not in text
+    table = rows(text)
+    assert [row[0] for row in table] == [1024, 2048, 4096]
+    for _, total, intra, ideal, ratio, low, high, least, most, iterations in table:
+        assert ideal == intra
+        # Both are rounded to hundredths of a microsecond.
+        assert ratio == pytest.approx(total / ideal, abs=0.01 / ideal * 2 + 0.001)
+        assert low <= ratio <= high
+        assert 0 < least <= total <= most
+        assert iterations == 6
+
+
+@OPENMPI
+def test_four_dimensions(bench: Bench) -> None:
+    """All samples, of odd sizes too; a periodic grid of two has each neighbour on both sides."""
+    words = ("-n", "4", "--dims", "4", "--periodic", "-m", "1001,65537", *FEW)
+    records = json.loads(bench("stencil", *words, "--memory", "malloc", "--format", "json"))
+    assert [one["bytes"] for one in records] == [1001, 65537]
+    for one in records:
+        assert one["sides"] == [2, 2, 1, 1]
+        assert (one["layer"], one["protocol"], one["memory"]) == ("off", None, "malloc")
+        assert {part: len(times[0]) for part, times in one["samples"].items()} == {
+            "total": 6, "intra": 6,
+        }  # fmt: skip
+    found = list(csv.DictReader(bench("stencil", *words, "--format", "csv").splitlines()))
+    assert len(found) == 2 * 2 * 6
+    assert all(float(row["time"]) > 0 for row in found)
+
+
+@OPENMPI
+def test_what_a_computation_hides(bench: Bench) -> None:
+    words = ("overlap", "-n", "2", "-m", "65536:65536", "-i", "20", "-x", "2", "--rounds", "2")
+    (record,) = json.loads(bench(*words, "--format", "json"))
+    assert {part: (len(v), len(v[0])) for part, v in record["samples"].items()} == dict.fromkeys(
+        ("communication", "computation", "both"), (2, 20)
+    )
+    hidden = 1 - (record["both"] - record["computation"]) / record["communication"]
+    assert record["overlap"] == pytest.approx(100 * min(max(hidden, 0), 1), abs=0.1)
+    # The computation was made to last as long as the exchange.
+    assert 0.1 < record["computation"] / record["communication"] < 10
+
+
+@OPENMPI
+def test_between_nodes(
+    two_nodes: Cluster, mpi: Mpi, environment: dict[str, str], haloscope: Path
+) -> None:
+    """A square of ranks: each has a neighbour on its node, and one on the other node."""
+    hosts = ",".join(f"{host}:2" for host in two_nodes.hosts)
+    launcher = f"{mpi.mpiexec} --host {hosts} --bind-to none"
+    words = ["-n", "4", "--mpiexec", launcher, "-m", "65536:65536", "--pause", "0.001", *FEW]
+    done = two_nodes.run(
+        mpi, [haloscope, "bench", "stencil", *words, "--format", "json"], env=environment
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (record,) = json.loads(done.stdout)
+    assert record["nodes"] == 2
+    assert set(record["samples"]) == {"total", "inter", "intra"}
+    assert record["ideal"] == max(record["inter"], record["intra"])
+    # Without messages to another node nothing waits for its network.
+    assert min(record["samples"]["intra"][0]) < record["inter"]
+
+
+@OPENMPI
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("stencil", "-n", "1"), 2, "1 is not in the range"),
+        (("stencil", "-m", "4294967296:4294967296"), 2, "more than an MPI call can count"),
+        (("stencil", "--null-buffers"), 2, "add --layer on or both"),
+        (("overlap", "--protocol", "steal"), 2, "add --layer on or both"),
+        (("overlap", "--mpiexec", "no-such-launcher"), 1, "no-such-launcher: not found"),
+        (("stencil", "--mpiexec", "env -i true"), 1, "env brought 0 records"),
+    ],
+)
+def test_mistakes(
+    environment: dict[str, str], words: tuple[str, ...], status: int, said: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert _main._run(["bench", *words]) == status
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+
+
+@OPENMPI
+def test_with_and_without_the_layer(bench: Bench) -> None:
+    words = ("-n", "2", "-m", "65536,1048576", "--layer", "both", "--rounds", "1", *FEW)
+    text = bench("stencil", *words)
+    tables = [line.rpartition(", ")[2] for line in text.splitlines() if "bench stencil" in line]
+    assert tables[:2] == ["layer off", "layer on"]
+    found = rows(text)
+    assert [row[0] for row in found] == [65536, 1048576] * 3
+    for off, on, (_, gain, low, high) in zip(found[:2], found[2:4], found[4:], strict=True):
+        assert low <= gain <= high
+        assert gain == pytest.approx(off[1] / on[1], rel=0.01)
+
+
+@OPENMPI
+def test_buffers_of_the_layer(bench: Bench) -> None:
+    """Contents are checked in every exchange; the layer's own buffers hold them too."""
+    words = ("-n", "2", "-m", "524288:524288", "--layer", "on", "--format", "json", *FEW)
+    library = ("--null-buffers", "--protocol", "static", "--late")
+    (record,) = json.loads(bench("overlap", *words, *library))
+    assert (record["layer"], record["protocol"], record["null_buffers"]) == ("on", "static", True)
+    assert record["late"]
+    (record,) = json.loads(bench("stencil", *words, "--memory", "share-heap"))
+    assert (record["memory"], record["null_buffers"]) == ("share-heap", False)
