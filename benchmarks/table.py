@@ -1,4 +1,4 @@
-"""Puts a run's rows into docs/benchmarks.md: `run.py | tee rows.json`, then `table.py rows.json`.
+"""Puts rows into docs/benchmarks.md: `NAME/run.py | tee rows.json`, then `table.py NAME rows.json`.
 
 What was measured before stands until a run has measured it again.
 """
@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- bench-overlap: begin -->\n", "<!-- bench-overlap: end -->\n"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 HEAD = "| what | Haloscope | peer | ratio | aim |\n| --- | --- | --- | --- | --- |\n"
 
 
@@ -32,15 +31,17 @@ def line(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    rows = [json.loads(text) for text in Path(sys.argv[1]).read_text().splitlines()]
+    name, file = sys.argv[1:]
+    begin, end = (f"<!-- bench-{name}: {place} -->\n" for place in ("begin", "end"))
+    rows = [json.loads(text) for text in Path(file).read_text().splitlines()]
     text = DOCUMENT.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    table, tail = rest.split(END)
+    head, rest = text.split(begin)
+    table, tail = rest.split(end)
     lines = {words.split(" | ")[0]: words for words in table.splitlines(keepends=True)[2:]}
     for row in rows:
         if row["ours"] is not None:
             lines[f"| {row['case']}"] = line(row)
-    made = "".join([head, BEGIN, HEAD, *lines.values(), END, tail])
+    made = "".join([head, begin, HEAD, *lines.values(), end, tail])
     DOCUMENT.write_text(made, encoding="utf-8")
 
 

@@ -1,0 +1,115 @@
+"""Copies with helpers: a model (sharing.py) against what two cores measure, and what it says of
+more.
+
+Of the model's parameters the receiver alone gives its start and the bandwidth of a core, copies in
+chunks without a helper give a chunk's cost, copies by both cores give what the memory carries, and
+one size with a helper gives how soon that one is there. All other rows are predicted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+from common import emit, estimate
+from layer import steal
+from programs import Floats, Library, exchanges
+from sharing import MOST_CHUNKS, Machine, chunk_of, time_of
+
+__all__ = ["measure"]
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = {"256 KiB": 256 * KIB, "1 MiB": MIB, "2 MiB": 2 * MIB, "8 MiB": 8 * MIB}
+SMALL = (64 * KIB, 128 * KIB)  # from these the start
+CHUNKS = {"16 KiB": 16 * KIB, "64 KiB": 64 * KIB, "256 KiB": 256 * KIB}
+FITTED = 64 * KIB, 256 * KIB  # chunk and size that the rest of the parameters come from
+PREDICTED, LIMITS = (2, 3, 7), (2, 4)
+
+# By the third rank's state, the chunk (0: none) and the size: the receiver's time in each launch.
+Times = Mapping[tuple[str, int, int], Floats]
+
+
+def measure(library: Library, rounds: int) -> None:
+    """Rows of the model beside what was measured, and of more helpers."""
+    times = _measured(library, rounds)
+    alone = {size: median(times["asleep", 0, size]) for size in (*SMALL, *SIZES.values())}
+    machines = _fitted(alone, times, _limits(library))
+    for third, who in (("asleep", "no helper"), ("idle", "a helper")):
+        for name, size in SIZES.items():
+            for words, chunk in CHUNKS.items():
+                used = third == "idle" and (chunk, size) == FITTED
+                if not chunk < size <= chunk * MOST_CHUNKS or used:
+                    continue
+                model = time_of(size, machines[size], int(third == "idle"), chunk)
+                found = times[third, chunk, size]
+                emit(
+                    "stencil", f"model, {name} in chunks of {words}, {who}", ours=1e6 * model,
+                    peer=1e6 * median(found), peer_name="measured", unit="us",
+                    ratio=estimate(found / model),
+                )  # fmt: skip
+    for name in ("2 MiB", "8 MiB"):
+        for limit in LIMITS:
+            _predict(name, SIZES[name], machines[SIZES[name]], limit)
+
+
+def _predict(name: str, size: int, fitted: Machine, limit: int) -> None:
+    machine = replace(fitted, limit=limit * fitted.core)
+    alone = time_of(size, machine)
+    for helpers in PREDICTED:
+        time = time_of(size, machine, helpers, chunk_of(size, helpers + 1))
+        emit(
+            "stencil", f"model, {name}, {helpers} helpers, memory of {limit} cores' copies",
+            ours=1e6 * time, peer=1e6 * alone, peer_name="model, the receiver alone", unit="us",
+            ratio=estimate([alone / time]),
+        )  # fmt: skip
+
+
+def _measured(library: Library, rounds: int) -> Times:
+    found: dict[tuple[str, int, int], list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        for chunk in (0, *CHUNKS.values()):
+            for third in ("asleep", "idle") if chunk else ("asleep",):
+                options = ("static", "--chunk", str(chunk)) if chunk else ("get",)
+                sizes = (*SMALL, *SIZES.values())
+                launch = steal(library, third, 10, sizes, "--protocol", *options)
+                for size, time in launch.items():
+                    found[third, chunk, size].append(time)
+    return {key: np.array(times) for key, times in found.items()}
+
+
+def _limits(library: Library) -> dict[int, float]:
+    """What both cores together copy in a second, as a multiple of what one does."""
+    found = exchanges(library, ("memcpy-one", "memcpy-two"), 5, list(SIZES.values()))
+    return {
+        size: 2 * median(ways["memcpy-one"][0]) / median(ways["memcpy-two"][0])
+        for size, ways in found.items()
+    }
+
+
+def _fitted(
+    alone: Mapping[int, float], times: Times, limits: Mapping[int, float]
+) -> dict[int, Machine]:
+    """A machine for each size, whose bandwidths depend on which cache holds it."""
+    start = max(2 * alone[SMALL[0]] - alone[SMALL[1]], 0.0)
+    chunk, fitted = FITTED
+    claims = [
+        (median(times["asleep", chunk, size]) - alone[size]) / (size / chunk)
+        for size in SIZES.values()
+    ]
+    claim = max(median(claims), 0.0)
+    cores = {size: size / (alone[size] - start) for size in SIZES.values()}
+    machines = {
+        size: Machine(start, core, limits[size] * core, claim) for size, core in cores.items()
+    }
+    wanted = median(times["idle", chunk, fitted])
+    delays = np.linspace(0, alone[fitted], 400)
+    seen = min(
+        delays,
+        key=lambda seen: abs(
+            time_of(fitted, replace(machines[fitted], seen=seen), 1, chunk) - wanted
+        ),
+    )
+    return {size: replace(machine, seen=float(seen)) for size, machine in machines.items()}

