@@ -14,8 +14,6 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import watch
 
-pytestmark = pytest.mark.alone
-
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
@@ -171,6 +169,7 @@ def late_output(haloscope: Path, tmp_path: Path) -> list[str]:
 LATE = ["quick_input=1", "cells=4000", "work=400", "steps=24"]
 
 
+@pytest.mark.alone
 @ONE
 def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, late_output: list[str]) -> None:
     done = toy(mpi, 2, "policy=1", "phases=2", *LATE, before=late_output)
@@ -184,6 +183,7 @@ def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, late_output: list[str])
     assert set(fixed.alphas(0)) == {0.5}
 
 
+@pytest.mark.alone
 @ONE
 def test_polls_start_dependent_items_at_once(mpi: Mpi, toy: Run, late_output: list[str]) -> None:
     done = toy(mpi, 2, "policy=2", *LATE, before=late_output)
@@ -194,6 +194,7 @@ def test_polls_start_dependent_items_at_once(mpi: Mpi, toy: Run, late_output: li
     assert median(few.polls(0)[5:]) < median(many.polls(0)[5:])
 
 
+@pytest.mark.alone
 @ONE
 def test_each_run_is_an_instance_of_the_profile(
     mpi: Mpi, compiler: Compiler, tmp_path: Path

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.mpi import CHECKOUT, Mpi
+from support.mpis import tools
 
 DOCS = CHECKOUT / "docs"
 BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,13 +28,15 @@ def script(guide: Path) -> str:
     return "set -e\n" + "".join(f"{text}printf -- '{DIVIDER[:-1]}\\n'\n" for text in shell)
 
 
-def plain_names(mpi: Mpi, directory: Path) -> str:
-    """A search path on which `mpicc` is this MPI's, also where its name has a suffix."""
-    directory.mkdir()
-    for tool in (mpi.mpicc, mpi.mpicxx, mpi.mpiexec):
-        if tool.suffix:
-            (directory / tool.stem).symlink_to(tool)
-    return str(directory)
+def failure(guide: Path, status: int, printed: list[str], told: str) -> str:
+    """The block that failed, and what it said: what others printed would bury that."""
+    number = len(printed) - 1  # each block that ends well prints a divider
+    block = [text for kind, text in blocks(guide) if kind == "sh"][number]
+    end = "\n".join(printed[-1].splitlines()[-30:])
+    return (
+        f"{guide}: sh block {number + 1} ended with status {status}:\n{block}"
+        f"---- standard error, of all blocks\n{told}---- its standard output\n{end}"
+    )
 
 
 @pytest.mark.slow
@@ -41,9 +44,8 @@ def plain_names(mpi: Mpi, directory: Path) -> str:
 @pytest.mark.parametrize("name", ["tutorial", "how-to"])
 def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
     guide = DOCS / name / "README.md"
-    environment = any_mpi.environment()
-    first = [str(haloscope.parent), plain_names(any_mpi, tmp_path / "tools")]
-    environment["PATH"] = os.pathsep.join([*first, environment["PATH"]])
+    environment = tools(any_mpi)
+    environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script(guide)],
         cwd=tmp_path,
@@ -53,8 +55,9 @@ def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout.split(DIVIDER)
+    if done.returncode:
+        pytest.fail(failure(guide, done.returncode, printed, done.stderr), pytrace=False)
     ran = -1
     for kind, text in blocks(guide):
         ran += kind == "sh"
@@ -78,3 +81,15 @@ def test_links_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_a_block_that_fails_is_told_by_itself(tmp_path: Path) -> None:
+    guide = tmp_path / "guide.md"
+    guide.write_text("".join(f"```sh\n{text}\n```\n" for text in ("seq 90", "seq 40; rm none")))
+    words = ["bash", "-c", script(guide)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = failure(guide, done.returncode, done.stdout.split(DIVIDER), done.stderr).splitlines()
+    assert told[0] == f"{guide}: sh block 2 ended with status 1:"
+    assert told[1] == "seq 40; rm none"
+    assert "none" in told[3]
+    assert told[-31:] == ["---- its standard output", *map(str, range(11, 41))]

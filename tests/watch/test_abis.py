@@ -29,16 +29,11 @@ Run = Callable[[str, str], Watched]
 
 @cache
 def installed(name: str) -> Mpi | None:
-    if name in NAMES or name == "intelmpi-wheel":
+    if name != "extra":
         return find(name)
+    compiler, launcher = (Path(EXTRA or "") / tool for tool in ("mpicc", "mpiexec"))
     wheel = find("mpich-wheel")
-    if wheel is None:
-        return None
-    if name == "extra":
-        compiler, launcher = (Path(EXTRA or "") / tool for tool in ("mpicc", "mpiexec"))
-        return replace(wheel, name=name, mpicc=compiler, mpiexec=launcher)
-    # MPI 5's interface, which MPICH's wheel has beside its own.
-    return replace(wheel, name=name, mpicc=wheel.mpicc.with_name("mpicc_abi"))
+    return wheel and replace(wheel, name=name, mpicc=compiler, mpiexec=launcher)
 
 
 @pytest.fixture(scope="module")

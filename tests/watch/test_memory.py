@@ -11,7 +11,6 @@ from support.programs import Compiler
 from support.watched import program, watch
 
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True),
 ]

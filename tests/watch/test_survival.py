@@ -20,7 +20,7 @@ from support.programs import Compiler
 from support.recorder import join, library
 from support.watched import PROGRAMS, Traffic, Watched, program, watch
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 RANKS = 3
 # How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH
 # tells of the rank that ended or of those that it killed afterwards, whichever it hears of first.
