@@ -23,9 +23,6 @@ struct ArenaName {
 [[gnu::no_sanitize("address")]] void copy_pages(std::byte *to, const std::byte *from,
                                                 std::size_t bytes) noexcept;
 
-// Whole pages of this process that others share become memory of its own, with what they hold.
-bool make_private(std::byte *begin, std::size_t bytes) noexcept;
-
 class Arena {
 public:
   // Reserves addresses, no memory. Null where that is not possible. It lasts as long as the process.

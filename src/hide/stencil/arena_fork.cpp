@@ -73,8 +73,6 @@ void copy_pages(std::byte *to, const std::byte *from, std::size_t bytes) noexcep
   for (std::size_t i = 0; i < bytes / sizeof *target; ++i) target[i] = source[i];
 }
 
-bool make_private(std::byte *begin, std::size_t bytes) noexcept { return replace(begin, bytes, true); }
-
 bool Arena::forking() noexcept {
   // Other handlers of fork() may allocate while this thread has the lock.
   return forks.thread.load(std::memory_order_relaxed) == pthread_self();

@@ -60,9 +60,19 @@ bool is_plain(const Pages &pages) {
   return false;
 }
 
+// All or nothing: what the pages held is in the arena still.
+bool make_private(const Run &run, const Pages &pages) noexcept {
+  const auto bytes = static_cast<std::size_t>(pages.end - pages.begin);
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (mmap(pages.begin, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return false;
+  copy_pages(pages.begin, run.place + (pages.begin - run.begin), bytes);
+  return true;
+}
+
+// In a child that fork() made, where the arena is its own already.
 bool make_all_private() noexcept {
   return std::ranges::all_of(shared_runs, [](const Run &run) {
-    return make_private(run.begin, static_cast<std::size_t>(run.end - run.begin));
+    return make_private(run, {run.begin, run.end});
   });
 }
 
@@ -98,9 +108,9 @@ bool share(const Pages &pages) {
 
 // These pages are the program's alone again.
 bool withdraw(const Pages &pages) {
-  if (!make_private(pages.begin, static_cast<std::size_t>(pages.end - pages.begin))) return false;
   auto place = run_of(pages.begin);
   const Run run = *place;
+  if (layer.node->arena().is_shared() && !make_private(run, pages)) return false;
   place = shared_runs.erase(place);
   if (pages.end < run.end)
     place = shared_runs.insert(place, {pages.end, run.end, run.place + (pages.end - run.begin), run.block});
