@@ -3,13 +3,12 @@
 The arguments are parameter names of the standard; the C++ is in families.hpp and windows.hpp.
 """
 
+from completions import COMPLETIONS
 from families import COLLECTIVES, Meaning
 
 NAMESPACE = "haloscope::inject"
 
 _SENDS = ("Send", "Bsend", "Ssend", "Rsend")
-_MANY = "array_of_requests"
-_SOME = f"incount, {_MANY}, outcount, array_of_indices, array_of_statuses"
 # Who gets data: all, all but the root, or the root alone.
 _GETS = {
     "Bcast": "Gets::others", "Scatter": "Gets::others", "Scatterv": "Gets::others",
@@ -75,18 +74,7 @@ ANSWERED = {
     "Iprobe": Meaning("poll", "source, tag, comm, flag, status, nullptr", True),
     "Improbe": Meaning("poll", "source, tag, comm, flag, status, message", True),
     "Parrived": Meaning("arrived", "request, partition, flag"),
-    "Request_get_status": Meaning("peek", "request, flag, status", True),
-    "Request_get_status_all": Meaning("peek_all", f"count, {_MANY}, flag, array_of_statuses", True),
-    "Request_get_status_any": Meaning("peek_any", f"count, {_MANY}, index, flag, status"),
-    "Request_get_status_some": Meaning("peek_some", _SOME),
-    "Wait": Meaning("wait", "request, status", True),
-    "Test": Meaning("test", "request, flag, status", True),
-    "Waitall": Meaning("wait_all", f"count, {_MANY}, array_of_statuses", True),
-    "Testall": Meaning("test_all", f"count, {_MANY}, flag, array_of_statuses", True),
-    "Waitany": Meaning("wait_any", f"count, {_MANY}, index, status"),
-    "Testany": Meaning("test_any", f"count, {_MANY}, index, flag, status"),
-    "Waitsome": Meaning("wait_some", _SOME),
-    "Testsome": Meaning("test_some", _SOME),
+    **COMPLETIONS,
 }
 
 MEANINGS = {
@@ -104,7 +92,7 @@ MEANINGS = {
     "Probe": Meaning("probe", "comm, status", True),
     "Mprobe": Meaning("matched_probe", "comm, status", True),
     "Start": Meaning("start", "1, request"),
-    "Startall": Meaning("start", f"count, {_MANY}"),
+    "Startall": Meaning("start", "count, array_of_requests"),
     "Cancel": Meaning("cancel", "request"),
     "Request_free": Meaning("free_request", "request"),
     **_partitioned(),

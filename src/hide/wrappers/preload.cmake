@@ -8,8 +8,8 @@ generate_wrappers(
   SCRIPT ${WRAPPERS}/generate.py
   ARGUMENTS ${HALOSCOPE_ABI} ${CMAKE_CURRENT_SOURCE_DIR} ${GENERATED}
   FILES real.hpp wrappers.cpp fortran_wrappers.cpp
-  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/meanings.py ${WRAPPERS}/fortran_wrappers.py ${WATCH}/generate.py
-          ${WATCH}/generate_fortran.py ${WATCH}/families.py)
+  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/meanings.py ${WRAPPERS}/completions.py ${WRAPPERS}/fortran_wrappers.py
+          ${WATCH}/generate.py ${WATCH}/generate_fortran.py ${WATCH}/families.py)
 
 # Of these sources and the generated ones.
 function(preloaded_library name)

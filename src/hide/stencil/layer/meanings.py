@@ -3,14 +3,13 @@
 The arguments are parameter names of the standard; the C++ is in families.hpp.
 """
 
+from completions import COMPLETIONS
 from families import Meaning
 
 NAMESPACE = "haloscope::stencil::layer"
 
 _MODES = {"Send": "standard", "Bsend": "buffered", "Ssend": "synchronous", "Rsend": "ready"}
 _MESSAGE = "buf, count, datatype, dest, tag, comm"
-_MANY = "array_of_requests"
-_SOME = f"incount, {_MANY}, outcount, array_of_indices, array_of_statuses"
 
 
 def _sends() -> dict[str, Meaning]:
@@ -55,21 +54,10 @@ ANSWERED = {
     "Iprobe": Meaning("probe", "comm, status, flag"),
     "Improbe": Meaning("probe", "comm, status, flag"),
     "Start": Meaning("start", "1, request"),
-    "Startall": Meaning("start", f"count, {_MANY}"),
+    "Startall": Meaning("start", "count, array_of_requests"),
     "Cancel": Meaning("cancel", "request"),
     "Request_free": Meaning("free_request", "request"),
-    "Request_get_status": Meaning("peek", "request, flag, status", True),
-    "Request_get_status_all": Meaning("peek_all", f"count, {_MANY}, flag, array_of_statuses", True),
-    "Request_get_status_any": Meaning("peek_any", f"count, {_MANY}, index, flag, status"),
-    "Request_get_status_some": Meaning("peek_some", _SOME),
-    "Wait": Meaning("wait", "request, status", True),
-    "Test": Meaning("test", "request, flag, status", True),
-    "Waitall": Meaning("wait_all", f"count, {_MANY}, array_of_statuses", True),
-    "Testall": Meaning("test_all", f"count, {_MANY}, flag, array_of_statuses", True),
-    "Waitany": Meaning("wait_any", f"count, {_MANY}, index, status"),
-    "Testany": Meaning("test_any", f"count, {_MANY}, index, flag, status"),
-    "Waitsome": Meaning("wait_some", _SOME),
-    "Testsome": Meaning("test_some", _SOME),
+    **COMPLETIONS,
 }
 
 MEANINGS = {
