@@ -7,16 +7,7 @@
 
 namespace haloscope::inject {
 
-// A place for the status where the program wants none.
-class Status {
-public:
-  explicit Status(MPI_Status *given) noexcept : used_(given == MPI_STATUS_IGNORE ? &own_ : given) {}
-  MPI_Status *operator()() noexcept { return used_; }
-
-private:
-  MPI_Status own_{};
-  MPI_Status *used_;
-};
+using hide::Status;
 
 template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
   const Entry entry; // for the call, too: some Fortran functions call C's

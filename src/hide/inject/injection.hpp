@@ -6,28 +6,23 @@
 // then. Ranks are never held back in a call that only sends.
 #pragma once
 
+#include "entering.hpp"
 #include "journal.hpp"
-#include "library.hpp"
 #include "plan.hpp"
 #include "waiting.hpp"
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 namespace haloscope::inject {
 
+using hide::ensure_resolved;
+using hide::inside;
 using watch::forward;
 using watch::next;
 using watch::real;
-using watch::resolve;
-
-inline void ensure_resolved() noexcept {
-  if (__builtin_expect(next.Init == nullptr, 0)) resolve();
-}
 
 // What is kept for a communicator, as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
@@ -83,9 +78,7 @@ struct Window {
 // Who gets data by a collective.
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
-struct State {
-  std::atomic<bool> running{false};
-  bool several_threads = false;
+struct State : hide::Entered {
   bool spawned = false; // by a program that has its own record
   int world_rank = 0;
   std::vector<std::uint64_t> nodes; // of world ranks, a number each; 0: not known
@@ -98,41 +91,12 @@ struct State {
   Journal journal;
   std::unordered_map<std::uintptr_t, Request> requests;
   std::unordered_map<std::uintptr_t, Window> windows;
-  std::mutex mutex;
   MPI_Group world{};
   std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
 };
 extern State state;
-extern thread_local bool inside; // a call of ours, or one that the library makes itself
-
-class Lock {
-public:
-  Lock() {
-    if (state.several_threads) state.mutex.lock();
-  }
-  ~Lock() {
-    if (state.several_threads) state.mutex.unlock();
-  }
-  Lock(const Lock &) = delete;
-  Lock &operator=(const Lock &) = delete;
-};
-
-// One outermost call; false if nothing is to be done.
-class Entry {
-public:
-  Entry() noexcept : active_(state.running.load(std::memory_order_acquire) && !inside) {
-    if (active_) inside = true;
-  }
-  ~Entry() {
-    if (active_) inside = false;
-  }
-  Entry(const Entry &) = delete;
-  Entry &operator=(const Entry &) = delete;
-  explicit operator bool() const noexcept { return active_; }
-
-private:
-  bool active_;
-};
+using Lock = hide::LockOf<state>;
+using Entry = hide::EntryOf<state>;
 
 // Of a communicator that was made while the injector was there, else nullptr.
 Communicator *communicator_of(MPI_Comm comm) noexcept;

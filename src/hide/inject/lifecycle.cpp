@@ -9,7 +9,6 @@
 namespace haloscope::inject {
 
 State state; // NOLINT(bugprone-throwing-static-initialization): its containers are empty
-thread_local bool inside = false;
 
 namespace {
 

@@ -6,16 +6,7 @@
 
 namespace haloscope::stencil::layer {
 
-// A place for the status where the program wants none.
-class Status {
-public:
-  explicit Status(MPI_Status *given) noexcept : used_(given == MPI_STATUS_IGNORE ? &own_ : given) {}
-  MPI_Status *operator()() noexcept { return used_; }
-
-private:
-  MPI_Status own_{};
-  MPI_Status *used_;
-};
+using hide::Status;
 
 inline bool is_running() noexcept { return layer.running.load(std::memory_order_acquire); }
 // The program has requests that are known to us.

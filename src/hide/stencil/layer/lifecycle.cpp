@@ -13,7 +13,6 @@
 namespace haloscope::stencil::layer {
 
 Layer layer; // NOLINT(bugprone-throwing-static-initialization): its containers are empty
-thread_local bool inside = false;
 
 namespace {
 

@@ -71,9 +71,8 @@ bool make_private(const Run &run, const Pages &pages) noexcept {
 
 // In a child that fork() made, where the arena is its own already.
 bool make_all_private() noexcept {
-  return std::ranges::all_of(shared_runs, [](const Run &run) {
-    return make_private(run, {run.begin, run.end});
-  });
+  return std::ranges::all_of(shared_runs,
+                             [](const Run &run) { return make_private(run, {run.begin, run.end}); });
 }
 
 void give_retired() {
