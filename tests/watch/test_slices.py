@@ -49,7 +49,7 @@ def check_order(watched: Watched, rank: int, length: float, threads: int = 1) ->
     assert max(steps) == pytest.approx(min(steps), rel=1e-9)
     gaps = [after["start"] - (row["start"] + row["duration"]) for row, after in pairwise(slices)]
     for (row, after), gap in zip(pairwise(slices), gaps, strict=True):
-        # Where a machine stops a rank between its calls, there are slices in which nothing happened.
+        # Where the machine stops a rank between its calls, nothing happens in a slice.
         assert gap < 1e-6 or after["slice"] > row["slice"] + 1
     assert sum(max(gap, 0.0) for gap in gaps) < 0.5 * float(watched.info["duration"])
     end = slices[-1]["start"] + slices[-1]["duration"]
