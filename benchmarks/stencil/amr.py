@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from programs import Floats, Library, layered, output, row
 
 from haloscope.watch._applications import build_application
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_bound"]
 
 # Flat blocks with many variables: docs/reference/amr.md.
 FLAGS = (
-    "--npz 2 --nx 32 --ny 32 --nz 2 --num_vars 64 --num_refine 0 --num_tsteps 3 "
-    "--stages_per_ts 100 --checksum_freq 0"
+    "--npz {ranks} --nx 32 --ny 32 --nz 2 --num_vars 64 --num_refine 0 --num_tsteps 3 "
+    "--stages_per_ts {stages} --checksum_freq 0"
 )
 # Moving objects: messages whose sizes change.
 MOVING = (
@@ -26,8 +28,33 @@ TIME = re.compile(r"^time +([\d.]+) s, communication ([\d.]+) s", re.MULTILINE)
 SHARE = 0.81
 
 
+# Runs a launch of a bundled application's with a prefix to the launcher; returns what it prints.
+Run = Callable[[Sequence[str], Sequence[str]], str]
+
+
 def measure(library: Library, rounds: int) -> None:
-    """Whole steps, and the exchanges in them; the peer has its better kind of memory."""
+    """Whole steps, and the exchanges in them."""
+    run = partial(_on_this_node, library)
+    measure_bound("communication-bound", library, run, rounds)
+    _measure("a moving sphere", library, run, rounds // 2, MOVING, {})
+
+
+def measure_bound(
+    what: str, library: Library, run: Run, rounds: int, ranks: int = 2, stages: int = 100
+) -> None:
+    """Rows of the setting that communicates most."""
+    flags = FLAGS.format(ranks=ranks, stages=stages)
+    _measure(what, library, run, rounds, flags, {"whole": SHARE})
+
+
+def _on_this_node(library: Library, prefix: Sequence[str], words: Sequence[str]) -> str:
+    return output([*prefix, *library.launch(2), *words])
+
+
+def _measure(
+    what: str, library: Library, run: Run, launches: int, flags: str, shares: dict[str, float]
+) -> None:
+    """The peer has its better kind of memory."""
     kinds = {
         "MPI_Alloc_mem": ((), ("--memory", "mpi")),
         "malloc": ((), ("--memory", "malloc")),
@@ -36,26 +63,22 @@ def measure(library: Library, rounds: int) -> None:
         "layer, malloc, --share-heap": (layered("--share-heap"), ("--memory", "malloc")),
     }
     program = str(build_application("amr", quiet=True))
-    for what, flags, launches in (
-        ("communication-bound", FLAGS, rounds), ("a moving sphere", MOVING, rounds // 2),
-    ):  # fmt: skip
-        times: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-        for _ in range(launches):
-            for kind, (prefix, options) in kinds.items():
-                words = [*prefix, *library.launch(2), program, *flags.split(), *options]
-                found = TIME.search(output(words))
-                assert found is not None
-                times[kind].append(tuple(map(float, found.groups())))
-        for column, part in ((0, "whole"), (1, "exchanges")):
-            _rows(library, what, part, {k: np.array(v)[:, column] for k, v in times.items()})
+    times: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for _ in range(launches):
+        for kind, (prefix, options) in kinds.items():
+            found = TIME.search(run(prefix, [program, *flags.split(), *options]))
+            assert found is not None
+            times[kind].append(tuple(map(float, found.groups())))
+    for column, part in ((0, "whole"), (1, "exchanges")):
+        by_kind = {kind: np.array(found)[:, column] for kind, found in times.items()}
+        _rows(library, f"amr, {what}, {part}", by_kind, shares.get(part))
 
 
-def _rows(library: Library, what: str, part: str, times: dict[str, Floats]) -> None:
+def _rows(library: Library, what: str, times: dict[str, Floats], share: float | None) -> None:
     peer = min(("MPI_Alloc_mem", "malloc"), key=lambda kind: float(np.median(times[kind])))
     for kind, own in times.items():
         if kind.startswith("layer"):
-            bound = part == "whole" and what == "communication-bound"
             row(
-                f"amr, {what}, {part}: {kind}", own, times[peer], f"{library.name}: {peer}",
-                library.aim(SHARE) if bound and "NULL" not in kind else None,
+                f"{what}: {kind}", own, times[peer], f"{library.name}: {peer}",
+                library.aim(share) if share else None,
             )  # fmt: skip

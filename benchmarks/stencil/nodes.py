@@ -10,12 +10,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import amr
 import numpy as np
 from common import emit, estimate
 from programs import CHECKOUT, Floats, Library, output, row
@@ -31,7 +32,8 @@ __all__ = ["measure"]
 LINK = "4gbit"
 # Where a computation is to hide an exchange links are slower, since what the system does for a byte
 # takes the processors that compute: the slower, the smaller a part.
-SLOW_LINKS = {"1 Gbit/s": "1gbit", "250 Mbit/s": "250mbit"}
+SLOW_LINKS = {"1 Gbit/s": "1gbit", "250 Mbit/s": "250mbit", "100 Mbit/s": "100mbit"}
+AMR_LINK = "1 Gbit/s"
 SETTINGS = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_slow_start_after_idle=0")
 SOCKETS = {"OMPI_MCA_btl_tcp_sndbuf": "1048576", "OMPI_MCA_btl_tcp_rcvbuf": "1048576"}
 SIZES = {"256 KiB": 256 << 10, "2 MiB": 2 << 20}
@@ -49,8 +51,8 @@ LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
 Record = dict[str, Any]
 
 
-def measure(_library: Library, rounds: int) -> None:
-    """Rows of the 7-point stencil and of overlap, with the layer and without it by turns."""
+def measure(library: Library, rounds: int) -> None:
+    """Rows of the 7-point stencil, overlap and amr, with the layer and without it by turns."""
     one_node = json.loads(output([*_command("stencil", 2, rounds), "-i", "40", "-x", "5"]))
     _latency(one_node, "two ranks on one node: layer, alloc", aimed=True)
     mpi = find("openmpi-system")
@@ -65,6 +67,8 @@ def measure(_library: Library, rounds: int) -> None:
     for speed, link in SLOW_LINKS.items():
         with shaped(link) as nodes:
             _overlap(nodes, mpi, rounds, speed)
+            if speed == AMR_LINK:
+                _amr(nodes, mpi, library, rounds)
 
 
 def _overlap(nodes: Cluster, mpi: Mpi, rounds: int, speed: str) -> None:
@@ -81,6 +85,15 @@ def _overlap(nodes: Cluster, mpi: Mpi, rounds: int, speed: str) -> None:
             _exchange(found, f"exchange of 2 MiB over {speed}, ranks: {ranks // 2} a node")
         if ranks == 2 and every != "0" and not late:
             _limit(found, case, lost)
+
+
+def _amr(nodes: Cluster, mpi: Mpi, library: Library, rounds: int) -> None:
+    def run(prefix: Sequence[str], words: Sequence[str]) -> str:
+        launch = [str(mpi.mpiexec), "--bind-to", "none", "-n", "4"]
+        return _output(nodes, mpi, [*prefix, *launch, *words])
+
+    case = f"communication-bound, two nodes over {AMR_LINK}"
+    amr.measure_bound(case, library, run, rounds, ranks=4, stages=30)
 
 
 @contextmanager
@@ -109,12 +122,16 @@ def _bench(
         *_command(test, ranks, rounds), "--pause", "0.02", "-i", "15", "-x", "3", *words,
         "--mpiexec", f"{mpi.mpiexec} --bind-to none" + " --map-by node" * (ranks == 2),
     ]  # fmt: skip
+    found: list[Record] = json.loads(_output(nodes, mpi, command))
+    return found
+
+
+def _output(nodes: Cluster, mpi: Mpi, command: Sequence[str]) -> str:
     done = nodes.run(mpi, command, env=SOCKETS, timeout=300)
     if done.returncode:
         sys.stderr.write(done.stderr)
         done.check_returncode()
-    found: list[Record] = json.loads(done.stdout)
-    return found
+    return done.stdout
 
 
 def _medians(record: Record, part: str) -> Floats:
