@@ -35,9 +35,9 @@ Times = Mapping[tuple[str, int, int], Floats]
 def measure(library: Library, rounds: int) -> None:
     """Rows of the model beside what was measured, and of more helpers."""
     times = _measured(library, rounds)
-    alone = {size: median(times["asleep", 0, size]) for size in (*SMALL, *SIZES.values())}
+    alone = {size: median(times["busy", 0, size]) for size in (*SMALL, *SIZES.values())}
     machines = _fitted(alone, times, _limits(library))
-    for third, who in (("asleep", "no helper"), ("idle", "a helper")):
+    for third, who in (("busy", "no helper"), ("idle", "a helper")):
         for name, size in SIZES.items():
             for words, chunk in CHUNKS.items():
                 used = third == "idle" and (chunk, size) == FITTED
@@ -71,7 +71,7 @@ def _measured(library: Library, rounds: int) -> Times:
     found: dict[tuple[str, int, int], list[float]] = defaultdict(list)
     for _ in range(rounds):
         for chunk in (0, *CHUNKS.values()):
-            for third in ("asleep", "idle") if chunk else ("asleep",):
+            for third in ("busy", "idle") if chunk else ("busy",):
                 options = ("static", "--chunk", str(chunk)) if chunk else ("get",)
                 sizes = (*SMALL, *SIZES.values())
                 launch = steal(library, third, 10, sizes, "--protocol", *options)
@@ -96,7 +96,7 @@ def _fitted(
     start = max(2 * alone[SMALL[0]] - alone[SMALL[1]], 0.0)
     chunk, fitted = FITTED
     claims = [
-        (median(times["asleep", chunk, size]) - alone[size]) / (size / chunk)
+        (median(times["busy", chunk, size]) - alone[size]) / (size / chunk)
         for size in SIZES.values()
     ]
     claim = max(median(claims), 0.0)

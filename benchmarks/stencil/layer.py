@@ -94,7 +94,7 @@ def _times(launches: Sequence[tuple[float, float]], column: int) -> Floats:
 def steal(
     library: Library, third: str, count: int, sizes: Sequence[int], *options: str
 ) -> dict[int, float]:
-    """The receiver's median times by size of one launch; the third rank is idle or asleep."""
+    """The receiver's median times by size of one launch; the third rank is idle or busy."""
     crowded = {
         "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     }  # fmt: skip

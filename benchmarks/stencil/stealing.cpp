@@ -1,8 +1,9 @@
 // One message whose sender sleeps, while a third rank waits for another one and has the sender's core for
 // itself. Prints "BYTES SECONDS", the receiver's, for each message. Two cores: sender and third rank share
-// the first. If the third sleeps as well, nobody helps.
+// the first. If the third computes instead, nobody helps, on a core that is as awake: what a core that sleeps
+// has written may take twice as long to be read.
 //
-//   stealing idle|asleep COUNT BYTES…
+//   stealing idle|busy COUNT BYTES…
 #include <mpi.h>
 
 #include <cstdint>
@@ -22,6 +23,11 @@ void sleep_for(double seconds) {
   nanosleep(&time, nullptr);
 }
 
+void compute_for(double seconds) {
+  for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+  }
+}
+
 void bind(int rank) {
   cpu_set_t all, one;
   sched_getaffinity(0, sizeof all, &all);
@@ -36,7 +42,7 @@ void bind(int rank) {
 }
 
 // The receiver's time.
-double message(int rank, std::uint64_t *data, std::size_t bytes, std::uint64_t first, bool asleep) {
+double message(int rank, std::uint64_t *data, std::size_t bytes, std::uint64_t first, bool busy) {
   const int count = static_cast<int>(bytes);
   double time = 0;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -54,7 +60,7 @@ double message(int rank, std::uint64_t *data, std::size_t bytes, std::uint64_t f
     time = MPI_Wtime() - begin;
     if (data[bytes / sizeof *data - 1] != first + bytes / sizeof *data - 1) MPI_Abort(MPI_COMM_WORLD, 3);
   } else {
-    if (asleep) sleep_for(0.02);
+    if (busy) compute_for(0.02);
     MPI_Recv(data, least, MPI_BYTE, sender, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   return time;
@@ -68,14 +74,14 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   bind(rank);
   if (argc < 4) MPI_Abort(MPI_COMM_WORLD, 2);
-  const bool asleep = std::strcmp(argv[1], "asleep") == 0;
+  const bool busy = std::strcmp(argv[1], "busy") == 0;
   const long count = std::strtol(argv[2], nullptr, 10);
   for (int i = 3; i < argc; i++) {
     const std::size_t bytes = std::strtoull(argv[i], nullptr, 10);
     std::uint64_t *data = nullptr;
     MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, static_cast<void *>(&data));
     for (long turn = 0; turn < count + left_out; turn++) {
-      const double time = message(rank, data, bytes, static_cast<std::uint64_t>(turn) << 32, asleep);
+      const double time = message(rank, data, bytes, static_cast<std::uint64_t>(turn) << 32, busy);
       if (rank == receiver && turn >= left_out) std::printf("%zu %.9f\n", bytes, time);
     }
     MPI_Free_mem(data);
