@@ -95,8 +95,8 @@ struct State : hide::Entered {
   std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
 };
 extern State state;
-using Lock = hide::LockOf<state>;
-using Entry = hide::EntryOf<state>;
+using Lock = hide::LockOf<&state>;
+using Entry = hide::EntryOf<&state>;
 
 // Of a communicator that was made while the injector was there, else nullptr.
 Communicator *communicator_of(MPI_Comm comm) noexcept;

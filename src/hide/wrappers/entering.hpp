@@ -21,22 +21,22 @@ struct Entered {
 
 inline constinit thread_local bool inside = false; // a call of ours, or one that MPI makes itself
 
-template <auto &library> class LockOf {
+template <auto *library> class LockOf {
 public:
   LockOf() {
-    if (library.several_threads) library.mutex.lock();
+    if (library->several_threads) library->mutex.lock();
   }
   ~LockOf() {
-    if (library.several_threads) library.mutex.unlock();
+    if (library->several_threads) library->mutex.unlock();
   }
   LockOf(const LockOf &) = delete;
   LockOf &operator=(const LockOf &) = delete;
 };
 
 // One outermost call; false if nothing is to be done.
-template <auto &library> class EntryOf {
+template <auto *library> class EntryOf {
 public:
-  EntryOf() noexcept : active_(library.running.load(std::memory_order_acquire) && !inside) {
+  EntryOf() noexcept : active_(library->running.load(std::memory_order_acquire) && !inside) {
     if (active_) inside = true;
   }
   ~EntryOf() {

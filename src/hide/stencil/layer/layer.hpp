@@ -30,12 +30,12 @@ struct Layer : hide::Entered {
   Transferred transferred = nullptr; // the recorder's
 };
 extern Layer layer;
-using Lock = hide::LockOf<layer>;
+using Lock = hide::LockOf<&layer>;
 
 void attend_abandoned();
 
 // One outermost call; false if nothing is to be done.
-class Entry : public hide::EntryOf<layer> {
+class Entry : public hide::EntryOf<&layer> {
 public:
   Entry() noexcept {
     if (*this && layer.abandoned.load(std::memory_order_relaxed)) attend_abandoned();
