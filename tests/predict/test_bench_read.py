@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from haloscope._errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
+from haloscope.predict.bench._journal import journal
 from haloscope.predict.bench._sweep import median_interval
 
 _OSU = """\
@@ -172,3 +174,14 @@ def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:
     assert again["time"] == pytest.approx(2.5e-6)
     assert "chain (2)" in (tmp_path / "page.html").read_text()
     assert json.loads(read(printed, "--format", "json", "--summary"))[0]["time_max"] == 3e-6
+
+
+def test_a_point_counts_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with journal(tmp_path / "s.jsonl", {"record": "environment"}) as kept:
+        monkeypatch.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kept.add({"record": "point", "collective": "bcast"})
+        assert not kept.points

@@ -29,9 +29,9 @@ class Journal:
         self._file = file
 
     def add(self, point: Mapping[str, Any]) -> None:
-        """Keep a point, whatever happens next."""
-        self.points[identity(point)] = point
+        """Keep a point, whatever happens next; an interrupt before it is written leaves it out."""
         self.write(point)
+        self.points[identity(point)] = point
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Append a line."""
