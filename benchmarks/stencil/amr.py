@@ -36,7 +36,7 @@ def measure(library: Library, rounds: int) -> None:
     """Whole steps, and the exchanges in them."""
     run = partial(_on_this_node, library)
     measure_bound("communication-bound", library, run, rounds)
-    _measure("a moving sphere", library, run, rounds // 2, MOVING, {})
+    _measure("a moving sphere", library, run, rounds // 2, MOVING, None)
 
 
 def measure_bound(
@@ -44,7 +44,7 @@ def measure_bound(
 ) -> None:
     """Rows of the setting that communicates most."""
     flags = FLAGS.format(ranks=ranks, stages=stages)
-    _measure(what, library, run, rounds, flags, {"whole": SHARE})
+    _measure(what, library, run, rounds, flags, SHARE)
 
 
 def _on_this_node(library: Library, prefix: Sequence[str], words: Sequence[str]) -> str:
@@ -52,9 +52,9 @@ def _on_this_node(library: Library, prefix: Sequence[str], words: Sequence[str])
 
 
 def _measure(
-    what: str, library: Library, run: Run, launches: int, flags: str, shares: dict[str, float]
+    what: str, library: Library, run: Run, launches: int, flags: str, share: float | None
 ) -> None:
-    """The peer has its better kind of memory."""
+    """The peer has its better kind of memory; `share` is what whole steps may take of its time."""
     kinds = {
         "MPI_Alloc_mem": ((), ("--memory", "mpi")),
         "malloc": ((), ("--memory", "malloc")),
@@ -69,9 +69,9 @@ def _measure(
             found = TIME.search(run(prefix, [program, *flags.split(), *options]))
             assert found is not None
             times[kind].append(tuple(map(float, found.groups())))
-    for column, part in ((0, "whole"), (1, "exchanges")):
+    for column, part, aim in ((0, "whole", share), (1, "exchanges", None)):
         by_kind = {kind: np.array(found)[:, column] for kind, found in times.items()}
-        _rows(library, f"amr, {what}, {part}", by_kind, shares.get(part))
+        _rows(library, f"amr, {what}, {part}", by_kind, aim)
 
 
 def _rows(library: Library, what: str, times: dict[str, Floats], share: float | None) -> None:

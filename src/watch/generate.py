@@ -51,6 +51,13 @@ def procedures(names: set[str]) -> list[Procedure]:
     return [found[name] for name in sorted(found)]
 
 
+def by_name(names: set[str]) -> dict[str, standard.Procedure]:
+    """The standard's functions among ``names``, by these."""
+    in_c = [p for p in standard.PROCEDURES.values() if p.express.iso_c]
+    known = {short_name(p.express.iso_c): p for p in in_c}
+    return {name: procedure for name, procedure in known.items() if name in names}
+
+
 def extensions(header: Path) -> list[Extension]:
     """What a library has beyond the standard, as its headers declare it: MPIX_*."""
     found = {}
@@ -236,10 +243,7 @@ def main() -> None:
     (output / "functions.hpp").write_text(functions_header([*found, *beyond]))
     (output / "real.hpp").write_text(real_header([*found, *beyond]))
     (output / "wrappers.cpp").write_text(wrappers_source(found, beyond))
-    in_c = [p for p in standard.PROCEDURES.values() if p.express.iso_c]
-    known = {short_name(p.express.iso_c): p for p in in_c}
-    wrapped = {name: procedure for name, procedure in known.items() if name in names}
-    (output / "fortran_wrappers.cpp").write_text(fortran_source(wrapped, abi))
+    (output / "fortran_wrappers.cpp").write_text(fortran_source(by_name(names), abi))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.programs import Compiler
-from support.protocols import Layer, carried
+from support.protocols import Layer, carried, processes_of
 
 STENCIL = CHECKOUT / "src" / "hide" / "stencil"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
@@ -124,17 +124,17 @@ def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: s
     assert launcher.stdout is not None
     assert "read in place" in launcher.stdout.readline()
     assert not _segments()
-    ranks = _running(program)
+    ranks = processes_of(program)
     assert len(ranks) == 2
     for process in (launcher.pid, *ranks):
         os.kill(process, signal.SIGKILL)
     launcher.wait(20)
     launcher.stdout.close()
     for _ in range(100):
-        if not _running(program):
+        if not processes_of(program):
             break
         time.sleep(0.1)
-    assert not _running(program)
+    assert not processes_of(program)
     assert not _segments()
 
 
@@ -163,14 +163,3 @@ def _segments() -> list[Path]:
     return [
         path for path in Path("/dev/shm").glob("haloscope-" + 32 * "[0-9a-f]") if path.is_file()
     ]
-
-
-def _running(program: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "exe").resolve() == program:
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found

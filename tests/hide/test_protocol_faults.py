@@ -15,7 +15,7 @@ import pytest
 
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.protocols import CONFORM, Layer, conform_flags
+from support.protocols import CONFORM, Layer, conform_flags, processes_of
 
 pytestmark = [
     pytest.mark.timeout(600),  # the first that needs the layer of an MPI builds it
@@ -40,7 +40,7 @@ def running(
     assert launcher.stdout is not None
     try:
         assert launcher.stdout.readline() == "under way\n"
-        ranks = _running(program)
+        ranks = processes_of(program)
         assert len(ranks) == 3
         yield launcher, ranks
     finally:
@@ -101,17 +101,6 @@ def _named() -> list[Path]:
     return [
         path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")
     ]
-
-
-def _running(program: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "exe").resolve() == program:
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return sorted(found)
 
 
 def _kill(process: int) -> None:

@@ -18,6 +18,7 @@ from families import Meaning
 from fortran_wrappers import fortran_source
 from generate import (
     Procedure,
+    by_name,
     call,
     declared_names,
     definition,
@@ -74,10 +75,7 @@ def main() -> None:
         '#define HALOSCOPE_WRAPPER extern "C" __attribute__((visibility("default")))\n\n'
         + "\n".join(filter(None, map(wrapper, found)))
     )
-    in_c = [p for p in standard.PROCEDURES.values() if p.express.iso_c]
-    known = {short_name(p.express.iso_c): p for p in in_c}
-    wrapped = {name: procedure for name, procedure in known.items() if name in names}
-    (output / "fortran_wrappers.cpp").write_text(fortran_source(wrapped, abi))
+    (output / "fortran_wrappers.cpp").write_text(fortran_source(by_name(names), abi))
 
 
 if __name__ == "__main__":
