@@ -21,12 +21,19 @@ def write_whole(output: Path, text: str, what: str) -> None:
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
     aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    made = None
     try:
-        aside.write_text(text, "utf-8")
+        # Made by us alone: a link that waits under this name would lead elsewhere.
+        made = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(made, "w", encoding="utf-8") as file:
+            file.write(text)
         aside.replace(output)
+    except FileExistsError:
+        raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
     except OSError as error:
         raise OutputError(
             f"{output}: cannot be written: {error.strerror}; name another place with -o"
         ) from None
     finally:
-        aside.unlink(missing_ok=True)
+        if made is not None:
+            aside.unlink(missing_ok=True)

@@ -20,8 +20,9 @@ namespace haloscope::watch {
 
 namespace {
 
-MPI_Comm comm;       // ours alone, from MPI_Init to MPI_Finalize
-double patience = 0; // seconds to wait for a rank in MPI_Finalize
+MPI_Comm comm;           // ours alone, from MPI_Init to MPI_Finalize
+double patience = 0;     // seconds to wait for a rank in MPI_Finalize
+std::uint64_t since = 0; // what is younger than this is not replaced
 
 // Of the four functions here, which only programs with sessions call at the same time.
 std::mutex &lifecycle() {
@@ -75,6 +76,7 @@ void start() {
   const bool begun = global.process != nullptr; // by a session
   Settings settings = read_settings(rank == 0 && !begun, size);
   patience = settings.finalize_time;
+  since = settings.since;
   // All ranks send and receive the same here, also one that has begun before.
   const std::string world = world_name();
   Place place = agree(settings);
@@ -111,7 +113,14 @@ bool reduce_and_write(Contents &mine) {
   };
   const auto finish = [&](const Names &names) {
     if (writer) totals.left_out = writer->left_out();
-    attempt([&] { writer.value().finish(names, make_info(process, totals, {}, true, interface_name)); });
+    attempt([&] {
+      const std::string wanted{process.output.data()};
+      const Info info = make_info(process, totals, {}, true, interface_name);
+      const std::string name = writer.value().finish(names, info, since);
+      if (name != wanted)
+        complain(wanted + " stays as it is, being another profile of this run or none at all: " + name +
+                 " is the next one");
+    });
     if (!problem.empty())
       complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
                (global.arena.recoverable()

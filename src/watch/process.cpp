@@ -1,5 +1,6 @@
 #include "process.hpp"
 
+#include "program.hpp"
 #include "report.hpp"
 #include "state.hpp"
 

@@ -1,14 +1,13 @@
 #include "profile.hpp"
 
 #include "compress.hpp"
+#include "naming.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -16,8 +15,7 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr std::array<unsigned char, 16> header{0x89, 'H', 'A', 'L', 'O', '\r', '\n', 0x1A,
-                                               1,    0,   0,   0,   0,   0,    0,    0};
+constexpr std::array<unsigned char, 8> version{1};
 
 constexpr std::size_t most_chunk_rows = std::size_t{1} << 19U;
 
@@ -102,17 +100,13 @@ std::string json_of(const Value &value) {
 } // namespace
 
 ProfileWriter::ProfileWriter(std::string path, std::uint64_t limit)
-    : path_(std::move(path)), temporary_(path_ + ".part-" + std::to_string(getpid())), limit_(limit),
-      chunks_(table_count) {
-  struct stat there{};
-  if (stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    errno = EEXIST; // a device, and nothing that a file may replace
-    fail("open");
-  }
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) fail("open");
+    : path_(std::move(path)), limit_(limit), chunks_(table_count) {
+  NewFile made = create_beside(path_);
+  file_ = made.descriptor;
+  temporary_ = std::move(made.path);
   try {
-    write(header.data(), header.size());
+    write(magic.data(), magic.size());
+    write(version.data(), version.size());
   } catch (...) {
     close(file_);
     unlink(temporary_.c_str());
@@ -257,7 +251,7 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
   return json + "]}\n";
 }
 
-void ProfileWriter::finish(const Names &names, const Info &info) {
+std::string ProfileWriter::finish(const Names &names, const Info &info, std::uint64_t since) {
   add_paths(names);
   const std::string json = directory(names, info);
   struct {
@@ -270,16 +264,17 @@ void ProfileWriter::finish(const Names &names, const Info &info) {
             0,
             {'H', 'A', 'L', 'O', 'E', 'N', 'D', '\n'}};
   static_assert(sizeof trailer == 32);
-  trailer.checksum = crc32(bytes_of(&trailer, 1).first(20), crc32(header));
+  trailer.checksum = crc32(bytes_of(&trailer, 1).first(20), crc32(version, crc32(magic)));
   write(json.data(), json.size());
   write(&trailer, sizeof trailer);
   if (fsync(file_) != 0 && errno != EINVAL && errno != EROFS) fail("fsync");
   const int file = std::exchange(file_, -1);
-  if (close(file) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
+  try {
+    if (close(file) != 0) fail("close");
+    return give_name(temporary_, path_, since);
+  } catch (...) {
     unlink(temporary_.c_str());
-    errno = error;
-    fail("rename");
+    throw;
   }
 }
 

@@ -27,8 +27,9 @@ public:
   [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
   // Appends the rows, in chunks of at most 4 MiB a column; empty tables leave no chunk.
   void add(TableId id, const Table &rows);
-  // Writes the directory and gives the file its name. Throws std::system_error.
-  void finish(const Names &names, const Info &info);
+  // Writes the directory and gives the file its name (naming.hpp), which is returned. Throws
+  // std::system_error.
+  std::string finish(const Names &names, const Info &info, std::uint64_t since = 0);
 
 private:
   struct StoredColumn {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <string_view>
 #include <unistd.h>
 
@@ -120,20 +121,14 @@ Settings read_settings(bool speak, int size) {
   settings.memory = number("HALOSCOPE_MEMORY", 16UL, 65536, "MiB", speak) << 20U;
   settings.finalize_time =
       static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120UL, 86400, "seconds", speak));
+  constexpr auto longest = std::numeric_limits<std::int64_t>::max();
+  settings.since = number("HALOSCOPE_SINCE", std::uint64_t{0}, longest, "nanoseconds", speak, 0);
   settings.ranks = read_ranks(speak, size);
   settings.only = environment("HALOSCOPE_ONLY");
   read_times(settings, speak);
   settings.sync_interval = number("HALOSCOPE_SYNC_COLLECTIVES", 0U, 1'000'000, "collectives", speak, 0);
   settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0UL, 1U << 30U, "MiB", speak, 0) << 20U;
   return settings;
-}
-
-std::string program_name() {
-  std::array<char, 4096> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  const std::string whole{path.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
-  const std::string name = whole.substr(whole.rfind('/') + 1);
-  return name.empty() ? "program" : name;
 }
 
 std::string expand(const std::string &pattern, int ranks, const std::string &program) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ struct Settings {
   double slice_seconds = 1, record_from = 0, record_until = 0; // 0: no slices, at once, to the end
   unsigned sync_interval = 0;                                  // 0: collectives' skew is not measured
   std::uint64_t size_limit = 0;                                // bytes of the profile; 0: none
+  std::uint64_t since = 0;                                     // nanoseconds: profiles after it stay
   double finalize_time = 120;                                  // seconds
   std::size_t memory = std::size_t{16} << 20U;
   std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
@@ -28,7 +30,5 @@ Settings read_settings(bool speak, int size);
 
 // %n: number of ranks, %p: the program's name, %d: date and time.
 std::string expand(const std::string &pattern, int ranks, const std::string &program);
-// The running program's own name.
-std::string program_name();
 
 } // namespace haloscope::watch

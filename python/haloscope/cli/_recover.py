@@ -12,7 +12,7 @@ __all__ = ["recover"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope recover /dev/shm
+  haloscope recover
   haloscope recover /dev/shm/haloscope-4711-1767225600 -o lost.halo
   haloscope recover collected/
   haloscope recover --force /dev/shm -o so-far.halo
@@ -20,20 +20,24 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), metavar="F.halo",
     help="Where the profile goes, as in run. [default: where the run would have written it]",
 )  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the records where they are.")
-@click.option("--force", is_flag=True, help="Also of what is still running; its records stay.")
-def recover(directory: Path, output: Path | None, keep: bool, force: bool) -> int:
+@click.option(
+    "--force", is_flag=True,
+    help="Also of what is still running, whose records stay; also over a file that is no profile.",
+)  # fmt: skip
+def recover(directory: Path | None, output: Path | None, keep: bool, force: bool) -> int:
     """Join what an interrupted run left behind, for a run that haloscope env had watched.
 
     DIR is a directory of live records, one that holds several of them, or one into which those of
-    several nodes were copied. Each MPI_COMM_WORLD gets a profile. One that is there already is
-    never replaced: the new one is called NAME-2.halo. Records are removed when all of their world
-    are in the profile.
+    several nodes were copied; without it, those that your runs left on this node are looked for.
+    Each MPI_COMM_WORLD gets a profile. A file that is there already is not replaced: the new one
+    is called NAME-2.halo. Records of other users are refused. Records are removed when all of their
+    world are in the profile.
     """
     from haloscope import explain
     from haloscope.watch._recover import recover

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +11,14 @@ from haloscope._errors import ComponentError
 from haloscope.hide._components import P4est, Petsc, find_p4est, find_petsc
 from haloscope.watch._applications import toolchain
 from haloscope.watch._build import build_environment, build_tool
-from haloscope.watch._cache import (
-    build_once,
-    cache,
-    compiler_identity,
-    fingerprint,
-    progress,
-    run_logged,
-)
+from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
 from haloscope.watch._mpi import installed
 
 __all__ = ["Fem", "build_fem", "include_flags"]
 
 _LIBRARIES = ("libhaloscope-fem-solve.a", "libhaloscope-fem.a", "libhaloscope-overlap.a")
 _SOURCES = {".cpp", ".hpp", ".h", ".txt"}
+_WHAT = "building the finite elements"
 
 
 @dataclass(frozen=True)
@@ -62,13 +55,13 @@ def build_fem(quiet: bool = False) -> Fem:
     p4est, petsc = find_p4est(), find_petsc()
     compiler = toolchain().compiler
     _require_same_mpi(compiler, petsc)
-    name = f"fem-{_key(compiler, p4est, petsc)}"
-    if not (cache() / name).is_dir():
-        with progress(f"building the finite elements with {compiler} (once) …", quiet):
-            build_once(
-                name, lambda directory: _build_alone(compiler, p4est, petsc, directory, name)
-            )
-    return Fem(cache() / name, compiler, p4est, petsc)
+    directory = build_once(
+        f"fem-{_key(compiler, p4est, petsc)}",
+        lambda to: _build(compiler, p4est, petsc, to),
+        f"{_WHAT} with {compiler}",
+        quiet,
+    )
+    return Fem(directory, compiler, p4est, petsc)
 
 
 def _require_same_mpi(compiler: Path, petsc: Petsc) -> None:
@@ -122,17 +115,8 @@ def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> lis
     return [str(word) for pair in words for word in pair]
 
 
-def _build_alone(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path, name: str) -> None:
-    """It takes a minute or two of all cores: who comes second waits for the first one's."""
-    with (cache() / "fem.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (cache() / name).is_dir():
-            _build(compiler, p4est, petsc, directory)
-
-
 def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
     build, log = directory / "build", cache() / "fem-build.log"
-    what = "building the finite elements"
     configure = [
         build_tool("cmake"), "-S", str(_paths.source("apps", "poisson")), "-B", str(build),
         "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
@@ -140,8 +124,8 @@ def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
         f"-DPETSC_CONFIGURED={petsc.includes[1]}", f"-DPETSC_LIBRARY={petsc.library}",
     ]  # fmt: skip
     environment = build_environment() | {"P4EST_DIR": str(p4est.prefix)}
-    run_logged(configure, what, log, environment)
-    run_logged([build_tool("cmake"), "--build", str(build)], what, log, environment)
+    run_logged(configure, _WHAT, log, environment)
+    run_logged([build_tool("cmake"), "--build", str(build)], _WHAT, log, environment)
     for made in ("poisson", *_LIBRARIES):
         for path in filter(Path.is_file, build.rglob(made)):
             shutil.move(path, directory / made)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from haloscope import _paths
 from haloscope.watch._build import build_with_cmake, compiler
-from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, progress
+from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint
 
 __all__ = ["build_heap"]
 
 _LIBRARY = "libhaloscope-heap.so"
+_WHAT = "building the shareable heap"
 
 
 def build_heap(quiet: bool = False) -> Path:
@@ -20,14 +21,9 @@ def build_heap(quiet: bool = False) -> Path:
     heap = _paths.source("src", "hide", "stencil", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
-    name = f"heap-{key}"
-    if not (cache() / name).is_dir():
-        with progress("building the shareable heap (once) …", quiet):
-            build_once(name, lambda directory: _build(heap, directory))
-    return cache() / name / _LIBRARY
+    build = build_once(f"heap-{key}", lambda to: _build(heap, to), _WHAT, quiet)
+    return build / _LIBRARY
 
 
 def _build(source: Path, directory: Path) -> None:
-    build_with_cmake(
-        source, directory, [_LIBRARY], [], "building the shareable heap", cache() / "heap-build.log"
-    )
+    build_with_cmake(source, directory, [_LIBRARY], [], _WHAT, cache() / "heap-build.log")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from haloscope import _paths
 from haloscope._errors import RecorderError, UsageError
 from haloscope.watch._build import build_recorder
-from haloscope.watch._cache import build_once, cache, fingerprint, progress, run_logged
+from haloscope.watch._cache import build_once, cache, fingerprint, run_logged
 from haloscope.watch._mpi import Mpi, detect
 
 if TYPE_CHECKING:
@@ -80,13 +80,11 @@ def build_executable(
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
     key = fingerprint(depends, name, *_FLAGS, str(compiler), _identity(compiler))
     target = f"{name}-{key}"
-    if not (cache() / target).is_dir():
-        words = [str(compiler), *_FLAGS]
-        words += [word for folder in includes for word in ("-I", str(folder))]
-        words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
-        with progress(f"building {name} with {compiler} (once) …", quiet):
-            build_once(target, lambda directory: _compile(words, directory / name))
-    return cache() / target / name
+    words = [str(compiler), *_FLAGS]
+    words += [word for folder in includes for word in ("-I", str(folder))]
+    words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
+    what = f"building {name} with {compiler}"
+    return build_once(target, lambda to: _compile(words, to / name), what, quiet) / name
 
 
 def build_overlap(quiet: bool = False) -> Path:
@@ -108,12 +106,9 @@ def build_object(name: str, room: str, quiet: bool = False) -> Path:
     key = fingerprint([*sources, *headers], *_LIBRARY_FLAGS, str(compiler), _identity(compiler))
     target = f"{name}-{key}"
     made = f"haloscope-{name}.o"
-    if not (cache() / target).is_dir():
-        with progress(f"building the {name} library with {compiler} (once) …", quiet):
-            build_once(
-                target, lambda directory: _compile_object(compiler, folder, directory / made)
-            )
-    return cache() / target / made
+    what = f"building the {name} library with {compiler}"
+    build = build_once(target, lambda to: _compile_object(compiler, folder, to / made), what, quiet)
+    return build / made
 
 
 def places() -> Mapping[str, Callable[[], Path]]:

@@ -17,7 +17,7 @@ from haloscope.watch._cache import (
     cache,
     compiler_identity,
     fingerprint,
-    progress,
+    is_whole,
     run_logged,
 )
 from haloscope.watch._headers import Headers
@@ -64,24 +64,23 @@ def build_preload(
     It is built from the first of the directories of `sources`; the others are what it depends on.
     """
     name = _library_name(kind, headers, sources)
-    if not (cache() / name).is_dir():
-        what = f"building the {kind} for {headers.product}"
-        log = cache() / f"{kind}-build.log"
-        with progress(f"{what} (once) …", quiet):
-            build_once(name, lambda to: _build(headers, sources[0], to, made, what, log))
-    return cache() / name
+    what = f"building the {kind} for {headers.product}"
+    log = cache() / f"{kind}-build.log"
+    return build_once(
+        name, lambda to: _build(headers, sources[0], to, made, what, log), what, quiet
+    )
 
 
 def built_recorders() -> list[Recorder]:
     """All recorders in the cache, the newest first."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
-    made = [recorder for recorder in found if recorder.join.is_file()]
+    made = [recorder for recorder in found if is_whole(recorder.directory)]
     return sorted(made, key=lambda made: made.join.stat().st_mtime_ns, reverse=True)
 
 
 def is_built(headers: Headers) -> bool:
     """True if the cache has the recorder for these headers already."""
-    return (cache() / _library_name("recorder", headers, _sources())).is_dir()
+    return is_whole(cache() / _library_name("recorder", headers, _sources()))
 
 
 def compiler() -> str:

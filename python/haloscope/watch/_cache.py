@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from haloscope._errors import RecorderError
 
-__all__ = ["build_once", "cache", "compiler_identity", "fingerprint", "progress", "run_logged"]
+__all__ = [
+    "build_once", "cache", "compiler_identity", "fingerprint", "is_whole", "run_logged",
+]  # fmt: skip
 
 _LOG_LINES = 400
+_SUMS = "SHA256SUMS"
+_SCRATCH = ".building-"
 
 
 def cache() -> Path:
@@ -53,33 +60,101 @@ def compiler_identity(compiler: str) -> str:
     return f"{compiler} {answer.stdout.partition(chr(10))[0]}"
 
 
-def build_once(name: str, build: Callable[[Path], None]) -> Path:
+def build_once(
+    name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True
+) -> Path:
     """The directory `name` of the cache, made by `build` in a temporary one and then renamed.
 
-    Two processes that build the same at once do no harm: the second one's result is dropped.
+    One process builds at a time, and who waited takes what the other one has built. What is there
+    is used only if it is what was built: a library cut short would be blamed on the program.
     """
     target = cache() / name
-    if target.is_dir():
+    if is_whole(target):
         return target
+    say = _mute if quiet else _tell
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        cache().mkdir(parents=True, exist_ok=True)
+        with _alone(say):
+            if not is_whole(target):
+                say(f"{what}, once: {_how_long(name)}")
+                _build_aside(target, build)
     except OSError as error:
+        damaged = f"{target} is damaged: remove it, or " if target.exists() else ""
         raise RecorderError(
-            f"{cache()}: can't build there ({error.strerror}); set HALOSCOPE_CACHE to a "
+            f"{cache()}: can't build there ({error.strerror}); {damaged}set HALOSCOPE_CACHE to a "
             "directory that can be written"
         ) from None
+    return target
+
+
+def is_whole(directory: Path) -> bool:
+    """Whether a directory of the cache holds what was built into it, byte for byte."""
     try:
-        scratch.chmod(0o755)
-        build(scratch)
+        sums = (directory / _SUMS).read_text(encoding="utf-8").splitlines()[1:]
+        return bool(sums) and sums == _sums(directory)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _sums(directory: Path) -> list[str]:
+    """As sha256sum prints them."""
+    files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
+    return [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}"
+        for path in files
+    ]
+
+
+@contextmanager
+def _alone(say: Callable[[str], None]) -> Iterator[None]:
+    """While no other process builds in this cache."""
+    with (cache() / "lock").open("w") as lock:
         try:
-            scratch.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another process builds in {cache()}: waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: two that build do no harm, but cost time
+            yield
+            return
+        # Nobody builds now: what is there was left by builds that were killed.
+        for leftover in cache().glob(f"{_SCRATCH}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+
+
+def _build_aside(target: Path, build: Callable[[Path], None]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=target.parent))
+    made = scratch / "made"
+    try:
+        made.mkdir(mode=0o755)
+        begin = time.monotonic()
+        build(made)
+        took = f"# built in {time.monotonic() - begin:.0f} s"
+        (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
+        if target.exists():
+            target.rename(scratch / "damaged")
+        made.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return target
+
+
+def _how_long(name: str) -> str:
+    """By the last build of this kind."""
+    times = []
+    for sums in cache().glob(f"{name.partition('-')[0]}-*/{_SUMS}"):
+        first = sums.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+        times.append((sums.stat().st_mtime, first.removeprefix("# built in ")))
+    return f"the last one took {max(times)[1]}" if times else "it can take a minute or two"
+
+
+def _mute(text: str) -> None:
+    """Where nobody wants to know."""
+
+
+def _tell(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"haloscope: {text}", file=sys.stderr, flush=True)
 
 
 def run_logged(command: list[str], what: str, log: Path, environment: dict[str, str]) -> None:
@@ -96,15 +171,3 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
         log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
         reason = next((line.strip() for line in lines if "error" in line.lower()), "")
         raise RecorderError(f"{what} failed; the compiler's words are in {log}: {reason[:200]}")
-
-
-@contextmanager
-def progress(text: str, quiet: bool = False) -> Iterator[None]:
-    """A spinner on standard error while something takes longer than a moment."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(text):
-        yield

@@ -7,9 +7,12 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
-__all__ = ["Launch", "Program", "parse", "resolve"]
+__all__ = ["PYTHON", "Launch", "Program", "name_of", "parse", "resolve"]
+
+PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
 
 _LAUNCHER = re.compile(
     r"(mpi(exec|run)([._-][\w.+-]*)?|orterun|prterun|prun|oshrun|srun|jsrun|lrun|aprun|ibrun|flux)"
@@ -72,6 +75,19 @@ class Launch:
         for program in reversed(self.programs):
             command[program.index : program.index] = words
         return replace(self, command=tuple(command))
+
+
+def name_of(launch: Launch) -> str:
+    """What a person calls the first program: of a Python program, its script or module."""
+    if not launch.programs:
+        return launch.command[0]
+    first = launch.programs[0]
+    if not PYTHON.fullmatch(first.path.name):
+        return first.path.name
+    words = launch.command[first.index + 1 : first.end]
+    scripts = [Path(word).name for word in words if word.endswith(".py")]
+    modules = [after for word, after in pairwise(words) if word == "-m"]
+    return next(iter([*scripts, *modules[-1:]]), first.path.name)
 
 
 def resolve(word: str) -> Path | None:

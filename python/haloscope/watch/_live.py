@@ -8,11 +8,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
 from haloscope._errors import RecorderError
 from haloscope.watch._build import Recorder
+from haloscope.watch._outputs import place
 
 __all__ = [
     "Record",
@@ -20,9 +20,10 @@ __all__ = [
     "clear",
     "clear_empty",
     "directories",
-    "free_name",
+    "foreign",
     "holders",
     "join",
+    "places",
     "read",
 ]
 
@@ -71,6 +72,19 @@ def directories(run: str, base: str | None) -> list[Path]:
     return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
 
 
+def places() -> list[Path]:
+    """Where this user's runs on this node leave records."""
+    own = os.environ.get("HALOSCOPE_LIVE")
+    bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
+    mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
+    return [place for main in mains if not foreign(main) for place in holders(main)]
+
+
+def foreign(path: Path) -> bool:
+    """Whether another user made it: what it says, such as where to write, is not to be believed."""
+    return path.lstat().st_uid != os.geteuid()
+
+
 def holders(root: Path) -> list[Path]:
     """All directories with records in and below one."""
     found = []
@@ -83,8 +97,9 @@ def holders(root: Path) -> list[Path]:
 
 
 def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
-    """The worlds whose records are in these directories, and the files that no build reads."""
-    unread = {path for place in places for path in place.glob("*.live")}
+    """The worlds of this user's records in these directories, and the files that no build reads."""
+    found = {path for place in places for path in place.glob("*.live")}
+    unread = {path for path in found if not foreign(path)}
     worlds: dict[str, World] = {}
     for recorder in recorders:
         if not unread:
@@ -98,11 +113,11 @@ def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[Wo
     return list(worlds.values()), sorted(unread)
 
 
-def join(world: World, target: Path) -> list[str]:
-    """Make a profile of what is there; returns what the joiner had to say."""
+def join(world: World, wanted: Path, replaceable: Callable[[Path], bool]) -> tuple[Path, list[str]]:
+    """Make a profile of what is there; returns its path and what the joiner had to say."""
     places = [str(directory) for directory in world.directories]
     try:
-        with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=target.parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
             whole = Path(scratch) / "joined.halo"
             done = subprocess.run(
                 [str(world.recorder.join), "--world", world.identity, *places, str(whole)],
@@ -112,17 +127,10 @@ def join(world: World, target: Path) -> list[str]:
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             if done.returncode or not whole.is_file():
                 raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
-            whole.replace(target)
+            target = place(whole, wanted, replaceable)
     except OSError as error:
-        raise _kept(world, f"{target}: {error.strerror}") from None
-    return [line.removeprefix("haloscope: ") for line in said]
-
-
-def free_name(wanted: Path, taken: Callable[[Path], bool]) -> Path:
-    """The path, or the first of `NAME-2.halo`, `NAME-3.halo` … that is not taken."""
-    name = wanted.name.removesuffix(".halo")
-    names = (f"{name}-{number}.halo" if number > 1 else wanted.name for number in count(1))
-    return next(path for path in map(wanted.with_name, names) if not taken(path))
+        raise _kept(world, f"{wanted}: {error.strerror}") from None
+    return target, [line.removeprefix("haloscope: ") for line in said]
 
 
 def clear(world: World) -> None:
@@ -132,9 +140,9 @@ def clear(world: World) -> None:
     clear_empty(world.directories)
 
 
-def clear_empty(places: Iterable[Path]) -> None:
+def clear_empty(directories: Iterable[Path]) -> None:
     """Remove directories for records that hold none any more."""
-    for directory in [path for place in places for path in (place, place.parent)]:
+    for directory in [path for inner in directories for path in (inner, inner.parent)]:
         if directory.name.startswith(("haloscope-", "spawned-")):
             with contextlib.suppress(OSError):
                 directory.rmdir()

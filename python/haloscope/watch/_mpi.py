@@ -14,7 +14,7 @@ from typing import Literal
 
 from haloscope._errors import RecorderError
 from haloscope.watch._headers import Headers, find_headers, read_headers, wrapper_directories
-from haloscope.watch._launch import Launch, Program, resolve
+from haloscope.watch._launch import PYTHON, Launch, Program, resolve
 from haloscope.watch._objects import (
     Abi,
     Library,
@@ -30,7 +30,6 @@ __all__ = ["Mpi", "Origin", "detect", "environment_compiler", "installed", "stat
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
-_PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
 _NAMES = (
     "libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi.so",
     "libmpi_abi.so.1", "libmpi_abi.so.0",
@@ -146,7 +145,7 @@ def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | 
             if library is not None:
                 return library, "linked"
         words = interpreter(path) or (str(path),)
-        if _PYTHON.fullmatch(Path(words[0]).name):
+        if PYTHON.fullmatch(Path(words[0]).name):
             library = _from_mpi4py(words[0])
             if library is not None:
                 return library, "mpi4py"

@@ -7,33 +7,47 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from haloscope._errors import OutputError
 
-__all__ = ["DEFAULT_NAME", "Output", "expand"]
+__all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
 
 DEFAULT_NAME = "%p-%n-%d.halo"
+_MAGIC = b"\x89HALO\r\n\x1a"
 
 
 @dataclass
 class Output:
-    """The pattern of the profile's path, and what stood there before the run."""
+    """The pattern of the profile's path, and what stood there before the run.
+
+    `since` is when the run began, in nanoseconds of the clock that the files' times are of.
+    """
 
     pattern: Path
+    since: int = 0
     before: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def prepare(cls, given: Path | None) -> Output:
-        """Check, before anything is started, that the profile can be written."""
+    def prepare(cls, given: Path | None, over_others: bool = False) -> Output:
+        """Check, before anything is started, that the profile can be written.
+
+        What is no profile is refused, unless the user wants to lose it.
+        """
         path = (given or Path(DEFAULT_NAME)).absolute()
         if path.is_dir():
             path /= DEFAULT_NAME
         if path.exists() and not path.is_file():
             raise OutputError(f"{path}: is no regular file; name another one with -o")
-        _check_writable(path.parent, path)
-        output = cls(path)
+        if not over_others and is_other(path):
+            raise OutputError(
+                f"{path}: is no profile, and would be replaced by one; remove it, or name another "
+                "one with -o"
+            )
+        output = cls(path, _check_writable(path.parent, path))
         output.before = {found: _stamp(found) for found in output._matching()}
         return output
 
@@ -42,12 +56,18 @@ class Output:
         new = [path for path in self._matching() if self.before.get(path) != _stamp(path)]
         return sorted(new, key=lambda path: path.stat().st_mtime_ns)
 
+    def replaceable(self, path: Path) -> bool:
+        """Whether a file is a profile of an earlier run, or holds nothing."""
+        return not is_other(path) and path.stat().st_mtime_ns <= self.since
+
     def _matching(self) -> list[Path]:
         wild = re.sub(
             "%[npd%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name)
         )
-        names = glob.glob(wild, root_dir=self.pattern.parent)
-        return [self.pattern.parent / name for name in names]
+        suffix = ".halo" * wild.endswith(".halo")
+        numbered = f"{wild.removesuffix('.halo')}-[0-9]*{suffix}"
+        names = [name for form in (wild, numbered) for name in self.pattern.parent.glob(form)]
+        return list(dict.fromkeys(names))
 
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
@@ -57,13 +77,46 @@ def expand(pattern: Path, ranks: int, program: str) -> Path:
     return pattern.with_name(re.sub("%[npd%]", lambda m: values[m.group()], pattern.name))
 
 
-def _check_writable(directory: Path, output: Path) -> None:
-    """Try it: permissions alone tell neither read-only file systems nor full quotas."""
+def is_other(path: Path) -> bool:
+    """Whether something is there that is no profile; an empty file is nothing, as mktemp's."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return begin not in (_MAGIC, b"")
+
+
+def place(whole: Path, wanted: Path, replaceable: Callable[[Path], bool]) -> Path:
+    """Give a whole profile its name: what is wanted, else the first free one of NAME-2.halo ….
+
+    Of two that do this at once, each gets a name of its own.
+    """
+    name = wanted.name.removesuffix(".halo")
+    for number in count(1):
+        path = wanted.with_name(f"{name}-{number}.halo") if number > 1 else wanted
+        try:
+            os.link(whole, path)
+        except OSError:  # it is there, or this file system has no links
+            if os.path.lexists(path) and not replaceable(path):
+                continue
+            whole.replace(path)
+        return path
+    raise AssertionError
+
+
+def _check_writable(directory: Path, output: Path) -> int:
+    """Try it: permissions alone tell neither read-only file systems nor full quotas.
+
+    Returns the time there, which need not be this machine's.
+    """
     if not directory.is_dir():
         raise OutputError(f"{directory}: no such directory for {output.name}; make it first")
     try:
-        with tempfile.TemporaryFile(prefix=".haloscope-", dir=directory):
-            pass
+        with tempfile.TemporaryFile(prefix=".haloscope-", dir=directory) as file:
+            return os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
         raise OutputError(
             f"{directory}: can't write {output.name} there ({error.strerror}); "

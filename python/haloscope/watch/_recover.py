@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import HaloscopeError, ProfileError, RecorderError
+from haloscope._errors import HaloscopeError, RecorderError
 from haloscope.watch import _live
 from haloscope.watch._build import built_recorders
-from haloscope.watch._outputs import Output, expand
+from haloscope.watch._outputs import Output, expand, is_other
 
 __all__ = ["Recovery", "join_and_clear", "recover"]
 
@@ -23,19 +24,23 @@ class Recovery:
 
 
 def recover(
-    root: Path, output: Path | None = None, keep: bool = False, force: bool = False
+    root: Path | None, output: Path | None = None, keep: bool = False, force: bool = False
 ) -> Recovery:
-    """Join the records below a directory, each world's into a profile of its own."""
-    if not root.is_dir():
+    """Join the records below a directory, each world's into a profile of its own.
+
+    Without one, those that this user's runs left on this node.
+    """
+    if root is not None and not root.is_dir():
         raise RecorderError(f"{root}: no such directory; name one with live records")
-    places = _live.holders(root)
+    places = _live.holders(root) if root is not None else _live.places()
     if not places:
         raise RecorderError(
-            f"{root}: no live records in it; they are in /dev/shm/haloscope-*, if no other place "
-            "was given with --live, on each of the run's nodes, until its profile is written"
+            f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
+            "they are in /dev/shm/haloscope-*, if no other place was given with --live, on each of "
+            "the run's nodes, until its profile is written"
         )
+    recovery = Recovery(failures=_refused(places))
     worlds, unread = _live.read(built_recorders(), places)
-    recovery = Recovery()
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
@@ -50,6 +55,25 @@ def recover(
     return recovery
 
 
+def _refused(places: Sequence[Path]) -> list[str]:
+    """A line on records of other users, which could have anything written anywhere."""
+    others = [path for place in places for path in place.glob("*.live") if _live.foreign(path)]
+    if not others:
+        return []
+    owner = _owner(others[0])
+    return [
+        f"{others[0]}: the records of {owner} are not read; have {owner} recover them, or, if you "
+        "trust them, recover a copy of your own"
+    ]
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except KeyError:
+        return f"user {path.stat().st_uid}"
+
+
 def _recover(
     recovery: Recovery, world: _live.World, output: Path | None, keep: bool, force: bool
 ) -> None:
@@ -59,17 +83,21 @@ def _recover(
             f"{world.directories[0]}: {world.program} is still running (process {running[0]}); "
             "wait for it, or take a profile of what it did so far with --force"
         )
-    pattern = Output.prepare(output or world.output).pattern
+    # A name that only the records give is made free; the user's own word must be right.
+    over_others = force or output is None
+    pattern = Output.prepare(output or world.output, over_others).pattern
     wanted = expand(pattern, world.size, world.program) if output else pattern
-    target = _live.free_name(wanted, _is_profile)
-    remarks = join_and_clear(world, target, keep or bool(running))
+    replaceable = is_other if force else _nothing
+    target, remarks = join_and_clear(world, wanted, replaceable, keep or bool(running))
     recovery.profiles.append(target)
     recovery.remarks += remarks
 
 
-def join_and_clear(world: _live.World, target: Path, keep: bool = False) -> list[str]:
+def join_and_clear(
+    world: _live.World, wanted: Path, replaceable: Callable[[Path], bool], keep: bool = False
+) -> tuple[Path, list[str]]:
     """Make the profile, then remove the records unless some of them are not in it."""
-    remarks = _live.join(world, target)
+    target, remarks = _live.join(world, wanted, replaceable)
     if world.missing:
         there = world.size - world.missing
         remarks.append(
@@ -80,17 +108,8 @@ def join_and_clear(world: _live.World, target: Path, keep: bool = False) -> list
         remarks.append(f"the records stay in {', '.join(map(str, world.directories))}")
     elif not keep:
         _live.clear(world)
-    return remarks
+    return target, remarks
 
 
-def _is_profile(path: Path) -> bool:
-    """Whether there is a whole profile that must not be overwritten, or no file at all."""
-    from haloscope.explain import open as open_profile
-
-    if not path.is_file():
-        return path.exists()
-    try:
-        open_profile(path).close()
-    except ProfileError:
-        return False
-    return True
+def _nothing(path: Path) -> bool:
+    return False

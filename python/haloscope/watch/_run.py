@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from haloscope.watch._environment import (
     outer_settings,
     recorder_environment,
 )
-from haloscope.watch._launch import Launch, parse, resolve
+from haloscope.watch._launch import Launch, name_of, parse, resolve
 from haloscope.watch._mpi import detect, statically_linked
 from haloscope.watch._objects import Abi, is_elf
 from haloscope.watch._outputs import Output
@@ -55,7 +56,7 @@ def watch(
 ) -> Outcome:
     """Run a command with the recorder in its ranks; raises only if nothing was started."""
     settings = outer_settings(os.environ) | to_environment(values, os.environ)
-    output = _output(settings)
+    output = _output(settings, values)
     if resolve(command[0]) is None:
         raise LaunchError(f"{command[0]}: no such command; nothing was started")
     launch = parse(command)
@@ -82,7 +83,7 @@ def exports(
 ) -> dict[str, str]:
     """The variables that make later launch commands of a shell watched."""
     settings = outer_settings(os.environ) | to_environment(values, os.environ)
-    _output(settings)
+    _output(settings, values)
     launch = parse(command) if command else None
     mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)
     if mpi is None:
@@ -94,10 +95,15 @@ def exports(
     return forwarded(variables, os.environ, mpi.abi == "openmpi" and not uses_x)
 
 
-def _output(settings: dict[str, str]) -> Output:
+def _output(settings: dict[str, str], values: Mapping[str, Value | None]) -> Output:
     given = settings.get("HALOSCOPE_OUTPUT")
     output = Output.prepare(Path(given) if given else None)
     settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
+    # What this run has written is not replaced by it; one within another writes the other's.
+    outer = os.environ.get("HALOSCOPE_SINCE", "")
+    if values.get("output") is None and outer.isdecimal():
+        output.since = int(outer)
+    settings["HALOSCOPE_SINCE"] = str(output.since)
     return output
 
 
@@ -106,12 +112,14 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     outcome.profiles = output.written()
     worlds, unread = _live.read([recorder], records)
     for world in worlds:
-        target = _live.free_name(world.output, outcome.profiles.__contains__)
         try:
-            outcome.remarks += join_and_clear(world, target)
+            target, remarks = join_and_clear(world, world.output, output.replaceable)
         except HaloscopeError as error:
             outcome.remarks.append(str(error))
             continue
+        outcome.remarks += remarks
+        if target != world.output:
+            outcome.remarks.append(f"{world.output} stays as it is: {target} is the next profile")
         outcome.profiles.append(target)
     if unread:
         outcome.remarks.append(
@@ -126,22 +134,32 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
 def _no_mpi(launch: Launch) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
     return (
-        _static(program) or f"{program.name} links no MPI: it ran, and there was nothing to watch"
+        _static(program)
+        or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
     )
 
 
 def _no_profile(launch: Launch, status: int) -> str:
-    name = launch.programs[0].path.name if launch.programs else launch.command[0]
+    name = name_of(launch)
     for program in launch.programs:
         static = _static(program.path)
         if static:
             return static
+    killer = _signal(status)
+    if killer:
+        return f"no profile: {killer} ended {name} before MPI_Init"
     if status:
         return f"no profile: {name} ended before MPI_Init, or could not be started"
     return (
         f"no profile: {name} never called MPI_Init, or called it where the recorder could not "
         "follow (another MPI than its launcher's: say which with --mpi; static linking)"
     )
+
+
+def _signal(status: int) -> str | None:
+    """The signal that ended a command, itself or, as shells and launchers say, what it ran."""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
+    return signal.Signals(number).name if number in set(signal.Signals) else None
 
 
 def _static(program: Path) -> str | None:
