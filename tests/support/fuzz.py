@@ -6,6 +6,8 @@ else happens is printed, the damaged file stays in the directory, and the exit s
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import random
 import resource
@@ -25,12 +27,15 @@ from typing import Any
 
 from haloscope import explain
 from haloscope._errors import ProfileError, UsageError
+from haloscope.cli._main import _run
+from haloscope.predict.simulate._works import ProfileWork
 from support.profiles import Draft, draft, path_rows, process_rows, seal
 
 __all__ = ["DAMAGES", "MEMORY", "SECONDS", "fuzz"]
 
 MEMORY = 256 << 20  # bytes beyond what reading the sound profile takes
 SECONDS = 10  # a file
+VERBS = 0.004  # of all files are given to a verb
 _HEADER, _TRAILER = 16, 32
 _NUMBERS = [0, 1, 2, 7, 8, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63]
 _NUMBERS += [2**64 - 1, 2**64, 10**400, -1, -8, -(2**63)]
@@ -265,8 +270,30 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
         elif depth < 0.032:
             profile.verify()
             explain.summary(profile)
-        elif depth < 0.0325:
-            explain.write_report([path], path.with_suffix(".html"))
+    if depth > 1 - VERBS:
+        _verb(path, rng)
+
+
+def _verb(path: Path, rng: Random) -> None:
+    """A verb that reads: it ends well, or with one line."""
+    words = rng.choice((
+        ["show", path, "--table", rng.choice(("info", "partners", "series", "slices"))],
+        ["report", path, "-o", path.with_suffix(".html")],
+        ["regimes", path, "--region", "halo", "--states", "1", "--format", "csv"],
+        ["simulate", path, "--platform", "dragonfly"],
+    ))  # fmt: skip
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        # SimGrid comes after the profile is read, and is not what is tried here.
+        status = _pattern(path) if words[0] == "simulate" else _run([*map(str, words)])
+    assert status in {0, 1, 2}, status
+    assert status == 0 or said.getvalue().count("\n") == 1, said.getvalue()
+
+
+def _pattern(path: Path) -> int:
+    """What `simulate` makes of a profile before it starts SimGrid."""
+    ProfileWork(path, None, "weak")
+    return 0
 
 
 def _read_instances(profile: explain.Profile, rng: Random) -> None:

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+OLD = b"\x89HALO\r\n\x1aof an earlier run"
 STATIC = "int MPI_Init(int *a, char ***b) { return 0; } int main(void) { return MPI_Init(0, 0); }"
 
 
@@ -47,6 +49,16 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir()
     monkeypatch.chdir(directory)
     return directory
+
+
+def mpi_choice(mpi: Mpi) -> Choice:
+    """What a person says of an MPI that only a script knows: where its headers are, too.
+
+    The compiler that may be on PATH belongs to another one, or there is none.
+    """
+    shown = subprocess.run([mpi.mpicc, "-show"], capture_output=True, text=True, check=True).stdout
+    include = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
+    return Choice(mpi.abi, tuple(include))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -69,18 +81,43 @@ def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
 
 
 def test_existing_profile_is_replaced(mpi: Mpi, hello: Path, work: Path) -> None:
-    (work / "a.halo").write_text("old")
+    (work / "a.halo").write_bytes(OLD)
     outcome = watch([*mpi.launch(2), str(hello)], {"output": Path("a.halo")})
     assert outcome.profiles == [work / "a.halo"]
-    assert (work / "a.halo").read_text() != "old"
+    assert (work / "a.halo").read_bytes() != OLD
 
 
 def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work: Path) -> None:
-    (work / "a.halo").write_text("old")
+    (work / "a.halo").write_bytes(OLD)
     outcome = watch([*mpi.launch(2), str(hello), "no"], {"output": Path("a.halo")})
     assert outcome.profiles == []
     assert "never called MPI_Init" in outcome.remarks[0]
-    assert (work / "a.halo").read_text() == "old"
+    assert (work / "a.halo").read_bytes() == OLD
+
+
+def test_a_file_that_is_no_profile_is_refused(work: Path) -> None:
+    for content, refused in ((b"my thesis", True), (b"\x89HAL", True), (b"", False)):
+        (work / "a.halo").write_bytes(content)
+        with pytest.raises(OutputError, match="is no profile") if refused else nullcontext():
+            watch(["touch", "started"], {"output": Path("a.halo")})
+        assert (work / "a.halo").read_bytes() == content
+        assert (work / "started").exists() != refused
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("kill -TERM $$", "SIGTERM ended job.sh before MPI_Init"),
+        ("sh -c 'kill -SEGV $$'", "SIGSEGV ended job.sh before MPI_Init"),
+        ("exit 3", "job.sh ended before MPI_Init, or could not be started"),
+    ],
+)
+def test_what_ended_a_program(any_mpi: Mpi, work: Path, script: str, said: str) -> None:
+    job = work / "job.sh"
+    job.write_text(f"#!/bin/sh\n{script}\n")
+    job.chmod(0o755)
+    outcome = watch([*any_mpi.launch(1), str(job)][3:], {}, mpi_choice(any_mpi))
+    assert outcome.remarks == [f"no profile: {said}"]
 
 
 def test_exit_status_is_the_programs(mpi: Mpi, hello: Path, work: Path) -> None:
@@ -128,7 +165,7 @@ def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
     script = work / "job.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join([*mpi.launch(2), str(hello)])}\n")
     script.chmod(0o755)
-    outcome = watch([str(script)], {"output": Path("a.halo")}, Choice(abi=mpi.abi))  # type: ignore[arg-type]
+    outcome = watch([str(script)], {"output": Path("a.halo")}, mpi_choice(mpi))
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 

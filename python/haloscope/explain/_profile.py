@@ -106,7 +106,11 @@ class Profile:
         """Return a table of the file with its own column names; empty if the file lacks it.
 
         `columns` are those to read, default all of format version 1. NaN and infinities are null.
+        Raises `ProfileError` for damage.
         """
+        return self.guarded(lambda: self._frame(table, columns))
+
+    def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         names = list(LAYOUT[table]) if columns is None else list(columns)
         if table not in self.file.tables:
             return _empty(table, names)
@@ -131,16 +135,16 @@ class Profile:
         """The tree of regions."""
         paths = self.frame("paths", ["path", "parent", "communication", "name"])
         if not np.array_equal(paths["path"].to_numpy(), np.arange(len(paths))):
-            raise DamageError("its table paths is not numbered by row")
-        return RegionTree(
-            paths["name"].to_list(), paths["parent"].to_numpy(), paths["communication"].to_numpy()
-        )
+            raise DamageError("its table paths is not numbered by row").of(self.path)
+        columns = (paths["parent"].to_numpy(), paths["communication"].to_numpy())
+        return self.guarded(lambda: RegionTree(paths["name"].to_list(), *columns))
 
     @cached_property
     def hosts(self) -> Hosts:
         """Which rank ran where."""
         processes = self.frame("processes", ["rank", "host"])
-        return Hosts(processes["rank"].to_numpy(), processes["host"].to_list())
+        ranks = processes["rank"].to_numpy()
+        return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
 
     @cached_property
     def _strings(self) -> pl.Series:

@@ -52,7 +52,9 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
     if not begin:
         raise ProfileError(f"{path}: is empty; name a profile, or .npy, .npz, CSV or Parquet")
     if begin.startswith(_PROFILE):
-        return timings_of(Profile(path), region)
+        profile = Profile(path)
+        profile.verify()  # other tables of it are read when they are asked for
+        return timings_of(profile, region)
     kind = next((kind for start, kind in _KINDS.items() if begin.startswith(start)), read_csv)
     if kind is read_csv and b"\0" in begin:
         raise ProfileError(f"{path}: is neither a profile nor .npy, .npz, CSV or Parquet")

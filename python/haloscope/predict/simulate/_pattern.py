@@ -74,6 +74,7 @@ class Pattern:
         if scale not in SCALES:
             raise UsageError(f"no way to scale is called {scale!r}; there are weak and strong")
         with explain.open(profile) as opened:
+            opened.verify()
             return _Reading(opened, compute).pattern(ranks, scale)
 
     def actions(self, rank: int) -> Iterator[str]:

@@ -1,0 +1,176 @@
+"""What the recorder calls its profile and its program, without a recorder around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from haloscope.watch._launch import name_of, parse
+from haloscope.watch._outputs import Output, is_other, place
+from support.mpi import CHECKOUT
+
+MAGIC = b"\x89HALO\r\n\x1a"
+Write = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture(scope="session")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("names") / "names"
+    watch = CHECKOUT / "src" / "watch"
+    sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "naming.cpp"]
+    subprocess.run(
+        ["c++", "-std=c++20", "-O1", f"-I{watch}", *sources, watch / "program.cpp", "-o", made],
+        check=True, timeout=200,
+    )  # fmt: skip
+    return made
+
+
+@pytest.fixture
+def write(names: Path, tmp_path: Path) -> Write:
+    """`write(TEXT, since)` writes a profile to run.halo as a rank 0 does."""
+
+    def start(text: str, since: int) -> subprocess.Popen[str]:
+        words = [str(names), "names", str(tmp_path / "run.halo"), str(since), text]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+    return start
+
+
+def end(process: subprocess.Popen[str]) -> Path:
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return Path(said.strip())
+
+
+@pytest.mark.parametrize("before", [None, MAGIC + b"old"])
+def test_programs_that_end_at_once_all_keep_theirs(
+    write: Write, tmp_path: Path, before: bytes | None
+) -> None:
+    """Also where all of them may replace what was there."""
+    if before is not None:
+        (tmp_path / "run.halo").write_bytes(before)
+    since = time.time_ns()
+    time.sleep(0.02)
+    running = [write(f"text {number}", since) for number in range(12)]
+    for process in running:
+        end(process)
+    texts = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    assert texts == sorted(MAGIC + f"text {number}".encode() for number in range(12))
+    numbered = {f"run-{number}.halo" for number in range(2, 13)}
+    assert {path.name for path in tmp_path.iterdir()} == {"run.halo", *numbered}
+
+
+@pytest.mark.parametrize(
+    ("content", "since", "name"),
+    [
+        (MAGIC + b"of an earlier run", 1 << 62, "run.halo"),
+        (MAGIC + b"nobody knows", 0, "run.halo"),
+        (MAGIC + b"of this run", 1, "run-2.halo"),
+        (b"my thesis", 1 << 62, "run-2.halo"),
+        (b"", 1, "run.halo"),
+    ],
+)
+def test_only_old_profiles_are_replaced(
+    write: Write, tmp_path: Path, content: bytes, since: int, name: str
+) -> None:
+    (tmp_path / "run.halo").write_bytes(content)
+    assert end(write("new", since)) == tmp_path / name
+    assert (tmp_path / name).read_bytes() == MAGIC + b"new"
+    if name != "run.halo":
+        assert (tmp_path / "run.halo").read_bytes() == content
+
+
+def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
+    """Whoever guesses the name of the file that is written, or makes it the profile's name."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    # A shell replaces itself by the program: the number of the process is known before.
+    script = f'ln -s {victim} run.halo.part-$$; ln -s {victim} run.halo; exec "$@"'
+    words = ["sh", "-c", script, "sh", str(names), "names", "run.halo", str(1 << 62), "new"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "run-2.halo\n"
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "run-2.halo").read_bytes() == MAGIC + b"new"
+
+
+def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
+    from haloscope._errors import OutputError
+    from haloscope._files import write_whole
+
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    aside = tmp_path / f".page.html.{os.getpid()}.part"
+    aside.symlink_to(victim)
+    with pytest.raises(OutputError, match="in the way"):
+        write_whole(tmp_path / "page.html", "text", "page")
+    assert victim.read_text() == "precious"
+    aside.unlink()
+    write_whole(tmp_path / "page.html", "text", "page")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "victim"]
+
+
+def test_what_is_joined_is_named_by_the_same_rules(tmp_path: Path) -> None:
+    run = tmp_path / "run.halo"
+    run.write_bytes(MAGIC + b"old")
+    output = Output.prepare(run)
+    for number, name in enumerate(("run.halo", "run-2.halo", "run-3.halo")):
+        time.sleep(0.02)  # a file system's clock is coarse
+        whole = tmp_path / "whole"
+        whole.write_bytes(MAGIC + bytes([number]))
+        assert place(whole, run, output.replaceable) == tmp_path / name
+        whole.unlink(missing_ok=True)
+    assert [path.name for path in output.written()] == ["run.halo", "run-2.halo", "run-3.halo"]
+    assert not is_other(run)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("/bin/app x.py", "app"),
+        ("python3.11 solver.py -m x", "solver.py"),
+        ("python3 -u -W ignore -X dev dir/solver.py", "solver.py"),
+        ("python3.13t -Wignore -- solver.py", "solver.py"),
+        ("python -m mpi4py.bench helloworld", "mpi4py.bench"),
+        ("python -um mypackage.solver a.py", "mypackage.solver"),
+        ("python -mmypackage", "mypackage"),
+        ("python -m mpi4py solver.py --n 3", "solver.py"),
+        ("python -m mpi4py -rc threads=0 -m mypackage", "mypackage"),
+        ("pypy3 --check-hash-based-pycs default solver.py", "solver.py"),
+        ("python3 -c pass solver.py", "python3"),
+        ("python3 - solver.py", "python3"),
+        ("python3", "python3"),
+        ("python3-config x", "python3-config"),
+    ],
+)
+def test_what_a_program_is_called(names: Path, command: str, name: str) -> None:
+    """Of a Python program, its script."""
+    done = subprocess.run(
+        [names, "program", *f"/usr/bin/{command}".split()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{name}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("mpiexec -n 2 python3 -u solver.py", "solver.py"),
+        ("python3 -m mypackage", "mypackage"),
+        ("python3 -c pass", "python3"),
+        ("mpiexec -n 2 app", "app"),
+    ],
+)
+def test_what_remarks_call_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str
+) -> None:
+    for executable in ("mpiexec", "python3", "app"):
+        (tmp_path / executable).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert name_of(parse(command.split())) == name
