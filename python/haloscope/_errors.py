@@ -32,7 +32,12 @@ __all__ = [
     "TimingsError",
     "UsageError",
     "printable",
+    "shortened",
 ]
+
+
+# A region's name, for one, may have a million characters.
+_LONGEST_LINE = 2000
 
 
 def printable(text: str) -> str:
@@ -42,6 +47,11 @@ def printable(text: str) -> str:
     overrides become visible escapes.
     """
     return "".join(_visible(character) for character in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return `text`, or of one with more than `most` characters its two ends."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
 
 def _visible(character: str) -> str:
@@ -56,7 +66,7 @@ class HaloscopeError(Exception):
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(message))
+        super().__init__(printable(shortened(message, _LONGEST_LINE)))
 
 
 class UsageError(HaloscopeError):

@@ -40,7 +40,7 @@ public:
   Contents run() {
     std::uint64_t begins = 0;
     std::uint64_t ends = 0;
-    contents_.names.path(-1, "<program>", false);
+    contents_.names.path(-1, program_name, false);
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
          thread = valid(thread->next)) {
       begins += thread->unmatched_begins;
@@ -92,7 +92,7 @@ private:
     if (depth > deepest_region) return;
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
     const std::uint64_t path =
-        contents_.names.path(above, parent == nullptr ? "<program>" : text(node.name), node.communication);
+        contents_.names.path(above, parent == nullptr ? program_name : text(node.name), node.communication);
     Region &region = regions_[path];
     region.parent = parent;
     region.path = path;
@@ -141,10 +141,11 @@ private:
       const CallPage *page = valid(node.calls[i / calls_per_page]);
       if (page == nullptr) continue;
       const CallRecord &call = (*page)[i % calls_per_page];
-      if (call.calls == 0) continue;
+      // Of messages only the times are here: their numbers are in the message records.
+      if (call.calls == 0 && call.ticks == 0) continue;
       add(TableId::calls,
           {path, string(function_names[i]), call.calls, call.bytes, time(call.ticks), time(call.longest)});
-      if (function_unaccounted[i]) add(TableId::unaccounted, {string(function_names[i]), call.calls});
+      if (function_unaccounted[i] && call.calls > 0) add(TableId::unaccounted, {string(function_names[i]), call.calls});
     }
   }
 

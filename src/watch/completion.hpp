@@ -27,6 +27,14 @@ inline void add_share(Node &node, Pending kind, std::uint64_t duration) noexcept
   }
 }
 
+// What a call's time leaves when it is shared out in equal parts, and the parts of requests of which
+// nothing is known, is p2p: the region's sums have all of the time that the call's own record has.
+inline std::uint64_t part_of(Node &node, std::uint64_t duration, std::size_t parts) noexcept {
+  const std::uint64_t part = parts == 0 ? 0 : duration / parts;
+  node.p2p_ticks += duration - part * parts;
+  return part;
+}
+
 inline std::uint64_t message_of(const Request &request) noexcept {
   return request.has(Request::persistent) ? std::uint64_t{started_again} : message_of(request.function);
 }
@@ -85,16 +93,30 @@ inline std::uint64_t message_of(const Request &request) noexcept {
   return bytes;
 }
 
+// What the plain requests of one call did, which the region gets at its end.
+struct Done {
+  std::uint64_t receives = 0, bytes = 0, ticks = 0;
+
+  void add_to(Node &node) const noexcept {
+    node.now[recvs] += receives;
+    node.now[bytes_recv] += bytes;
+    node.p2p_ticks += ticks;
+  }
+};
+
 // One completed request with its part of the call's time. Returns the bytes that it received.
-[[gnu::always_inline]] inline std::uint64_t
-complete(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) noexcept {
+[[gnu::always_inline]] inline std::uint64_t complete(ThreadState &state, Request &request,
+                                                     const MPI_Status &status, std::uint64_t duration,
+                                                     Done &done) noexcept {
   Node &node = *state.node;
   MessageRecord *record = request.record;
   if (__builtin_expect(request.is_plain(Pending::receive), 1)) {
     const std::uint64_t bytes = std::min(received_bytes(status), request.bytes);
     if (__builtin_expect(is_current(record, node, status.MPI_SOURCE, bytes, arrived), 1)) {
-      node.p2p_ticks += duration;
-      count_arrived(node, *record, bytes, duration);
+      done.ticks += duration;
+      done.receives++;
+      done.bytes += bytes;
+      count_message(node, *record, duration, first_receive_of_instance);
       request.kind = Pending::none;
       return bytes;
     }
@@ -102,11 +124,18 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
              (duration == 0 ||
               is_current(record, node, request.partner, request.bytes, message_of(request.function)))) {
     if (duration != 0) record->ticks += duration;
-    node.p2p_ticks += duration;
+    done.ticks += duration;
     request.kind = Pending::none;
     return 0;
   }
   return complete_any(state, request, status, duration);
+}
+[[gnu::always_inline]] inline std::uint64_t
+complete(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) noexcept {
+  Done done;
+  const std::uint64_t bytes = complete(state, request, status, duration, done);
+  done.add_to(*state.node);
+  return bytes;
 }
 
 inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
@@ -198,9 +227,9 @@ inline MPI_Status *usable(ThreadState &state, MPI_Status *statuses) noexcept {
 // Returns the bytes that a request received which may have failed.
 [[gnu::noinline, gnu::cold]] inline std::uint64_t
 complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status, std::uint64_t duration) {
-  if (status.MPI_ERROR == MPI_ERR_PENDING) return 0;
   if (status.MPI_ERROR == MPI_SUCCESS) return complete(state, request, status, duration);
-  forget(request);
+  add_share(*state.node, request.kind, duration);
+  if (status.MPI_ERROR != MPI_ERR_PENDING) forget(request);
   return 0;
 }
 
@@ -208,16 +237,17 @@ complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status,
 [[gnu::always_inline]] inline std::uint64_t complete_all(ThreadState &state, std::span<Request *> requests,
                                                          std::size_t active, const MPI_Status *statuses,
                                                          bool check_errors, std::uint64_t duration) {
-  const std::uint64_t part = active == 0 ? 0 : duration / active;
-  state.node->p2p_ticks += duration - part * active;
+  const std::uint64_t part = part_of(*state.node, duration, active);
   std::uint64_t bytes = 0;
+  Done done;
   for (std::size_t i = 0; i < requests.size(); i++) {
     if (requests[i] == nullptr) continue;
     if (__builtin_expect(check_errors, 0))
       bytes += complete_or_fail(state, *requests[i], statuses[i], part);
     else
-      bytes += complete(state, *requests[i], statuses[i], part);
+      bytes += complete(state, *requests[i], statuses[i], part, done);
   }
+  done.add_to(*state.node);
   return bytes;
 }
 
@@ -317,17 +347,16 @@ int test_any(Function function, int count, const MPI_Request *requests, const in
 // MPI_Waitsome and MPI_Testsome, after the call: statuses are packed, in the order of the indices.
 inline std::uint64_t complete_some(ThreadState &state, Claims &claims, std::span<const int> indices,
                                    const MPI_Status *statuses, bool check_errors, std::uint64_t duration) {
-  const std::uint64_t part = indices.empty() ? 0 : duration / indices.size();
+  const std::uint64_t part = part_of(*state.node, duration, indices.size());
   std::uint64_t bytes = 0;
   for (std::size_t k = 0; k < indices.size(); k++) {
     Request *known = claims.request(static_cast<std::size_t>(indices[k]));
-    if (known == nullptr || !counts(*known)) continue;
-    if (check_errors && statuses[k].MPI_ERROR != MPI_SUCCESS)
-      forget(*known);
+    if (known == nullptr || !counts(*known))
+      state.node->p2p_ticks += part;
     else
-      bytes += complete(state, *known, statuses[k], part);
+      bytes += check_errors ? complete_or_fail(state, *known, statuses[k], part)
+                            : complete(state, *known, statuses[k], part);
   }
-  if (indices.empty()) state.node->p2p_ticks += duration;
   claims.give_back();
   return bytes;
 }
@@ -349,9 +378,10 @@ int wait_some(Function function, int count, const MPI_Request *requests, const i
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   const auto done = completed(result, *outcount, indices);
-  const std::uint64_t bytes =
-      complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, end - begin);
-  if (result == MPI_SUCCESS || !done.empty()) waited(*state, function, bytes, begin, end);
+  const bool counted = result == MPI_SUCCESS || !done.empty();
+  const std::uint64_t bytes = complete_some(*state, claims, done, result_statuses,
+                                            result == MPI_ERR_IN_STATUS, counted ? end - begin : 0);
+  if (counted) waited(*state, function, bytes, begin, end);
   return result;
 }
 

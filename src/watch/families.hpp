@@ -16,12 +16,16 @@
 
 namespace haloscope::watch {
 
-enum class Category : std::uint8_t { other, p2p, collective, one_sided, io };
+enum class Category : std::uint8_t { other, p2p, p2p_wait, collective, one_sided, io };
 
 inline void add_time(Node &node, Category category, std::uint64_t duration) noexcept {
   switch (category) {
   case Category::p2p:
     node.p2p_ticks += duration;
+    break;
+  case Category::p2p_wait:
+    node.p2p_ticks += duration;
+    node.wait_ticks += duration;
     break;
   case Category::collective:
     node.coll_ticks += duration;

@@ -17,6 +17,7 @@ class Meaning:
 def _blocking_p2p() -> dict[str, Meaning]:
     sends = {name: Meaning("send", "count, datatype, dest, comm") for name in SENDS}
     return sends | {
+        "Bsend": Meaning("send_buffered", "count, datatype, dest, comm"),
         "Recv": Meaning("receive", "count, datatype, source, comm, status", True),
         "Mrecv": Meaning("receive_matched", "message, status", True),
         "Sendrecv": Meaning("exchange", "sendcount, sendtype, dest, comm, status", True),
@@ -211,8 +212,10 @@ FAMILIES: dict[str, Meaning] = {
 CATEGORIES = (
     (r"File_", "Category::io"),
     (r"Win_", "Category::one_sided"),
+    # They return when all messages have left the buffer.
+    (r"(Buffer|Comm|Session)_(detach|flush)", "Category::p2p_wait"),
     (
-        r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|detach|i?flush)_)",
+        r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)",
         "Category::p2p",
     ),
 )

@@ -165,18 +165,22 @@ def repeated_wrapper(procedure: Procedure, meaning: Meaning) -> str:
     function = f"Function::{short_name(procedure)}"
     arguments, request = meaning.arguments.rsplit(", ", 1)
     given = ", ".join(str(p.name) for p in procedure.parameters)
+
+    def repeated(stamped: str) -> str:
+        return (
+            f"  if (const RepeatedPost<{stamped}> repeated{{{function}, {arguments}}}; repeated)\n"
+            f"    return repeated.{_REPEATED[meaning.family]}({function}, {request}, "
+            f"[&] {{ return {call(procedure)}; }});\n"
+        )
+
     other = (
         f"[[gnu::noinline]] static {returned} other_{name}({parameter_list(procedure)}) {{\n"
+        f"{repeated('true')}"
         f"  ensure_resolved();\n"
         f"  {body(procedure)}\n"
         f"}}\n"
     )
-    statements = (
-        f"  if (const RepeatedPost repeated{{{function}, {arguments}}}; repeated)\n"
-        f"    return repeated.{_REPEATED[meaning.family]}({function}, {request}, "
-        f"[&] {{ return {call(procedure)}; }});\n"
-        f"  return other_{name}({given});\n"
-    )
+    statements = f"{repeated('false')}  return other_{name}({given});\n"
     return other + definition(returned, name, parameter_list(procedure), statements)
 
 

@@ -23,12 +23,12 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
 template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
   return timed(call, [&](ThreadState &state, std::uint64_t duration) {
     const auto all = span_of(requests, count);
-    const std::uint64_t part = all.empty() ? 0 : duration / all.size();
-    for (const MPI_Request handle : all)
-      if (Request *slot = request_slot(state, handle)) {
-        started(state, *slot, part);
-        add_share(*state.node, slot->kind, part);
-      }
+    const std::uint64_t part = part_of(*state.node, duration, all.size());
+    for (const MPI_Request handle : all) {
+      Request *slot = request_slot(state, handle);
+      if (slot != nullptr) started(state, *slot, part);
+      add_share(*state.node, slot == nullptr ? Pending::none : slot->kind, part);
+    }
     count_call(state, function, 0, duration);
   });
 }

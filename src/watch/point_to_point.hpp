@@ -19,7 +19,9 @@ namespace haloscope::watch {
   if (request.record != nullptr) place = post;
 }
 
-template <class Count, class Call>
+// One that blocks waits, for a receiver that is late as well as for the message to be taken, as a blocking
+// receive does.
+template <bool waits = true, class Count, class Call>
 int send(Function function, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm, Call &&call) {
   const Entry state;
   if (!state) return call();
@@ -47,8 +49,16 @@ int send(Function function, Count given, MPI_Datatype datatype, int dest, MPI_Co
                    comm, end - begin);
   add_time(time, end - begin);
   node.p2p_ticks += end - begin;
+  if constexpr (waits) node.wait_ticks += end - begin;
   passed_time(*state, end);
   return result;
+}
+
+// Into the buffer that the program gave: it waits for nobody.
+template <class Count, class Call>
+int send_buffered(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+                  Call &&call) {
+  return send<false>(function, count, datatype, dest, comm, call);
 }
 
 // After a blocking receive of what was not received there before. Returns the bytes.
@@ -116,7 +126,8 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
   else
     count_call(*state, function, 0);
   if (const CommunicatorUse *use = communicator_use(*state, comm))
-    received(*state, *use->communicator, *result_status, received_bytes(*result_status), half, exchanged);
+    received(*state, *use->communicator, *result_status, received_bytes(*result_status),
+             end - begin - half, exchanged);
   add_call_time(*state, function, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);

@@ -147,8 +147,9 @@ inline void keep_receive(ThreadState &state, Function function, const Communicat
 }
 
 // A post whose like was there before: nothing but the arguments is looked at. The wrappers of MPI_Isend,
-// MPI_Irecv and their like try this first; what it is not for leaves no trace.
-class RepeatedPost {
+// MPI_Irecv and their like try this first; what it is not for leaves no trace. With `stamped` false it is
+// for posts that are not to be stamped, so that the commonest call of all has little to save and restore.
+template <bool stamped> class RepeatedPost {
 public:
   template <class Count>
   [[gnu::always_inline]] RepeatedPost(Function function, Count count, MPI_Datatype datatype, int rank,
@@ -160,7 +161,11 @@ public:
     if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
         state_->handle_epoch != global.handle_epoch.load(std::memory_order_relaxed))
       return;
-    weight_ = post.request.bytes >= state_->stamped_size ? 1 : state_->stamp_weight();
+    const bool large = post.request.bytes >= state_->stamped_size;
+    if constexpr (stamped)
+      weight_ = large ? 1 : state_->stamp_weight();
+    else if (large || !state_->goes_unstamped())
+      return;
     post_ = &post;
     state_->busy = true;
   }
@@ -188,18 +193,15 @@ public:
 private:
   template <class Call, class Count>
   [[gnu::always_inline]] int make(Function function, Call &&call, Count &&count) const {
-    if (__builtin_expect(weight_ == 0, 1)) {
-      const int result = call();
-      if (__builtin_expect(result == MPI_SUCCESS, 1)) count(0);
-      return result;
-    }
-    const std::uint64_t begin = ticks();
+    const std::uint64_t begin = stamped ? ticks() : 0;
     const int result = call();
-    const std::uint64_t duration = ticks() - begin;
+    const std::uint64_t duration = stamped ? ticks() - begin : 0;
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
     count(duration * weight_);
-    add_call_time(*state_, function, duration, weight_);
-    state_->node->p2p_ticks += duration * weight_;
+    if constexpr (stamped) {
+      add_call_time(*state_, function, duration, weight_);
+      state_->node->p2p_ticks += duration * weight_;
+    }
     return result;
   }
 

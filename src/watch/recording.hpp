@@ -61,6 +61,12 @@ struct Recorder {
 
   static constexpr unsigned mean_interval = 16;
 
+  // Whether the next small post needs no stamp; it is taken for made then.
+  [[gnu::always_inline]] bool goes_unstamped() noexcept {
+    if (__builtin_expect(stamps.left == 1, 0)) return false;
+    stamps.left--;
+    return true;
+  }
   // How many posts the stamp of this one stands for; 0: do not stamp it.
   unsigned stamp_weight() noexcept {
     if (__builtin_expect(--stamps.left != 0, 1)) return 0;
@@ -138,12 +144,8 @@ inline void add_time(CallRecord &call, std::uint64_t duration, unsigned weight =
 inline std::uint64_t message_of(Function function) noexcept {
   return static_cast<std::uint64_t>(function) + sent;
 }
-template <Quantity number, Quantity size>
-[[gnu::always_inline]] inline void count_message(Node &node, MessageRecord &record, std::uint64_t bytes,
-                                                 std::uint64_t duration,
+[[gnu::always_inline]] inline void count_message(Node &node, MessageRecord &record, std::uint64_t duration,
                                                  void (*first_of_instance)(Node &, Partner &)) noexcept {
-  node.now[number]++;
-  node.now[size] += bytes;
   record.messages++;
   record.ticks += duration;
   if (record.seen != node.instance) {
@@ -153,11 +155,15 @@ template <Quantity number, Quantity size>
 }
 [[gnu::always_inline]] inline void count_sent(Node &node, MessageRecord &record, std::uint64_t bytes,
                                               std::uint64_t duration) noexcept {
-  count_message<sends, bytes_sent>(node, record, bytes, duration, first_send_of_instance);
+  node.now[sends]++;
+  node.now[bytes_sent] += bytes;
+  count_message(node, record, duration, first_send_of_instance);
 }
 [[gnu::always_inline]] inline void count_arrived(Node &node, MessageRecord &record, std::uint64_t bytes,
                                                  std::uint64_t duration) noexcept {
-  count_message<recvs, bytes_recv>(node, record, bytes, duration, first_receive_of_instance);
+  node.now[recvs]++;
+  node.now[bytes_recv] += bytes;
+  count_message(node, record, duration, first_receive_of_instance);
 }
 
 // Returns the record, if there is one.

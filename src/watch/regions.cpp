@@ -60,12 +60,27 @@ NameHead head_of(const char *name) noexcept {
   return head;
 }
 
-bool is_path_of(std::string_view wanted, const Node &node) noexcept {
+bool take_suffix(std::string_view &text, char last) noexcept {
+  if (!text.ends_with(last)) return false;
+  text.remove_suffix(1);
+  return true;
+}
+
+// Takes a name off the end of a path, as it stands there (docs/format.md): a backslash before each / and
+// backslash, and before <program>, which is the root's name alone.
+bool take_name(std::string_view &path, const Node &node) noexcept {
   const std::string_view name{node.name};
-  if (wanted == name) return true;
-  if (!wanted.ends_with(name) || node.parent == nullptr) return false;
-  wanted.remove_suffix(name.size());
-  return wanted.ends_with('/') && is_path_of(wanted.substr(0, wanted.size() - 1), *node.parent);
+  for (auto c = name.rbegin(); c != name.rend(); ++c)
+    if (!take_suffix(path, *c) || ((*c == '/' || *c == '\\') && !take_suffix(path, '\\'))) return false;
+  return node.parent == nullptr || name != program_name || take_suffix(path, '\\');
+}
+
+// `wanted`: a path, the end of one, or a name as the program has it.
+bool is_path_of(std::string_view wanted, const Node &node) noexcept {
+  if (wanted == node.name) return true;
+  if (!take_name(wanted, node)) return false;
+  if (wanted.empty()) return true;
+  return node.parent != nullptr && take_suffix(wanted, '/') && is_path_of(wanted, *node.parent);
 }
 
 bool is_one_of(const Names &names, const Node &node) noexcept {

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import haloscope
+from support.invariants import check
 from support.mpi import Mpi
 from support.programs import Compiler
 
@@ -113,7 +114,10 @@ def watch(
     status: int | None = 0,
     timeout: float = 120,
 ) -> Watched:
-    """Runs a program under the real command; `status` None: the caller looks at it."""
+    """Runs a program under the real command; `status` None: the caller looks at it.
+
+    Whatever the program is, the tables of its profile must agree with one another.
+    """
     _build_recorder(mpi, Path(command[0]))
     path = directory / f"{uuid4().hex}.halo"
     words = [_HALOSCOPE, "run", "--quiet", "-o", path, *options, "--", *mpi.launch(ranks)]
@@ -129,4 +133,6 @@ def watch(
     )
     if status is not None:
         assert done.returncode == status, done.stdout + done.stderr
+    if path.exists():
+        check(path)
     return Watched(done, path)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from haloscope._errors import UsageError
 from haloscope.explain._info import TEXT_KEYS
+from haloscope.explain._names import PROGRAM
 from haloscope.explain._views import Row, View, views
 
 __all__ = ["FORMATS", "render"]
@@ -103,7 +104,7 @@ def _indents(rows: Sequence[Row]) -> list[str]:
 
 
 def _holds(outer: str, path: str) -> bool:
-    return outer == "<program>" or path.startswith(outer + "/")
+    return outer == PROGRAM or path.startswith(outer + "/")
 
 
 def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[str]:

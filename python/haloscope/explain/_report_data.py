@@ -14,6 +14,7 @@ import polars as pl
 
 from haloscope._errors import printable
 from haloscope.explain._info import info, run_information
+from haloscope.explain._names import region_text
 from haloscope.explain._ranks import rank_rows
 from haloscope.explain._regions import region_rows
 from haloscope.explain._report_history import history
@@ -76,8 +77,8 @@ def _regions(tree: RegionTree) -> dict[str, Any]:
         parent = int(tree.order[tree.parents[path]]) if place else 0
         ends[parent] = max(ends[parent], ends[place])
     return {
-        "names": [printable(tree.names[path]) for path in paths],
-        "full": [printable(tree.full_names[path]) for path in paths],
+        "names": [region_text(tree.names[path]) for path in paths],
+        "full": [region_text(tree.full_names[path]) for path in paths],
         "depth": tree.depths[paths].tolist(),
         "communication": tree.communication[paths].tolist(),
         "end": ends,

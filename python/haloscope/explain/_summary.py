@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from haloscope._errors import printable
+from haloscope.explain._names import PROGRAM, region_text
 from haloscope.explain._info import run_information
 from haloscope.explain._units import bytes_text, count_text, percent_text, ranks_text, time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from haloscope.explain._profile import Profile
 
 __all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
+# The share of the time that may go without a word: in functions that are not named, by rounding.
+_UNSAID, _ROUNDING = 0.05, 1e-3
 
 
 def summary(profile: Profile) -> list[str]:
@@ -33,8 +39,15 @@ def _summary(profile: Profile) -> list[str]:
     whole = regions.row(0, named=True) if len(regions) else None
     lines = [_headline(told)]
     if whole is not None:
-        lines.append(_communication(whole))
-        lines += _by_region(profile, whole) if len(regions) > 1 else _by_call(profile, whole)
+        functions = _Shares.of(_calls(profile), "call", "time_total", whole)
+        if len(regions) > 1:
+            ranks = profile.table("ranks", exclusive=True)
+            places = _Shares.of(ranks, "region", "mpi_time", whole)
+            lines.append(_communication(whole) + functions.in_a_line())
+            lines += places.in_lines(_place, "regions")
+        else:
+            lines.append(_communication(whole))
+            lines += functions.in_lines(printable, "functions")
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -57,35 +70,62 @@ def _communication(whole: dict[str, Any]) -> str:
     )
 
 
-def _by_region(profile: Profile, whole: dict[str, Any]) -> list[str]:
-    ranks = profile.table("ranks", exclusive=True)
-    total = _total(whole)
-    costs = _costliest(ranks, "region", "mpi_time")
-    return [f"  {percent_text(cost, total):>7} of it in {_place(region)}" for region, cost in costs]
-
-
-def _total(whole: dict[str, Any]) -> float | None:
-    """Return the seconds in MPI of all ranks together, None if they are unknown."""
-    mean = whole["mpi_time_mean"]
-    return None if mean is None else mean * whole["ranks"]
+def _calls(profile: Profile) -> pl.DataFrame:
+    """Return the functions of each region; a layer's protocols are at work within them."""
+    calls = profile.table("calls", exclusive=True)
+    return calls.filter(pl.col("chunks").is_null()) if "chunks" in calls.columns else calls
 
 
 def _place(region: str) -> str:
-    return "no marked region" if region == "<program>" else f"region {printable(region)}"
+    return "no marked region" if region == PROGRAM else f"region {region_text(region)}"
 
 
-def _by_call(profile: Profile, whole: dict[str, Any]) -> list[str]:
-    total = _total(whole)
-    calls = profile.table("calls")
-    if "chunks" in calls.columns:  # protocols are at work within calls
-        calls = calls.filter(pl.col("chunks").is_null())
-    costs = _costliest(calls, "call", "time_total")
-    return [f"  {percent_text(cost, total):>7} of it in {printable(call)}" for call, cost in costs]
+@dataclass(frozen=True)
+class _Shares:
+    """Where the time in MPI of all ranks went, the costliest first; `total` is None if unknown."""
 
+    costs: list[tuple[str, float]]
+    total: float | None
 
-def _costliest(frame: pl.DataFrame, key: str, cost: str) -> list[tuple[str, float]]:
-    sums = frame.group_by(key, maintain_order=True).agg(pl.col(cost).sum())
-    return list(sums.filter(pl.col(cost) > 0).sort(cost, descending=True).head(_COSTLIEST).rows())
+    @classmethod
+    def of(cls, frame: pl.DataFrame, key: str, cost: str, whole: dict[str, Any]) -> _Shares:
+        sums = frame.group_by(key, maintain_order=True).agg(pl.col(cost).sum())
+        mean = whole["mpi_time_mean"]
+        return cls(
+            list(sums.filter(pl.col(cost) > 0).sort(cost, descending=True).rows()),
+            None if mean is None else mean * whole["ranks"],
+        )
+
+    def in_lines(self, called: Callable[[str], str], what: str) -> list[str]:
+        """Return a line for each of the first; the last one says how much is elsewhere."""
+        lines = [
+            f"  {percent_text(cost, self.total):>7} of it in {called(name)}"
+            for name, cost in self.costs[:_COSTLIEST]
+        ]
+        if lines and (rest := self._rest(what)):
+            lines[-1] += "; " + ", ".join(rest)
+        return lines
+
+    def in_a_line(self) -> str:
+        named = [
+            f"{printable(name)} {percent_text(cost, self.total)}"
+            for name, cost in self.costs[:_COSTLIEST]
+        ]
+        return "; in " + ", ".join([*named, *self._rest("functions")]) if named else ""
+
+    def _rest(self, what: str) -> list[str]:
+        """Return what the first ones leave, unless it is next to nothing."""
+        others = self.costs[_COSTLIEST:]
+        elsewhere = sum(cost for _, cost in others)
+        total = self.total or 0.0
+        missing = total - sum(cost for _, cost in self.costs)
+        rest = []
+        if elsewhere + max(missing, 0) > _UNSAID * total > 0:
+            if others:
+                rest.append(f"{percent_text(elsewhere, total)} in {len(others)} other {what}")
+            if missing > _ROUNDING * total:
+                rest.append(f"{percent_text(missing, total)} unattributed")
+        return rest
 
 
 def warnings(told: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from haloscope._errors import UsageError
 from haloscope.explain._directory import DamageError
+from haloscope.explain._names import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionTree"]
 
-# A chain of n regions has full names of n² characters: long ones lose their middle, and have the
-# number of the path instead. A small file can still ask for more than any memory holds.
+# A chain of n regions has full names of n² characters: a small file can ask for more than any memory
+# holds. Then long ones lose their middle, and have the number of the path instead.
 _LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
 
@@ -39,7 +40,8 @@ class RegionTree:
             raise DamageError("its table paths does not begin with the root")
         if not bool(np.all((parents[1:] >= 0) & (parents[1:] < np.arange(1, count)))):
             raise DamageError("its table paths has a region before the one that holds it")
-        self.names = list(names)
+        # As they stand in paths.
+        self.names = [names[0], *map(escaped, names[1:])]
         self.parents = parents
         self.communication = communication.astype(bool)
         self.full_names = self._full_names()
@@ -53,10 +55,13 @@ class RegionTree:
     def matching(self, region: str) -> NDArray[np.bool_]:
         """Return for each path whether its last name or its full name is `region`, shape (n,).
 
-        Raises `UsageError` if there is none.
+        If there is none, a last name may be given as the program has it. Raises `UsageError` if
+        there is none either.
         """
         pairs = zip(self.names, self.full_names, strict=True)
         chosen = np.array([region in pair for pair in pairs], dtype=np.bool_)
+        if not chosen.any():
+            chosen = np.array([name == escaped(region) for name in self.names], dtype=np.bool_)
         if not chosen.any():
             raise UsageError(f"no region is called {region!r}; {self._suggestion(region)}")
         return chosen
@@ -71,16 +76,25 @@ class RegionTree:
     def _full_names(self) -> list[str]:
         full = [self.names[0]]
         total = 0
+        whole = self._characters() <= _MOST_NAME_CHARACTERS
         for path in range(1, len(self)):
             name, parent = self.names[path], self.parents[path]
             text = f"{full[parent]}/{name}" if parent else name
-            if len(text) > _LONGEST_NAME:
+            if len(text) > _LONGEST_NAME and not whole:
                 text = f"{text[: _LONGEST_NAME // 2]} ... #{path}/{name[-_LONGEST_NAME // 4 :]}"
             total += len(text)
             if total > _MOST_NAME_CHARACTERS:
                 raise DamageError("its regions are too many to name them")
             full.append(text)
         return full
+
+    def _characters(self) -> int:
+        """Of all whole paths."""
+        lengths = [0] * len(self)
+        for path in range(1, len(self)):
+            parent = int(self.parents[path])
+            lengths[path] = len(self.names[path]) + (lengths[parent] + 1 if parent else 0)
+        return sum(lengths)
 
     def _distinct_names(self) -> list[str]:
         """The last names, and the full ones where regions share a last name."""

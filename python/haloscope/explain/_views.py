@@ -9,6 +9,7 @@ from typing import Any
 
 from haloscope._errors import printable
 from haloscope.explain._info import TEXT_KEYS
+from haloscope.explain._names import region_text
 from haloscope.explain._units import (
     UNKNOWN,
     bytes_text,
@@ -38,7 +39,7 @@ class View:
 
 
 def _name(value: str | None) -> str:
-    return UNKNOWN if value is None else printable(value)
+    return UNKNOWN if value is None else region_text(value)
 
 
 def _range(low: int | None, high: int | None) -> str:
@@ -278,5 +279,5 @@ def views(table: str, columns: Sequence[str]) -> list[View]:
 
 def _value(name: str) -> View:
     return View(
-        printable(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}"
+        region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}"
     )

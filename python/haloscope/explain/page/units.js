@@ -39,7 +39,7 @@ function shortened(text, most) {
 
 // The end of a path says more than its beginning; whole names as far as they fit.
 function shortPath(path, most) {
-  const names = path.split("/");
+  const names = path.match(/(?:[^/\\]|\\.)+/g) || [path]; // a name may have a slash, after a backslash
   while (names.length > 1 && names.join("/").length + 2 > most) names.shift();
   const end = names.join("/");
   return end === path ? shortened(path, most) : "…/" + shortened(end, most - 2);
