@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["regimes"]
 
+_PARTED = Path("/--/")  # what no file is called
 _STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 14
 _EXAMPLES = """\b
 Examples:
   haloscope run --series halo -o cg.halo -- mpiexec -n 8 ./cg
   haloscope regimes cg.halo
   haloscope regimes fixed.halo dynamic.halo --region matvec -o methods.html
+  haloscope regimes fixed-?.halo -- dynamic-?.halo
   haloscope regimes cg.halo --reduce max --states 2
   haloscope regimes cg.halo --states auto --model cg.json
   haloscope regimes times.csv --emission lognormal --format json
@@ -59,8 +61,17 @@ def _values(_context: click.Context, _option: click.Parameter, text: str | None)
     return names
 
 
-@click.command(epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F...")
+class _Methods(click.Command):
+    """A command whose files are parted by `--`, which would otherwise end the options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [str(_PARTED) if arg == "--" else arg for arg in args])
+
+
+@click.command(cls=_Methods, epilog=_EXAMPLES)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]"
+)
 @click.option(
     "--region", metavar="REGION", help="The region. [default: the only one with a series]"
 )
@@ -126,7 +137,10 @@ def regimes(
 
     F is a profile with a series (haloscope run --series REGION), or times as .npy, .npz, CSV or
     Parquet. Of several files each is fitted by itself, and all are compared with the first.
+    Files between two -- are runs of one method; methods of several runs are compared with what
+    differs from run to run.
     """
+    files, methods = _parted(files)
     if model is not None and len(files) > 1:
         raise UsageError(f"--model saves one model, and there are {len(files)} files; name one")
     if output is None and form == "table":
@@ -141,12 +155,27 @@ def regimes(
             machine = analyses[0].machine
             (machine.model if machine else analyses[0].ranks.regimes.model).save(model)
         step("comparing")
-        results = results_of(analyses)
+        results = results_of(analyses, methods)
         if output is not None:
             write_regimes_page(analyses, results, output, recorded, step)
-    _print(results, analyses, form)
+    _print(results, analyses, form, tested=len(set(methods)) == len(files))
     if output is not None and form == "table":
         click.echo(f"page: {printable(shlex.quote(str(output)))}")
+
+
+def _parted(files: Sequence[Path]) -> tuple[tuple[Path, ...], list[int]]:
+    """Return the files, and which method each is a run of. Raises `UsageError`."""
+    named = tuple(path for path in files if path != _PARTED)
+    if len(named) == len(files):
+        return named, list(range(len(named)))
+    after = [files[:index].count(_PARTED) for index, path in enumerate(files) if path != _PARTED]
+    counts = [after.count(index) for index in range(files.count(_PARTED) + 1)]
+    if not all(counts):
+        raise UsageError("there is nothing on one side of --; name the runs of each method")
+    if max(counts) > 1 == min(counts):
+        told = ", ".join(map(str, counts))
+        raise UsageError(f"methods of {told} runs cannot be compared; name 2 or more of each")
+    return named, after
 
 
 def _analyses(
@@ -186,7 +215,9 @@ def _names(files: Sequence[Path]) -> list[str]:
     raise UsageError(f"{twice}: is named twice; name different files")
 
 
-def _print(results: Results, analyses: Sequence[Analysis], form: str) -> None:
+def _print(
+    results: Results, analyses: Sequence[Analysis], form: str, *, tested: bool
+) -> None:
     from haloscope.explain import render
     from haloscope.explain.regimes._results import FASTER, tests_told, told
 
@@ -198,8 +229,6 @@ def _print(results: Results, analyses: Sequence[Analysis], form: str) -> None:
         named = f"{printable(analysis.name)}: " if len(analyses) > 1 else ""
         for line in told(analysis):
             click.echo(named + line)
-    for line in (
-        *results.lines,
-        *tests_told(results.tests.filter(results.tests["regime"].is_null())),
-    ):
+    tests = results.tests.filter(results.tests["regime"].is_null() & tested)
+    for line in (*results.lines, *tests_told(tests)):
         click.echo(line)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["checked"]
 
+_MOST_WRONG = 0.1  # of a rank's instances, and of all, that may be left out for a rank to stay
 _ROWS_AT_A_TIME = 16  # a megabyte of 8192 instances: what is read twice is still in the cache
 
 
@@ -31,10 +32,11 @@ def checked(
 ) -> Timings:
     """Return timings without the ranks that have none, or have some that no clock shows.
 
-    `durations` is ranks × instances, NaN where there is nothing. A rank is left out, and a note
-    says so, if it has no instance at all, or a duration is missing before its last one, is
-    negative or infinite: closing the gap would shift its later instances against the other ranks.
-    Raises `ProfileError` if no rank is left.
+    `durations` is ranks × instances, NaN where there is nothing. A rank is left out if it has no
+    instance at all. An instance is, on all ranks, if on one of them its duration is negative or
+    infinite, or missing before the last one: closing one rank's gap alone would shift its later
+    instances against the other ranks. Where more than a tenth would be lost so, the ranks are left
+    out instead. Notes say so. Raises `ProfileError` if no rank is left.
     """
     counts, bad = np.zeros(len(durations), dtype=np.int64), np.zeros(len(durations), dtype=np.bool_)
     zeros = 0
@@ -42,6 +44,9 @@ def checked(
         part = slice(first, first + _ROWS_AT_A_TIME)
         counts[part], bad[part], zero = _looked_at(durations[part])
         zeros += zero
+    wrong = _mendable(durations, counts, np.flatnonzero(bad))
+    rows, columns = np.nonzero(wrong)
+    bad[rows] = False
     kept = (counts > 0) & ~bad
     if not kept.any():
         raise ProfileError(f"{name}: {_why_nothing(durations, ranks, bad)}")
@@ -53,6 +58,9 @@ def checked(
         timings = timings.chosen(np.flatnonzero(kept))
         width = int(timings.counts.max())
         timings = replace(timings, durations=np.ascontiguousarray(timings.durations[:, :width]))
+    if len(columns):
+        notes.append(_lost(durations, ranks, rows, columns))
+        timings = timings.at(~wrong[:, : timings.durations.shape[1]].any(axis=0))
     return replace(timings, notes=tuple(notes))
 
 
@@ -69,6 +77,38 @@ def _looked_at(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np
     with np.errstate(invalid="ignore"):
         bad = (there.sum(axis=1) < counts) | (rows < 0).any(axis=1) | np.isinf(rows).any(axis=1)
     return counts, bad, int((rows[~bad] == 0).sum())
+
+
+def _mendable(
+    durations: NDArray[np.float64], counts: NDArray[np.int64], bad: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which durations are no times, of the ranks that can stay without these instances."""
+    wrong = np.zeros((len(durations) if len(bad) else 0, durations.shape[1]), dtype=np.bool_)
+    for row in bad.tolist():
+        part = durations[row, : counts[row]]
+        with np.errstate(invalid="ignore"):
+            found = ~(part >= 0) | np.isinf(part)
+        if found.sum() <= _MOST_WRONG * len(found):
+            wrong[row, : counts[row]] = found
+    if wrong.any(axis=0).sum() > _MOST_WRONG * durations.shape[1]:
+        wrong[:] = False
+    return wrong
+
+
+def _lost(
+    durations: NDArray[np.float64],
+    ranks: NDArray[np.int64],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+) -> str:
+    number, value = len(np.unique(columns)), durations[rows[0], columns[0]]
+    shown = "missing" if np.isnan(value) else f"{value:g} s"
+    what = "1 instance is" if number == 1 else f"{number} instances are"
+    first = "that" if len(rows) == 1 else "the first"
+    return (
+        f"{what} left out on all ranks, as a duration is missing, negative or infinite:"
+        f" {first} of rank {ranks[rows[0]]}, instance {columns[0]}, is {shown}"
+    )
 
 
 def _why_nothing(

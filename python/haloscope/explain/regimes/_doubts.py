@@ -8,9 +8,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     from haloscope.explain.regimes._climbing import Climb
+    from haloscope.explain.regimes._searching import Searched
     from haloscope.explain.regimes._sequences import Sequences
 
-__all__ = ["doubts"]
+__all__ = ["disagreement", "doubts"]
 
 _FEWEST = 2.0  # instances of a regime
 _SAME = 1e-3  # of the larger deviation: means that are hardly two
@@ -22,6 +23,17 @@ def doubts(best: Climb, sequences: Sequences, parameters: int) -> tuple[str, ...
     if float(values.min()) == float(values.max()):
         return (f"all {len(values)} instances last {values[0]:g} s: there is one regime",)
     return (*_of_the_fit(best, len(values), parameters), *_of_regimes(best))
+
+
+def disagreement(found: Searched) -> tuple[str, ...]:
+    """Return a line if of the starts that climbed one alone ended at the likeliest model."""
+    if found.agreed > 1 or found.climbed == 1:
+        return ()
+    return (
+        f"starts disagree: of the best {found.climbed} of {found.starts} one alone ended here, the"
+        f" next is {found.next_best:.3g} less likely (logarithm): try more starts, or doubt these"
+        " regimes",
+    )
 
 
 def _of_the_fit(best: Climb, points: int, parameters: int) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain.regimes._episode_rows import SCHEMA, Report
+from haloscope.explain.regimes._rotations import chance_peak
 from haloscope.explain.regimes._scan import bar, covered, scores, stretches, stretches_of_row
 from haloscope.explain.regimes._slow import Slow
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     Stretches = list[tuple[int, int]]
 
 __all__ = ["episodes"]
+
+# Of fewer bad stretches of all ranks nobody can tell how long they usually are.
+_KNOWN = 30
 
 
 def episodes(
@@ -61,7 +65,7 @@ def episodes(
                 found = _of_host(seen, index, base, calm)
                 quiet[index] &= ~covered(found, instances)
                 report.add("host", name, np.flatnonzero(seen.group == index), found)
-    if len(durations) > 1:
+    if len(durations) > 1 and seen.stretches >= _KNOWN:
         for row, rank in enumerate(ranks.tolist()):
             found = _of_rank(seen, row, base, quiet[seen.group[row]])
             report.add("rank", str(rank), np.array([row]), found)
@@ -73,17 +77,25 @@ def _of_machine(seen: Slow) -> tuple[Stretches, float]:
 
     The base rate is first that of all instances, then that of those that seemed calm.
     """
-    total = seen.there.sum(axis=0)
-    share = seen.typical_share()
-    height = bar(total.size)
-    stays = seen.stays if len(seen.events) == 1 else 0
+    alone = len(seen.events) == 1
+    height = bar(seen.there.shape[1])
     found: Stretches = []
-    base = _rate(seen, np.ones(total.size, dtype=bool))
+    base = _rate(seen, np.ones(seen.there.shape[1], dtype=bool))
+    if not alone:
+        height = max(height, chance_peak(seen, lambda run: _steps(run, base, 0)))
     for _ in range(3):
-        event, absence = scores(base, stays)
-        found = stretches((total * (share * event + (1 - share) * absence)).tolist(), height)
-        base = _rate(seen, ~covered(found, total.size))
+        found = stretches(_steps(seen, base, seen.stays if alone else 0).tolist(), height)
+        if not found:
+            break
+        base = _rate(seen, ~covered(found, seen.there.shape[1]))
     return found, base
+
+
+def _steps(seen: Slow, base: float, stays: float) -> NDArray[np.float64]:
+    """Return what each instance scores for a bad machine."""
+    share = seen.typical_share()
+    event, absence = scores(base, stays)
+    return seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
 
 
 def _rate(seen: Slow, where: NDArray[np.bool_]) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["regime_means", "sentences"]
+__all__ = ["regime_means", "sentence", "sentences"]
 
 _SCHEMA = {
     "name": pl.String,
@@ -125,29 +125,41 @@ def _quantile(level: float, effective: float) -> float:
 
 
 def sentences(means: pl.DataFrame, baseline: int = 0) -> list[str]:
-    """Say of each sample but the baseline how much faster or slower it is: one line each.
+    """Say of each sample but the baseline how much faster or slower it was: one line each.
 
-    `means` is what `regime_means` returned for this `baseline`. "B is 4.2 % [3.6, 4.8] faster than
-    A in the fast regime"; where the interval holds 0, that no difference is sure.
+    `means` is what `regime_means` returned for this `baseline`. "in these two runs B was 4.2 %
+    [3.6, 4.8] faster than A in the fast regime"; where the interval holds 0, that no difference
+    is sure.
     """
     rows = means.to_dicts()
     peer = rows[baseline]["name"]
-    return [_sentence(row, peer) for index, row in enumerate(rows) if index != baseline]
+    return [sentence(row, peer) for index, row in enumerate(rows) if index != baseline]
 
 
-def _sentence(row: dict[str, Any], peer: str) -> str:
-    regime = row["regime"]
+def sentence(
+    row: dict[str, Any], peer: str, runs: tuple[int, int] = (1, 1), doubts: Sequence[str] = ()
+) -> str:
+    """Say how much faster or slower than `peer` something is, as a row of `regime_means` has it.
+
+    With one run each it speaks of these two; with several of the methods. `doubts` are reasons not
+    to speak of a difference.
+    """
+    regime, name = row["regime"], row["name"]
     where = {None: "", 1: " in the fast regime"}.get(regime, f" in regime {regime}")
     amount, low, high = row["faster"], row["faster_low"], row["faster_high"]
     if amount is None:
-        return f"{row['name']} cannot be compared with {peer}{where}: one has no times"
+        return f"{name} cannot be compared with {peer}{where}: one has no times"
+    alone = runs == (1, 1)
+    begin = "in these two runs" if alone else f"by {runs[0]} and {runs[1]} runs"
+    begin = f"{begin} {name} {'was' if alone else 'is'}"
     word = "faster" if amount >= 0 else "slower"
     than = f"{word} than {peer}{where}"
     if low is None:
-        return f"{row['name']} is {abs(amount):.1f} % {than}; too few instances to say how surely"
-    if low <= 0 <= high:
+        return f"{begin} {abs(amount):.1f} % {than}; too few instances to say how surely"
+    if doubts or low <= 0 <= high:
         amount, low, high = (round(number, 1) + 0.0 for number in (amount, low, high))  # not -0.0
         bounds = f"{amount:+.1f} % [{low:+.1f}, {high:+.1f}]"
-        return f"{row['name']} is not surely faster or slower than {peer}{where}: {bounds}"
+        why = f", as {'; '.join(doubts)}" if doubts else ""
+        return f"{begin} not surely faster or slower than {peer}{where}: {bounds}{why}"
     lesser, larger = sorted((abs(low), abs(high)))
-    return f"{row['name']} is {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"
+    return f"{begin} {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"

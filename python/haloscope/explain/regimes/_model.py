@@ -8,17 +8,16 @@ import numpy as np
 
 from haloscope._errors import TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
-from haloscope.explain.regimes._chains import NATIVE, Parameters, Work
-from haloscope.explain.regimes._climbing import Climb, Rules, climb
-from haloscope.explain.regimes._doubts import doubts
+from haloscope.explain.regimes._chains import Parameters, Work
+from haloscope.explain.regimes._climbing import Rules
+from haloscope.explain.regimes._doubts import disagreement, doubts
 from haloscope.explain.regimes._emissions import Emission
 from haloscope.explain.regimes._families import family
 from haloscope.explain.regimes._filing import filed, restore
 from haloscope.explain.regimes._intervals import Intervals, Likelihood
 from haloscope.explain.regimes._saved import read, write
+from haloscope.explain.regimes._searching import Search
 from haloscope.explain.regimes._sequences import NONE, Sequences
-from haloscope.explain.regimes._splits import splits
-from haloscope.explain.regimes._starts import starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,15 +25,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from haloscope.explain.regimes._climbing import Climb
+    from haloscope.explain.regimes._searching import Searched
     from haloscope.explain.regimes._sequences import Series
 
     Floats = NDArray[np.float64]
 
 __all__ = ["RegimeModel"]
-
-# Of more instances than this a part is fitted first, from every start.
-_MANY, _PART = 1 << 20, 1 << 18
-_SLOWER = 3  # powers of two, for families without kernels of their own
 
 
 class RegimeModel:
@@ -67,7 +64,7 @@ class RegimeModel:
         self,
         n_regimes: int = 3,
         emission: str = "gaussian",
-        n_init: int = 1,
+        n_init: int = 10,
         max_iter: int = 100,
         tol: float = 1e-6,
         random_state: int | None = 0,
@@ -78,7 +75,8 @@ class RegimeModel:
     ) -> None:
         """Take options; raises `UsageError` for one that cannot be.
 
-        `n_init` starts are made and the likeliest kept. `tol` is how much log likelihood per
+        `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
+        `random_state` draws those beyond the fourth, and what `sample` draws. `tol` is how much log likelihood per
         instance may still be to gain. Without `memory` regimes are drawn anew for each instance (a
         mixture); `stickiness` adds so many instances that stayed in each regime. By default all
         processors are used; the result does not depend on `threads`.
@@ -117,18 +115,14 @@ class RegimeModel:
                 f"{sequences.points} instances are too few for {self.n_regimes} regimes"
             )
         kind = family(self.emission)
-        work = Work(sequences, kind, self._threads)
-        part = _part(sequences, kind)
-        first = list(starts(part, kind, self.n_regimes, self.n_init, self.random_state))
-        if fewer is not None:
-            first += splits(fewer._parameters, part)
-        if part is sequences:
-            best = self._best(work, first)
-        else:
-            chosen = self._best(Work(part, kind, self._threads), first)
-            best = self._best(work, [chosen.parameters])
+        rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
+        search = Search(
+            kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads
+        )
+        found = search.of(sequences, None if fewer is None else fewer._parameters)
+        best = found.best
         order = np.argsort(best.parameters.emission.means, kind="stable")
-        self._keep(best.ordered(order), sequences)
+        self._keep(best.ordered(order), found, sequences)
         return self
 
     def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
@@ -236,18 +230,17 @@ class RegimeModel:
     def _work(self, sequences: Sequences) -> Work:
         return Work(sequences, type(self._parameters.emission), self._threads)
 
-    def _best(self, work: Work, first: list[Parameters]) -> Climb:
-        rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
-        return max((climb(work, start, rules) for start in first), key=lambda c: c.log_likelihood)
-
-    def _keep(self, best: Climb, sequences: Sequences) -> None:
+    def _keep(self, best: Climb, found: Searched, sequences: Sequences) -> None:
         chain, self.emission_ = best.parameters.chain, best.parameters.emission
         self.start_, self.transition_ = chain.start, chain.transition
         self.means_, self.stds_ = self.emission_.means, self.emission_.stds
         self.parameters_ = self.emission_.parameters
         self.log_likelihood_, self.n_iter_ = best.log_likelihood, best.steps
         self.converged_, self.n_points_ = best.converged, sequences.points
-        self.warnings_ = doubts(best, sequences, self.n_parameters_)
+        self.warnings_ = (
+            *doubts(best, sequences, self.n_parameters_),
+            *disagreement(found),
+        )
 
     def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
         """The log probability of paths."""
@@ -261,13 +254,3 @@ class RegimeModel:
             total += start[path[0]] if length else 0.0
             total += transition[path[:-1], path[1:]].sum()
         return float(total)
-
-
-def _part(sequences: Sequences, kind: type[Emission]) -> Sequences:
-    """Equidistant ones of many sequences, for a first look."""
-    number = len(sequences.lengths)
-    many, some = (_MANY, _PART) if kind in NATIVE else (_MANY >> _SLOWER, _PART >> _SLOWER)
-    if sequences.points <= many or number == 1:
-        return sequences
-    kept = max(1, number * some // sequences.points)
-    return sequences.some(np.linspace(0, number - 1, kept).round().astype(np.int64))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from haloscope._errors import printable
+from haloscope.explain.regimes._claims import Claim, Method, claims
 from haloscope.explain.regimes._comparison import compare_distributions
-from haloscope.explain.regimes._means import regime_means, sentences
+from haloscope.explain.regimes._means import regime_means
 from haloscope.explain.regimes._tables import regime_table
 
 if TYPE_CHECKING:
@@ -22,15 +24,18 @@ __all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "tests_tol
 
 FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
-_UNLIKE = 1.5  # times as large a share
+_ONE_RUN = (
+    "note: that is about these runs; name several of each method to know of others:"
+    " haloscope regimes A1 A2 -- B1 B2"
+)
 
 
 @dataclass(frozen=True)
 class Results:
     """The tables of all files: by regime of all ranks' times, and of T^max (None: one series).
 
-    Of several files also `lines` that compare their fast regimes, and `tests` of all times and
-    of those in the fast regime.
+    Of several files also `lines` that compare them, and `tests` of all times and of those in the
+    fast regime.
     """
 
     frame: pl.DataFrame
@@ -39,40 +44,58 @@ class Results:
     tests: pl.DataFrame
 
 
-def results_of(analyses: Sequence[Analysis]) -> Results:
-    """Return what is printed of the analyses, and stands on the page."""
+def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = None) -> Results:
+    """Return what is printed of the analyses, and stands on the page.
+
+    `methods` says of each analysis which method it is a run of, from 0; by default each is a
+    method of its own.
+    """
     views = [analysis.view for analysis in analyses]
     whole, slowest = [view.whole.sample for view in views], [view.slowest.sample for view in views]
     regions = [analysis.ranks.regimes.timings.region for analysis in analyses]
-    several = any(analysis.several for analysis in analyses)
+    groups = _grouped(analyses, methods or range(len(analyses)))
+    made = claims(groups) if len(groups) > 1 else []
     frame = regime_frame(whole, regions, max(view.regimes for view in views))
     regimes = max(view.slowest.regimes for view in views)
+    several = any(analysis.several for analysis in analyses)
     other = regime_frame(slowest, regions, regimes) if several else None
-    return Results(frame, other, *_compared(whole, slowest if several else None))
+    lines = [claim.text for claim in made]
+    if made and len(groups) == len(analyses):
+        lines.append(_ONE_RUN)
+    compared = whole if len(whole) > 1 else []
+    tests = pl.concat([compare_distributions(compared, regime) for regime in (None, 0)])
+    return Results(_undoubted(frame, made, groups), other, lines, tests)
 
 
-def _compared(
-    whole: Sequence[Sample], slowest: Sequence[Sample] | None
-) -> tuple[list[str], pl.DataFrame]:
-    """Return what is said of several samples, and tests of each pair; nothing of one."""
-    several = whole if len(whole) > 1 else []
-    tests = pl.concat([compare_distributions(several, regime) for regime in (None, 0)])
-    if not several:
-        return [], tests
-    lines = sentences(regime_means(whole, 0))
-    if slowest is not None:
-        lines += [f"T^max: {line}" for line in sentences(regime_means(slowest, 0))]
-    return [printable(line) for line in (*lines, *_unlike(whole))], tests
+def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Method]:
+    """Return the methods with their runs, called as their runs are as far as these agree."""
+    runs = [
+        [one for one, of in zip(analyses, methods, strict=True) if of == index]
+        for index in range(max(methods) + 1)
+    ]
+    names = [
+        group[0].name if len(group) == 1
+        else os.path.commonprefix([run.name for run in group]).rstrip("-_. 0123456789")
+        for group in runs
+    ]  # fmt: skip
+    if len({*names, ""}) <= len(names):
+        names = [f"method {index + 1}" for index in range(len(runs))]
+    return [Method(name, group) for name, group in zip(names, runs, strict=True)]
 
 
-def _unlike(samples: Sequence[Sample]) -> list[str]:
-    """Warn of fast regimes that can hardly be the same thing."""
-    shares = [row["share"] for row in regime_means(samples, 0).to_dicts()]
-    known = [share for share in shares if share]
-    if len(known) < 2 or max(known) < _UNLIKE * min(known):
-        return []
-    told = ", ".join(f"{100 * (share or 0):.0f} %" for share in shares)
-    return [f"warning: the fast regimes hold {told} of the instances: they may not be alike"]
+def _undoubted(
+    frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[Method]
+) -> pl.DataFrame:
+    """Return the table without comparisons that are in doubt, or are of one run among several."""
+    doubted = {claim.method for claim in made if claim.doubts}
+    silent = [
+        run.name
+        for method in groups
+        for run in method.runs
+        if len(method.runs) > 1 or method.name in doubted
+    ]
+    keep = ~pl.col("file").is_in(silent)
+    return frame.with_columns(pl.when(keep).then(pl.col(name)).alias(name) for name in FASTER)
 
 
 def regime_frame(samples: Sequence[Sample], regions: Sequence[str | None], n: int) -> pl.DataFrame:

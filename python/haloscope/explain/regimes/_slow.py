@@ -27,7 +27,7 @@ class Slow:
     ones; `usual` each rank's median time outside the bad regimes, or of all if it's always in one.
     `names` of the groups: hosts, and None for the ranks whose host is unknown. `stays`: the chance
     that a rank's bad instance follows a bad one, as the usual stretches have it: a few very long
-    ones don't matter.
+    ones don't matter. `stretches` of bad instances there are, in all ranks.
     """
 
     names: list[str | None]
@@ -39,6 +39,7 @@ class Slow:
     excess: NDArray[np.float64]
     usual: NDArray[np.float64]
     stays: float
+    stretches: int
 
     @classmethod
     def of(
@@ -65,7 +66,8 @@ class Slow:
             excess[index] += np.where(exists[row], times - usual[row], 0)
         lengths = [_run_lengths(events[row : row + ROWS]) for row in range(0, len(events), ROWS)]
         stays = _stays(np.concatenate([_FEW_RUNS, *lengths]))
-        return cls(names, group, exists, events, bad, there, excess, usual, stays)
+        number = sum(part.size for part in lengths)
+        return cls(names, group, exists, events, bad, there, excess, usual, stays, number)
 
     def typical_share(self) -> NDArray[np.float64]:
         """Return the share of bad instances on the median host, the lower of two: (instances,).

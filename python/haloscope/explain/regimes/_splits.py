@@ -16,28 +16,38 @@ if TYPE_CHECKING:
 
 __all__ = ["splits"]
 
-_APART = 0.6  # deviations of the split regime between it and each half
-_NARROWER = 0.7
 _STAYS = 0.9  # of what stayed in the split regime, in the same half
+# Where the halves lie and how wide they are, in deviations of the split regime: beside each other,
+# or a narrow one within a wide one.
+_HALVES = (((-0.6, 0.6), (0.7, 0.7)), ((-0.2, 0.2), (0.4, 1.4)))
 
 
 def splits(fitted: Parameters, sequences: Sequences) -> list[Parameters]:
-    """Return a guess for each regime of a model, with one regime more than it has."""
+    """Return two guesses for each regime of a model, with one regime more than it has."""
     values = sequences.inside
-    return [_split(fitted, state, values) for state in range(len(fitted.chain.start))]
+    return [
+        _split(fitted, state, values, np.array(places), np.array(widths))
+        for state in range(len(fitted.chain.start))
+        for places, widths in _HALVES
+    ]
 
 
-def _split(fitted: Parameters, state: int, values: NDArray[np.float64]) -> Parameters:
+def _split(
+    fitted: Parameters,
+    state: int,
+    values: NDArray[np.float64],
+    places: NDArray[np.float64],
+    widths: NDArray[np.float64],
+) -> Parameters:
     chain, emission = fitted.chain, fitted.emission
     mean, std = emission.means[state], emission.stds[state]
-    low = max(mean - _APART * std, (mean + values.min()) / 2)
-    means = np.append(emission.means, mean + _APART * std)
-    stds = np.append(emission.stds, _NARROWER * std)
-    means[state], stds[state] = low, _NARROWER * std
+    halves = np.array([state, len(chain.start)])
+    means, stds = np.append(emission.means, 0.0), np.append(emission.stds, 0.0)
+    means[halves] = np.maximum(mean + places * std, (mean + values.min()) / 2)
+    stds[halves] = widths * std
     origin = np.append(np.arange(len(chain.start)), state)
     shares = np.where(origin == state, 0.5, 1.0)
     transition = chain.transition[np.ix_(origin, origin)] * shares
-    halves = np.array([state, len(origin) - 1])
     stays = chain.transition[state, state]
     transition[np.ix_(halves, halves)] = stays * (1.0 - _STAYS)
     transition[halves, halves] = stays * _STAYS

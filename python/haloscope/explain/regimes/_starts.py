@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["starts"]
+__all__ = ["alike", "starts"]
 
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
@@ -33,20 +33,23 @@ def starts(
 ) -> Iterator[Parameters]:
     """Yield `number` guesses, the same ones for the same seed.
 
-    The first cuts where clusters of the logarithms meet (k-means), the second where those of the
-    timings meet; all others at random quantiles. Few timings among many count as many.
+    The first has equally many timings in each part; the second cuts where clusters of the
+    logarithms meet (k-means), the third where those of the timings meet; all others at random
+    quantiles. Few timings among many count as many.
     """
     random = np.random.default_rng(seed)
     values = sequences.inside
     values = np.sort(values[:: len(values) // _MOST_VALUES + 1])
     for guess in range(number):
-        if guess == 0 and values[0] > 0:
+        if guess == 0:
+            cuts = np.arange(1, regimes) * len(values) // regimes
+        elif guess == 1 and values[0] > 0:
             cuts = _clusters(np.log(values), regimes)
-        elif guess <= 1:
+        elif guess <= 2:
             cuts = _clusters(values, regimes)
         else:
             cuts = np.sort(random.integers(1, max(len(values), 2), regimes - 1))
-        yield Parameters(_chain(regimes), _cut(values, cuts, emission))
+        yield Parameters(alike(regimes), _cut(values, cuts, emission))
 
 
 def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
@@ -80,7 +83,8 @@ def _cut(values: Floats, cuts: NDArray[np.intp], emission: type[Emission]) -> Em
     return emission.from_moments(means, stds, values)
 
 
-def _chain(regimes: int) -> Chain:
+def alike(regimes: int) -> Chain:
+    """Return a chain whose regimes all last ten instances."""
     others = (1 - _STAYING) / max(regimes - 1, 1)
     transition = np.full((regimes, regimes), others)
     np.fill_diagonal(transition, _STAYING if regimes > 1 else 1.0)

@@ -108,16 +108,29 @@ class Timings:
         )
 
 
+    def at(self, columns: NDArray[np.bool_]) -> Timings:
+        """Return only these instances, which are then neighbours."""
+        ends = np.arange(len(columns)) < self.counts[:, None]
+        return replace(
+            self,
+            durations=np.ascontiguousarray(self.durations[:, columns]),
+            counts=np.count_nonzero(ends & columns, axis=1),
+            others=_Chosen(self.others, (slice(None), columns)),
+        )
+
+
 class _Chosen(Mapping[str, "NDArray[np.float64]"]):
-    """Rows of matrices that are read when one is asked for."""
+    """Rows or columns of matrices that are read when one is asked for."""
 
     def __init__(
-        self, matrices: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64]
+        self,
+        matrices: Mapping[str, NDArray[np.float64]],
+        index: NDArray[np.int64] | tuple[slice, NDArray[np.bool_]],
     ) -> None:
-        self._matrices, self._rows = matrices, rows
+        self._matrices, self._index = matrices, index
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        return self._matrices[name][self._rows]
+        return self._matrices[name][self._index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._matrices)

@@ -1,0 +1,105 @@
+"""Laws that timings are drawn from where it is known what is to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+__all__ = ["LAWS", "autoregressive", "mixed", "semi_markov", "stays", "table_1"]
+
+Floats = NDArray[np.float64]
+States = NDArray[np.int64]
+
+MEANS = np.array([1.79e-3, 1.89e-3, 2.89e-3])  # Table 1 of the paper, fixed alpha; seconds
+STDS = np.array([5.9e-5, 5.5e-5, 6.2e-4])
+APART, APART_STDS = np.array([1.8e-3, 2.1e-3, 2.9e-3]), np.array([5e-5, 6e-5, 2.5e-4])
+
+
+def stays(
+    random: np.random.Generator, ranks: int, instances: int, staying: float, shares: Floats
+) -> States:
+    """Regimes that last 1 / (1 − `staying`) instances before they are drawn anew by `shares`."""
+    anew = random.random((ranks, instances)) > staying
+    anew[:, 0] = True
+    states = random.choice(len(shares), (ranks, instances), p=shares)
+    last = np.maximum.accumulate(np.where(anew, np.arange(instances), 0), axis=1)
+    return np.take_along_axis(states, last, axis=1)
+
+
+def semi_markov(random: np.random.Generator, ranks: int, instances: int, regimes: int) -> States:
+    """Regimes that last 15 to 25 instances: nothing that a Markov chain does."""
+    rows = []
+    for _ in range(ranks):
+        lengths = random.integers(15, 26, instances // 15 + 1)
+        jumps = random.integers(1, regimes, len(lengths))
+        rows.append(np.repeat(np.cumsum(jumps) % regimes, lengths)[:instances])
+    return np.array(rows)
+
+
+def mixed(random: np.random.Generator, states: States, means: Floats, stds: Floats) -> Floats:
+    """Normal durations of these regimes."""
+    return np.abs(random.normal(means[states], stds[states]))
+
+
+def table_1(random: np.random.Generator, ranks: int, instances: int, slow: float = 1 / 3) -> Floats:
+    """Durations of the paper's Table 1, regimes staying at 0.94, a share of `slow` in the last."""
+    shares = np.array([(1 - slow) / 2, (1 - slow) / 2, slow])
+    return mixed(random, stays(random, ranks, instances, 0.91, shares), MEANS, STDS)
+
+
+def autoregressive(
+    random: np.random.Generator, ranks: int, instances: int, memory: float
+) -> Floats:
+    """Log-normal durations without regimes, each `memory` times the one before, ranks in step."""
+    noise = random.normal(size=(ranks + 1, instances + 1000)) * np.sqrt(1 - memory**2)
+    series = lfilter([1], [1, -memory], noise, axis=1)[:, 1000:]
+    return 2e-3 * np.exp(0.05 * (0.8 * series[:1] + 0.6 * series[1:]))
+
+
+def _apart(random: np.random.Generator, ranks: int, instances: int) -> States:
+    return stays(random, ranks, instances, 0.925, np.full(3, 1 / 3))
+
+
+def _markov(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    return mixed(random, _apart(random, ranks, instances), APART, APART_STDS)
+
+
+def _semi_markov(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    return mixed(random, semi_markov(random, ranks, instances, 3), APART, APART_STDS)
+
+
+def _drifting(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    drift = 1 + 0.05 * np.linspace(-1, 1, instances)
+    return drift * _markov(random, ranks, instances)
+
+
+def _heavy_tailed(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    states = _apart(random, ranks, instances)
+    noise = random.standard_t(3, states.shape) / np.sqrt(3)
+    return np.abs(APART[states] + APART_STDS[states] * noise)
+
+
+def _skewed(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    states = _apart(random, ranks, instances)
+    variance = np.log1p((1.6 * APART_STDS / APART) ** 2)[states] * 4
+    return np.exp(random.normal(np.log(APART[states]), np.sqrt(variance) / 2))
+
+
+def _outliers(random: np.random.Generator, ranks: int, instances: int) -> Floats:
+    times = _markov(random, ranks, instances)
+    far = random.random(times.shape) < 0.01
+    return np.where(far, times * random.uniform(5, 50, times.shape), times)
+
+
+# Three planted regimes each.
+LAWS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
+    "Markov": _markov,
+    "semi-Markov": _semi_markov,
+    "drifting": _drifting,
+    "heavy-tailed": _heavy_tailed,
+    "skewed": _skewed,
+    "outliers": _outliers,
+}
