@@ -326,31 +326,4 @@ bool help() {
   return false;
 }
 
-void nudge() {
-  int there = 0;
-  real.Iprobe(MPI_ANY_SOURCE, 0, layer.node->comm(), &there, MPI_STATUS_IGNORE);
-}
-
-void Waiting::operator()() {
-  constexpr unsigned soon = 16, often = 8;
-  rounds_++;
-  {
-    const Lock lock;
-    if (help()) return;
-    if (rounds_ % often == 0) nudge();
-  }
-  if (rounds_ == soon && layer.node->ranks() > 2) {
-    layer.node->channels().free().set(layer.node->me());
-    free_ = true;
-  }
-  if (layer.node->crowded())
-    sched_yield();
-  else
-    pause();
-}
-
-Waiting::~Waiting() {
-  if (free_) layer.node->channels().free().clear(layer.node->me());
-}
-
 } // namespace haloscope::stencil::layer

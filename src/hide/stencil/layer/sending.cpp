@@ -5,6 +5,7 @@
 #include "record.hpp"
 #include "registering.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -25,7 +26,6 @@ std::array<Held, slot_count> held;
 std::array<std::array<std::byte, longest_token>, slot_count> tokens;
 std::uint64_t free_slots = ~0ULL;
 std::size_t pooled_bytes = 0;
-int receiving = 0;
 
 State state_now(const Slot &slot) noexcept { return state_of(slot.state.load(std::memory_order_acquire)); }
 
@@ -108,7 +108,13 @@ bool any_under_way() {
   return free_slots != ~0ULL;
 }
 
-void count_receiving(int by) noexcept { receiving += by; }
+int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
+                MPI_Request *handle) {
+  const auto post = mode == Mode::synchronous ? next.Issend
+                    : mode == Mode::ready     ? next.Irsend
+                                              : next.Isend;
+  return post(buffer, static_cast<int>(count), type, envelope.dest, envelope.tag, envelope.comm, handle);
+}
 
 void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope) {
   const int index = slot_of(bytes_of(count, type));
@@ -156,7 +162,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   Slot &shown = layer.node->desk().slots[index];
   shown.bytes = bytes;
   shown.to = peer;
-  shown.receiving = receiving > 0 ? 1 : 0;
+  shown.receiving = pending_count > 0 ? 1 : 0;
   State state = State::waiting;
   if (carried) {
     const Place place = own_place(buffer, bytes);
@@ -173,8 +179,9 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const Token token{layer.node->mark(), slot.sequence, static_cast<std::uint32_t>(layer.node->me()),
                     static_cast<std::uint32_t>(index)};
   std::memcpy(tokens[index].data(), &token, sizeof token);
-  next.Isend(tokens[index].data(), static_cast<int>(token_bytes(index)), MPI_BYTE, envelope.dest,
-             envelope.tag, envelope.comm, &slot.token);
+  // The token of a synchronous send tells when it was matched.
+  post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
+              static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
 
   request.kind = Request::Kind::send;
   request.mode = mode;
@@ -187,21 +194,42 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   return true;
 }
 
+namespace {
+
+// A receiver that is in a call which looks at nothing is waited for as long as a copy takes.
+Moment patience_with(const Request &request, std::uint64_t bytes) {
+  constexpr Moment least = 2000;
+  constexpr std::uint64_t bytes_a_nanosecond = 8;
+  if (request.cancelled) return 0;
+  const Desk &desk = *layer.node->peer(static_cast<std::size_t>(request.peer)).desk;
+  if (desk.away.load(std::memory_order_relaxed) == 0) return layer.options.patience;
+  return std::min(layer.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
+}
+
+// What a synchronous send waits for: MPI has given its token to a receive.
+bool is_matched(const Request &request, Held &slot) {
+  if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
+  int matched = 0;
+  next.Test(&slot.token, &matched, MPI_STATUS_IGNORE);
+  return matched != 0;
+}
+
+} // namespace
+
 bool poll_send(Request &request) {
   const auto index = static_cast<std::size_t>(request.slot);
   Slot &shown = layer.node->desk().slots[index];
   const State state = state_now(shown);
   if (state == State::done) return true;
-  const bool waits_for_receiver = request.mode == Mode::synchronous && !request.cancelled;
-  if (state == State::escaped || state == State::taken) return !waits_for_receiver;
+  if (state == State::escaped || state == State::taken) return is_matched(request, held[index]);
   if (state == State::claimed) {
     constexpr Moment suspicious = 100'000'000;
     if (request.started == 0) request.started = now();
     return now() - request.started > suspicious && !layer.node->lives(static_cast<std::size_t>(request.peer));
   }
-  if (waits_for_receiver) return false;
+  if (!is_matched(request, held[index])) return false;
   if (request.started == 0) request.started = now();
-  if (!request.cancelled && now() - request.started < layer.options.patience) return false;
+  if (now() - request.started < patience_with(request, held[index].bytes)) return false;
   if (!escape(shown, held[index], request.buffer)) return false;
   note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
        held[index].bytes, {Protocol::escape, 1, 0}, 0);
