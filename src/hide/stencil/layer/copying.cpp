@@ -163,7 +163,7 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
   if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
   if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divided(bytes, 4)};
-  if (habit.protocol == Protocol::steal && layer.node->channels().free().count() > 0)
+  if (habit.protocol == Protocol::steal && layer.node->channels().free().any(layer.node->ranks()))
     return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
   return {Protocol::get, bytes};
 }

@@ -4,6 +4,8 @@
 #include "receives.hpp"
 #include "sends.hpp"
 
+#include <memory>
+
 namespace haloscope::stencil::layer {
 
 // Until both are over, whichever comes first. Either may be none of ours.
@@ -88,29 +90,43 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
   return conclude(request, *status(), call(status()));
 }
 
-// What the program sends from the buffer that it receives into: a large one from a copy of ours.
+// Where others have to go on meanwhile: what is sent lies in a copy.
+template <class Count, class Call>
+int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source, int tag,
+                  MPI_Comm comm, MPI_Status *given, Call &&call) {
+  const std::uint64_t bytes = bytes_of(count, type);
+  const std::unique_ptr<void, decltype(&std::free)> copy{bytes > INT32_MAX ? nullptr : std::malloc(bytes + 1),
+                                                         &std::free};
+  if (copy == nullptr) return call(given);
+  int position = 0;
+  const int result =
+      real.Pack(buffer, static_cast<int>(count), type, copy.get(), static_cast<int>(bytes), &position, comm);
+  if (result != MPI_SUCCESS) return result;
+  return exchange(copy.get(), position, MPI_PACKED, dest, send_tag, buffer, count, type, source, tag, comm,
+                  given, call);
+}
+
+// What the program sends from the buffer that it receives into is MPI's.
 template <class Count, class Call>
 int exchange_in_place(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                       int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
-  if (!is_running() || inside) return call(given);
-  const std::uint64_t bytes = bytes_of(count, type);
-  const bool large = bytes >= layer.options.threshold;
-  if (count < 0 || bytes == 0 || bytes > INT32_MAX || !(large || slot_of(bytes) >= 0 || must_poll()))
-    return call(given);
-  Arena &arena = layer.node->arena();
-  void *shared = large ? arena.take(bytes, line) : nullptr;
-  void *copy = shared != nullptr ? shared : std::malloc(bytes);
-  if (copy == nullptr) return call(given);
-  int position = 0;
-  int result = real.Pack(buffer, static_cast<int>(count), type, copy, static_cast<int>(bytes), &position, comm);
-  if (result == MPI_SUCCESS)
-    result = exchange(copy, position, MPI_PACKED, dest, send_tag, buffer, count, type, source, tag, comm,
-                      given, call);
-  if (shared != nullptr)
-    arena.give(shared);
-  else
-    std::free(copy);
-  return result;
+  if (is_running() && !inside && must_poll() && buffer != nullptr && count > 0)
+    return exchange_copy(buffer, count, type, dest, send_tag, source, tag, comm, given, call);
+  const Entry entry;
+  if (!entry) return call(given);
+  {
+    const Lock lock;
+    pass_token_length(count, type, {dest, send_tag, comm});
+  }
+  const Target target{buffer, count, type, comm};
+  if (source == MPI_PROC_NULL || !may_bring_token(target)) return call(given);
+  Request *request = nullptr;
+  {
+    const Lock lock;
+    request = make_request(target);
+  }
+  Status status{given};
+  return conclude(request, *status(), call(status()));
 }
 
 template <class Count, class Call>

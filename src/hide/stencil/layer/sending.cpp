@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace haloscope::stencil::layer {
 
@@ -76,10 +77,37 @@ bool may_pass(std::size_t index, int peer) {
   return true;
 }
 
-bool is_carried(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous) {
-  if (layer.options.protocol == Choice::off || bytes < layer.options.threshold || !contiguous) return false;
-  if (mode == Mode::buffered) return false;
-  return shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+// Why MPI gets a message of at least the threshold, as far as that shows before one tries.
+std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous, int peer) {
+  if (peer < 0) return Reason::node;
+  if (mode == Mode::buffered) return Reason::buffered;
+  if (!contiguous) return Reason::datatype;
+  const bool reachable =
+      shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+  return reachable ? std::optional<Reason>{} : Reason::memory;
+}
+
+// Receivers that come too late again and again: their messages are left to MPI for a while, each time for
+// twice as many.
+bool comes_late(Peer &peer) noexcept {
+  if (peer.left_alone == 0) return false;
+  peer.left_alone--;
+  return true;
+}
+
+void note_outcome(Peer &peer, bool escaped) noexcept {
+  constexpr std::uint32_t looked_at = 0xFF, first = 64, most = 4096;
+  constexpr int too_many = 4;
+  peer.outcomes = peer.outcomes << 1U | (escaped ? 1U : 0U);
+  if (!escaped) {
+    if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
+    return;
+  }
+  // Who has no patience waits for nobody.
+  if (layer.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
+  peer.pause = std::clamp(2 * peer.pause, first, most);
+  peer.left_alone = peer.pause;
+  peer.outcomes = 0b111; // two more, and it is left alone again
 }
 
 int query(void * /*request*/, MPI_Status *status) {
@@ -136,9 +164,17 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
     request.comm = envelope.comm;
     return true;
   }
-  const bool carried = is_carried(mode, buffer, bytes, shape.contiguous);
-  if (!carried && reserved < 0) return false;
+  const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
+  if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
+  bool carried = large;
+  if (large) {
+    std::optional<Reason> why = why_passed(mode, buffer, bytes, shape.contiguous, peer);
+    if (!why && comes_late(layer.node->peer(static_cast<std::size_t>(peer)))) why = Reason::late;
+    if (why) note_passed(*why, bytes);
+    carried = !why;
+  }
+  if (!carried && reserved < 0) return false;
   if (peer < 0 && !carried) spoil_lane(static_cast<std::size_t>(reserved), envelope);
   if (peer < 0) return false;
   if (!carried && may_pass(static_cast<std::size_t>(reserved), peer)) return false;
@@ -151,7 +187,10 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   if (pooled == nullptr) {
     // Without a token for a message that looks like one, a probe may be told another's size; its data is
     // right all the same.
-    if (!carried) other.poisoned |= 1ULL << reserved;
+    if (!carried)
+      other.poisoned |= 1ULL << reserved;
+    else
+      note_passed(Reason::pool, bytes);
     return false;
   }
   const auto index = static_cast<std::size_t>(std::countr_zero(usable));
@@ -220,7 +259,10 @@ bool poll_send(Request &request) {
   const auto index = static_cast<std::size_t>(request.slot);
   Slot &shown = layer.node->desk().slots[index];
   const State state = state_now(shown);
-  if (state == State::done) return true;
+  if (state == State::done) {
+    note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), false);
+    return true;
+  }
   if (state == State::escaped || state == State::taken) return is_matched(request, held[index]);
   if (state == State::claimed) {
     constexpr Moment suspicious = 100'000'000;
@@ -233,6 +275,7 @@ bool poll_send(Request &request) {
   if (!escape(shown, held[index], request.buffer)) return false;
   note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
        held[index].bytes, {Protocol::escape, 1, 0}, 0);
+  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), true);
   return true;
 }
 
@@ -254,10 +297,10 @@ Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype
 bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                  const Envelope &envelope) {
   const Shape shape = shape_of(type);
+  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
   return envelope.dest >= 0 && count > 0 && count <= INT32_MAX &&
-         is_carried(mode, buffer, static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count),
-                    shape.contiguous) &&
-         layer.node->find(envelope.comm, envelope.dest) >= 0;
+         bytes >= layer.options.threshold && layer.options.protocol != Choice::off &&
+         !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
 }
 
 int make_handle(Request *request, MPI_Request *handle) {
