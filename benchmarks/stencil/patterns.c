@@ -124,6 +124,28 @@ static void a_medium_send(void) {
   end(receive);
 }
 
+/* An exchange in place while a large receive is posted. */
+static void in_place_between(void) {
+  static char here[1 << 16];
+  const MPI_Request receive = posted();
+  if (rank % 2) MPI_Send(out, bytes, MPI_BYTE, next, 0, comm);
+  MPI_Sendrecv_replace(here, sizeof here, MPI_BYTE, next, 1, last, 1, comm, MPI_STATUS_IGNORE);
+  if (!(rank % 2)) MPI_Send(out, bytes, MPI_BYTE, next, 0, comm);
+  end(receive);
+}
+
+/* Half of the ranks receive, after three milliseconds without MPI. */
+static void a_late_receiver(void) {
+  if (rank % 2) {
+    MPI_Send(out, bytes, MPI_BYTE, next, 0, comm);
+    in[0] = in[bytes - 1] = (char)(out[0] - rank + last);
+  } else {
+    for (const double begin = MPI_Wtime(); MPI_Wtime() < begin + 3e-3;) {
+    }
+    MPI_Recv(in, bytes, MPI_BYTE, last, 0, comm, MPI_STATUS_IGNORE);
+  }
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
@@ -142,6 +164,8 @@ static const struct {
     {"note-received", a_note_is_received},
     {"note-probed", a_note_is_probed},
     {"medium-send", a_medium_send},
+    {"replace-between", in_place_between},
+    {"late-receiver", a_late_receiver},
 };
 
 static int ascending(const void *a, const void *b) {

@@ -271,11 +271,12 @@ bool poll_send(Request &request) {
   }
   if (!is_matched(request, held[index])) return false;
   if (request.started == 0) request.started = now();
-  if (now() - request.started < patience_with(request, held[index].bytes)) return false;
+  const Moment waited = now() - request.started;
+  if (waited < patience_with(request, held[index].bytes)) return false;
   if (!escape(shown, held[index], request.buffer)) return false;
   note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
        held[index].bytes, {Protocol::escape, 1, 0}, 0);
-  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), true);
+  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), waited >= layer.options.patience);
   return true;
 }
 
