@@ -45,7 +45,7 @@ def run(*command: str | Path, **others: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "what", ["random", "edges", "returned", "closed", "lazy", "no descriptors"]
+    "what", ["random", "edges", "returned", "closed", "lazy", "untouched", "no descriptors"]
 )
 def test_program(program: Path, what: str) -> None:
     assert run(program, what) == ["right"]
@@ -86,7 +86,7 @@ def test_another_process_reads_and_writes(program: Path) -> None:
         ("ulimit -v 200000; exec", {}, range(20, 80)),  # a quarter of the addresses
         ("ulimit -f 1000; exec", {}, range(1)),
         ("exec", {"FORBID": "memfd"}, range(100, 101)),
-        ("exec", {"HALOSCOPE_HEAP_FROM": "1000001"}, range(1)),
+        ("exec", {"HALOSCOPE_STENCIL_THRESHOLD": "1000001"}, range(1)),
         ("exec", {"HALOSCOPE_HEAP_RESERVE": "much"}, range(100, 101)),
     ],
 )

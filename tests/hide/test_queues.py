@@ -87,3 +87,15 @@ def test_arena(tmp_path: Path) -> None:
     parts = ("arena", "arena_fork", "extents", "shared_file")
     flags = ("-O1", "-g1", "-fsanitize=thread")
     assert run(tmp_path, "arena", "3000", flags=flags, parts=parts) == "right\n"
+
+
+def test_a_large_node_takes_what_it_uses(tmp_path: Path) -> None:
+    """A queue a pair of ranks is N² of them; those that nobody uses are not there. 4096 ranks."""
+    parts = ("arena", "arena_fork", "channels", "extents", "shared_file")
+    few, many = (
+        [int(word) for word in run(tmp_path, "room", str(ranks), parts=parts).split()]
+        for ranks in (64, 256)
+    )
+    for pages_of_few, pages_of_many in zip(few, many, strict=True):
+        assert pages_of_many <= 5 * pages_of_few  # four times the ranks
+    assert many[1] <= 16 * 256

@@ -10,12 +10,15 @@ import pytest
 
 import haloscope as library
 from haloscope.hide import _stencil
+from haloscope.hide._stencil_settings import STENCIL_SETTINGS
+from haloscope.hide._stencil_summary import summary
 from haloscope.watch._environment import recorder_environment
 from haloscope.watch._headers import Headers
 from haloscope.watch._mpi import Mpi as DetectedMpi
 from haloscope.watch._objects import Library
 from haloscope.watch._run import Choice
-from support.mpi import Mpi
+from haloscope.watch._settings import Value
+from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
 # It says what it was given, and leaves rows as the layer does.
@@ -114,7 +117,9 @@ def test_every_rank_gets_the_layer_in_its_place(
     program = compiler.text(any_mpi, "given.c", PROGRAM)
     inner = [word for verb in verbs for word in (str(haloscope), *verb.split(), "--quiet", "--")]
     command = [*inner, *any_mpi.launch(2), str(program)]
-    outcome = _stencil.stencil(command, {"threshold": 4096}, False, Choice(), quiet=True)
+    record = tmp_path / "stencil.csv"
+    values: dict[str, Value | None] = {"threshold": 4096, "record": record}
+    outcome = _stencil.stencil(command, values, False, Choice(), quiet=True)
     said = capfd.readouterr().out.splitlines()
     assert outcome.status == 0
     preloads = [line.partition("=")[2] for line in said if line.startswith("LD_PRELOAD")]
@@ -126,7 +131,6 @@ def test_every_rank_gets_the_layer_in_its_place(
     injected = str(tmp_path / "injected.csv") if "inject" in rooms else ""
     assert said.count(f"HALOSCOPE_INJECT_RECORD={injected}") == 2
     assert len(list(tmp_path.glob("*.halo"))) == ("watch" in rooms)
-    record = tmp_path / "stencil.csv"
     assert record.read_text().splitlines() == [
         "rank,partner,bytes,protocol,messages,chunks,helpers,time",
         "0,1,999000,GET,3,3,0,0.001", "0,1,1000,BELOW,3,1,0,0.0",
@@ -172,7 +176,8 @@ def test_recorder_and_record_tell_the_same(
             capture_output=True, check=True,
         )  # fmt: skip
     command = [
-        haloscope, "stencil", "--share-heap", "--", haloscope, "run", "-o", "run.halo", "--",
+        haloscope, "stencil", "--share-heap", "-o", "stencil.csv", "--",
+        haloscope, "run", "-o", "run.halo", "--",
         *any_mpi.launch(2), program,
     ]  # fmt: skip
     done = subprocess.run(
@@ -228,3 +233,47 @@ def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert "only run, inject, stencil can be run" in done.stderr
+
+
+def test_what_nobody_asked_for_is_not_left(
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """No file in the working directory; and why the layer carried nothing."""
+    program = compiler.text(any_mpi, "ring.c", RING)
+    command = [haloscope, "stencil", "--", *any_mpi.launch(2), program]
+    done = subprocess.run(
+        [*map(str, command)], env=any_mpi.environment(), cwd=tmp_path, timeout=280,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (
+        "haloscope: by MPI went 24 (24 MiB) from memory that is not shared (--share-heap, or "
+        "MPIX_Register_buf)\n" in done.stderr
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_reasons_are_told_by_their_weight(tmp_path: Path) -> None:
+    record = tmp_path / "record.csv"
+    rows = [
+        "rank,partner,bytes,protocol,messages,chunks,helpers,time",
+        "0,1,65536,GET,10,10,0,0.001", "1,0,65536,ESCAPE,2,2,0,0.0", "0,,1048576,MPI (late),16,,,",
+        "0,,65536,MPI (node),1,,,", "1,,3145728,MPI (datatype),3,,,", "1,,65536,MPI (node),1,,,",
+    ]  # fmt: skip
+    record.write_text("\n".join([*rows, ""]))
+    assert summary(record, share_heap=True) == (
+        "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "
+        "3 (3 MiB) from types with holes (pack them, or send what lies side by side), "
+        "16 (1 MiB) to receivers that mostly came too late (--patience), "
+        "2 (128 KiB) to other nodes, or to itself"
+    )
+    record.write_text(rows[0] + "\n")
+    assert summary(record, share_heap=False) == "no message was large enough"
+
+
+def test_one_threshold_for_messages_and_blocks() -> None:
+    """What the option says is what both libraries take without it."""
+    header = (CHECKOUT / "src" / "hide" / "stencil" / "threshold.hpp").read_text()
+    (threshold,) = (setting for setting in STENCIL_SETTINGS if setting.name == "threshold")
+    assert f"default_threshold = {threshold.default};" in header
+    assert f'threshold_variable = "{threshold.variable}";' in header

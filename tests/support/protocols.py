@@ -54,7 +54,7 @@ class Layer:
 
 
 def carried(record: Path) -> Counter[str]:
-    """Messages by protocol, of the ranks' records of one run."""
+    """Messages by protocol, of the ranks' records of one run; `MPI (…)` those that it left."""
     counts: Counter[str] = Counter()
     for path in record.parent.glob(f"{record.name}.*"):
         for line in path.read_text().splitlines():

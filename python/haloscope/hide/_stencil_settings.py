@@ -11,7 +11,8 @@ __all__ = ["STENCIL_SETTINGS"]
 STENCIL_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "threshold", "HALOSCOPE_STENCIL_THRESHOLD", int, "32768",
-        "Bytes from which on the layer carries a message within a node.",
+        "Bytes from which on the layer carries a message within a node, and from which on "
+        "--share-heap shares a block.",
         metavar="BYTES", least=1024,
     ),
     Setting(
@@ -43,7 +44,7 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
         choices=("auto", "always", "never"),
     ),
     Setting(
-        "record", "HALOSCOPE_STENCIL_RECORD", Path, "stencil.csv",
+        "record", "HALOSCOPE_STENCIL_RECORD", Path, "none",
         "Where the record of what was carried goes.", metavar="F.csv", flag="-o",
     ),
 )  # fmt: skip

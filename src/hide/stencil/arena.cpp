@@ -17,7 +17,16 @@ constexpr std::size_t kept_at_most = (std::size_t{64} << 20) / page;
 // Programs and shells have their own ideas about the small numbers.
 constexpr int first_descriptor = 200;
 
-File arena_file(std::size_t bytes, const Mark &mark) noexcept {
+// The system promises no memory that it does not have: so it is asked for before it is used.
+bool is_strict() noexcept {
+  const File file{open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC)};
+  char mode = 0;
+  return file.open() && read(file.get(), &mode, 1) == 1 && mode == '2';
+}
+
+// `eager`: of a file system that may be full before the memory is.
+File arena_file(std::size_t bytes, const Mark &mark, bool &eager) noexcept {
+  eager = is_strict();
   File file{memfd_create("haloscope-arena", MFD_CLOEXEC)};
   if (!prepare(file, bytes, mark)) {
     std::array<char, 80> path{};
@@ -25,6 +34,7 @@ File arena_file(std::size_t bytes, const Mark &mark) noexcept {
     file = File{open(path.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
     if (file.open()) unlink(path.data());
     if (!prepare(file, bytes, mark)) return File{};
+    eager = true;
   }
   File higher{fcntl(file.get(), F_DUPFD_CLOEXEC, first_descriptor)};
   return higher.open() ? std::move(higher) : std::move(file);
@@ -47,7 +57,8 @@ Arena *Arena::make(std::size_t bytes) noexcept {
   const auto pages = static_cast<std::uint32_t>(bytes / page);
   if (pages < 2) return nullptr;
   const Mark mark = random_mark();
-  File file = arena_file(bytes, mark);
+  bool eager = false;
+  File file = arena_file(bytes, mark, eager);
   if (!file.open()) return nullptr;
   std::byte *base = map(file, bytes);
   if (base == nullptr) return nullptr;
@@ -61,21 +72,22 @@ Arena *Arena::make(std::size_t bytes) noexcept {
     return nullptr;
   }
   auto *entries = reinterpret_cast<Extents::Entry *>(static_cast<std::byte *>(space) + own);
-  auto *made = new (space) Arena(std::move(file), mark, base, pages, entries);
+  auto *made = new (space) Arena(std::move(file), eager, mark, base, pages, entries);
   made->register_fork();
   return made;
 }
 
-Arena::Arena(File file, const Mark &mark, std::byte *base, std::uint32_t pages,
+Arena::Arena(File file, bool eager, const Mark &mark, std::byte *base, std::uint32_t pages,
              Extents::Entry *entries) noexcept
-    : file_(std::move(file)), mark_(mark), base_(base), bytes_(pages * page), shared_(bytes_),
+    : file_(std::move(file)), mark_(mark), base_(base), bytes_(pages * page), shared_(bytes_), eager_(eager),
       extents_(entries, pages, reinterpret_cast<std::uintptr_t>(base) / page) {}
 
 bool Arena::fill(std::uint32_t first) noexcept {
   if (!is_shared()) return true;
   const std::size_t bytes = extents_.length(first) * page;
   // A program may have closed the file, and have another of the same number.
-  return has(file_, mark_) && is_available(bytes) && populate(file_, at(first), first * page, bytes);
+  return has(file_, mark_) && is_available(bytes) &&
+         (!eager_ || populate(file_, at(first), first * page, bytes));
 }
 
 bool Arena::empty(std::uint32_t first) noexcept {

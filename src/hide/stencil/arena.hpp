@@ -37,10 +37,13 @@ public:
   [[nodiscard]] std::byte *base() const noexcept { return base_; }
   [[nodiscard]] bool is_shared() const noexcept { return shared_ > 0; }
 
-  // Whole pages, which are there: null where there is no memory for them. `zeros` says whether they are zero.
+  // Whole pages, which take memory when they are written: null where there is none for them. `zeros` says
+  // whether they are zero.
   [[nodiscard]] std::byte *take(std::size_t bytes, std::size_t alignment, bool *zeros = nullptr) noexcept;
   // Makes a block shorter or longer where it stands, if it can.
   bool resize(void *p, std::size_t bytes) noexcept;
+  // Makes a block zero, and gives its memory back. False: it is as it was.
+  bool clear(void *p) noexcept { return empty(block(p)); }
   // Keeps some of the freed pages; the system gets the others back.
   void give(void *p) noexcept;
 
@@ -54,14 +57,15 @@ public:
   void in_child(bool (*what)() noexcept) noexcept { in_child_ = what; }
 
 private:
-  Arena(File file, const Mark &mark, std::byte *base, std::uint32_t pages, Extents::Entry *entries) noexcept;
+  Arena(File file, bool eager, const Mark &mark, std::byte *base, std::uint32_t pages,
+        Extents::Entry *entries) noexcept;
 
   [[nodiscard]] std::uintptr_t distance(const void *p) const noexcept {
     return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_);
   }
   [[nodiscard]] std::byte *at(std::uint32_t number) const noexcept { return base_ + number * page; }
   [[nodiscard]] std::uint32_t block(const void *p) const noexcept;
-  // All of a block that is being taken.
+  // All of a block that is being taken, now or when it is written.
   bool fill(std::uint32_t first) noexcept;
   bool empty(std::uint32_t first) noexcept;
   void keep(std::uint32_t first) noexcept;
@@ -79,6 +83,7 @@ private:
   Mark mark_;
   std::byte *base_;
   std::size_t bytes_, shared_;
+  bool eager_; // a write for which there is no memory would be a signal
   std::mutex lock_;
   Extents extents_;      // under the lock
   std::size_t kept_ = 0; // pages, under the lock

@@ -1,4 +1,4 @@
-// A bit for each rank of a node: who is free to help, or who has finished a part. One line, 512 ranks.
+// A bit for each rank of a node: who is free to help, or who has finished a part. Of up to 4096 ranks.
 #pragma once
 
 #include "memory.hpp"
@@ -8,7 +8,7 @@
 
 namespace haloscope::stencil {
 
-template <class Memory = Machine, std::size_t words = line / 16> class HelperMask {
+template <class Memory = Machine, std::size_t words = 64> class HelperMask {
 public:
   static constexpr std::size_t ranks = words * 64;
 
@@ -19,6 +19,12 @@ public:
   }
   [[nodiscard]] bool has(std::size_t rank) const noexcept {
     return (words_[rank / 64].load(std::memory_order_acquire) & bit(rank)) != 0;
+  }
+  // Of the first so many ranks.
+  [[nodiscard]] bool any(std::size_t of = ranks) const noexcept {
+    for (std::size_t i = 0; i < (of + 63) / 64; i++)
+      if (words_[i].load(std::memory_order_acquire) != 0) return true;
+    return false;
   }
   [[nodiscard]] std::size_t count() const noexcept {
     std::size_t bits = 0;

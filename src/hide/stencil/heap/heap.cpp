@@ -4,6 +4,7 @@
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
 // arena is full, large blocks are the C library's too.
 #include "arena.hpp"
+#include "threshold.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -39,7 +40,7 @@ struct Range {
 
 enum Progress : int { unmade, making, made };
 
-constinit std::atomic<std::size_t> from{65536};
+constinit std::atomic<std::size_t> from{haloscope::stencil::default_threshold};
 constinit Range range;
 constinit std::atomic<Arena *> arena{nullptr};
 constinit std::atomic<int> progress{unmade};
@@ -68,7 +69,7 @@ void make() noexcept {
     from = SIZE_MAX;
     return;
   }
-  from = setting("HALOSCOPE_HEAP_FROM", 65536, page, SIZE_MAX);
+  from = setting(haloscope::stencil::threshold_variable, haloscope::stencil::default_threshold, page, SIZE_MAX);
   range.base = reinterpret_cast<std::uintptr_t>(found->base());
   range.size.store(found->name().bytes, std::memory_order_release);
   arena = found;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "completion.hpp"
-#include "copying.hpp"
+#include "waiting.hpp"
 
 namespace haloscope::stencil::layer {
 
@@ -11,6 +11,9 @@ using hide::Status;
 inline bool is_running() noexcept { return layer.running.load(std::memory_order_acquire); }
 // The program has requests that are known to us.
 inline bool has_requests() noexcept { return is_running() && any_known(); }
+
+// … or a call that blocks has to look after its receives.
+inline bool may_wait() noexcept { return is_running() && (any_known() || must_poll()); }
 
 // What only large messages and those of a token's length have to go through.
 inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
@@ -40,6 +43,11 @@ template <class Call> int complete_small(const Target &target, MPI_Status *given
   MPI_Status *status = given == MPI_STATUS_IGNORE ? &own : given;
   const int result = call(status);
   return end_small(target, *status, result);
+}
+
+// MPI_Wait, of a request that is not ours or may complete.
+template <class Call> int wait_for(MPI_Request *handle, MPI_Status *status, Call &&call) {
+  return must_poll() ? finish(handle, status) : call(status);
 }
 
 inline void wait_until_ready(Request &request) {

@@ -1,6 +1,6 @@
 #include "completion.hpp"
 
-#include "copying.hpp"
+#include "waiting.hpp"
 #include "lanes.hpp"
 
 #include <algorithm>
@@ -40,7 +40,6 @@ int completed(Request *request, MPI_Status &status) {
   int error = MPI_SUCCESS;
   if (request->kind == Request::Kind::receive && request->active) {
     error = end_receive(*request, status);
-    if (request->large) count_receiving(-1);
   }
   request->active = false;
   if (request->persistent) return error;
@@ -92,7 +91,7 @@ Batch::Batch(MPI_Request *requests, int count, bool takes_small)
 
 void Batch::leave() noexcept {
   left_ = true;
-  for (const Request *request : known_)
+  for (Request *request : known_)
     if (request != nullptr) layer::leave(request);
 }
 
@@ -113,19 +112,32 @@ bool Batch::may_complete() {
   return all;
 }
 
+// Without the lock, as it calls the program's handler of errors.
 int Batch::completed(MPI_Status *statuses, int result) {
   MPI_Comm comm = MPI_COMM_WORLD;
   const bool in_status = result != MPI_SUCCESS;
+  {
+    const Lock lock;
+    if (!end_all(statuses, in_status, comm)) return result;
+  }
+  if (!in_status) raise(comm, MPI_ERR_IN_STATUS);
+  return MPI_ERR_IN_STATUS;
+}
+
+// Whether something went wrong that MPI does not know.
+bool Batch::end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm) {
   std::vector<std::pair<std::size_t, int>> wrong;
+  const auto note_error = [&](std::size_t i, int error, MPI_Comm own) {
+    if (error == MPI_SUCCESS) return;
+    wrong.emplace_back(i, error);
+    comm = own;
+  };
   for (const auto &[i, small] : small_) {
     if (in_status && statuses[i].MPI_ERROR == MPI_ERR_PENDING) note_small(given_[i], small.target);
     if (slot_of(watch::received_bytes(statuses[i])) < 0 || watch::was_cancelled(statuses[i]) ||
         (in_status && statuses[i].MPI_ERROR != MPI_SUCCESS))
       continue;
-    const int error = receive_now(small.target, statuses[i]);
-    if (error == MPI_SUCCESS) continue;
-    wrong.emplace_back(i, error);
-    comm = small.target.comm;
+    note_error(i, receive_now(small.target, statuses[i]), small.target.comm);
   }
   for (std::size_t i = 0; i < known_.size(); i++) {
     if (known_[i] == nullptr) continue;
@@ -136,17 +148,13 @@ int Batch::completed(MPI_Status *statuses, int result) {
     const MPI_Comm own = known_[i]->comm;
     const bool failed = in_status && statuses[i].MPI_ERROR != MPI_SUCCESS;
     if (failed) known_[i]->there = true; // there is nothing to get
-    const int found = layer::completed(known_[i], statuses[i]);
-    if (found == MPI_SUCCESS || failed) continue;
-    wrong.emplace_back(i, found);
-    comm = own;
+    const int error = layer::completed(known_[i], statuses[i]);
+    if (!failed) note_error(i, error, own);
   }
-  if (wrong.empty()) return result;
-  if (!in_status)
+  if (!wrong.empty() && !in_status)
     for (std::size_t i = 0; i < given_.size(); i++) statuses[i].MPI_ERROR = MPI_SUCCESS;
   for (const auto &[i, found] : wrong) statuses[i].MPI_ERROR = found;
-  if (!in_status) raise(comm, MPI_ERR_IN_STATUS);
-  return MPI_ERR_IN_STATUS;
+  return !wrong.empty();
 }
 
 MPI_Request *Masked::refresh() {
@@ -163,6 +171,7 @@ MPI_Request *Masked::refresh() {
 int Masked::update(int index, MPI_Status &status) {
   const auto i = static_cast<std::size_t>(index);
   given_[i] = ready_[i];
+  if (known_.empty()) return MPI_SUCCESS;
   Request *request = known_[i];
   known_[i] = nullptr;
   return request == nullptr ? MPI_SUCCESS : layer::completed(request, status);
@@ -172,7 +181,7 @@ void Masked::fail(int index) {
   const auto i = static_cast<std::size_t>(index);
   given_[i] = ready_[i];
   MPI_Status status{};
-  if (known_[i] == nullptr) return;
+  if (known_.empty() || known_[i] == nullptr) return;
   known_[i]->there = true; // there is nothing to get
   layer::completed(known_[i], status);
   known_[i] = nullptr;
@@ -184,19 +193,13 @@ void start_request(MPI_Request *handle) {
   request->active = true;
   request->there = request->was_seen = request->was_token = request->cancelled = false;
   request->started = 0;
-  if (request->kind == Request::Kind::receive) {
-    if (request->large) count_receiving(1);
-    return;
-  }
+  if (request->kind == Request::Kind::receive) return;
   if (begin_send(*request, request->mode, request->buffer, request->count, request->type,
                  {request->dest, request->tag, request->comm}))
     return;
-  const auto post = request->mode == Mode::synchronous ? next.Issend
-                    : request->mode == Mode::ready     ? next.Irsend
-                                                       : next.Isend;
   request->slot = -1;
-  post(request->buffer, static_cast<int>(request->count), request->type, request->dest, request->tag,
-       request->comm, &request->token);
+  post_to_mpi(request->mode, request->buffer, request->count, request->type,
+              {request->dest, request->tag, request->comm}, &request->token);
 }
 
 void forget_communicator(MPI_Comm comm) {
@@ -229,7 +232,6 @@ void finish_abandoned() {
     next.Test(&handle, &done, &status);
     if (done == 0) return false;
     end_receive(*request, status);
-    if (request->large) count_receiving(-1);
     drop(request);
     return true;
   });

@@ -43,13 +43,15 @@ public:
   [[nodiscard]] bool has_asked() const noexcept { return has_asked_; }
   // The communicator of one of them.
   [[nodiscard]] MPI_Comm comm(int index) const noexcept {
-    const Request *request = known_[static_cast<std::size_t>(index)];
+    const Request *request = known_.empty() ? nullptr : known_[static_cast<std::size_t>(index)];
     return request == nullptr ? MPI_COMM_WORLD : request->comm;
   }
   // After the library has completed all.
   int completed(MPI_Status *statuses, int result);
 
 protected:
+  bool end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm);
+
   std::span<MPI_Request> given_;
   std::vector<Request *> &known_ = scratch.known;
   std::vector<std::pair<std::size_t, SmallReceive>> &small_ = scratch.small;

@@ -163,7 +163,7 @@ Plan plan(Habit &habit, std::size_t bytes, bool receiving) {
   if (alone && receiving) return {Protocol::get, bytes}; // both cores copy already
   if (habit.uses++ % again == 0) return {alone ? Protocol::coop : Protocol::steal, fixed};
   if (habit.protocol == Protocol::coop && !receiving) return {Protocol::coop, divided(bytes, 4)};
-  if (habit.protocol == Protocol::steal && layer.node->channels().free().count() > 0)
+  if (habit.protocol == Protocol::steal && layer.node->channels().free().any(layer.node->ranks()))
     return {Protocol::steal, divided(bytes, 4 * std::size_t{habit.copiers})};
   return {Protocol::get, bytes};
 }
@@ -324,33 +324,6 @@ bool help() {
     if (can_do(work, i) && take_part(work, i)) return true;
   }
   return false;
-}
-
-void nudge() {
-  int there = 0;
-  real.Iprobe(MPI_ANY_SOURCE, 0, layer.node->comm(), &there, MPI_STATUS_IGNORE);
-}
-
-void Waiting::operator()() {
-  constexpr unsigned soon = 16, often = 8;
-  rounds_++;
-  {
-    const Lock lock;
-    if (help()) return;
-    if (rounds_ % often == 0) nudge();
-  }
-  if (rounds_ == soon && layer.node->ranks() > 2) {
-    layer.node->channels().free().set(layer.node->me());
-    free_ = true;
-  }
-  if (layer.node->crowded())
-    sched_yield();
-  else
-    pause();
-}
-
-Waiting::~Waiting() {
-  if (free_) layer.node->channels().free().clear(layer.node->me());
 }
 
 } // namespace haloscope::stencil::layer

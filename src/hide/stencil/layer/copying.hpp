@@ -34,19 +34,4 @@ bool help();
 void expect_from(std::size_t rank) noexcept;
 void expect_no_more_from(std::size_t rank) noexcept;
 
-// While a rank waits: lets the MPI library and others go on.
-class Waiting {
-public:
-  ~Waiting();
-  Waiting() = default;
-  Waiting(const Waiting &) = delete;
-  Waiting &operator=(const Waiting &) = delete;
-  void operator()();
-
-private:
-  unsigned rounds_ = 0;
-  bool free_ = false; // we said that we may help
-};
-void nudge(); // the library, to go on with what it has
-
 } // namespace haloscope::stencil::layer

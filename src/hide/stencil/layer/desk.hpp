@@ -81,6 +81,8 @@ struct alignas(line) Job {
 };
 
 struct Desk {
+  // Calls of this rank that block and look at no token meanwhile.
+  alignas(line) std::atomic<std::uint32_t> away{0};
   Slot slots[slot_count];
   Job jobs[job_count];
 };

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "completions.hpp"
+#include "exchanges.hpp"
 #include "peeks.hpp"
-#include "receives.hpp"
-#include "sends.hpp"
 #include "short.hpp"
 
 namespace haloscope::stencil::layer {
@@ -25,8 +24,18 @@ template <class Call> int deallocate(const void *place, Call &&call) {
   return MPI_SUCCESS;
 }
 
+template <class Call> int block(Call &&call) {
+  if (!is_running() || !must_poll()) return call();
+  const Entry entry;
+  if (!entry) return call();
+  const Away away;
+  return call();
+}
+
 template <class Call> int free_type(Call &&call) {
-  {
+  if (inside) { // a callback of the program's, perhaps below our lock
+    forget_types();
+  } else {
     const Lock lock;
     forget_types();
   }

@@ -68,6 +68,11 @@ std::deque<Told> telling;
 MPI_Comm lane_comm;
 bool are_open = false, closing = false;
 
+// Under the lock nobody may block: what is asked for is on its way already.
+void await(MPI_Request &request) {
+  for (int done = 0; done == 0;) next.Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
 void tell(int rank, const Notice &notice) {
   while (!telling.empty()) {
     int sent = 0;
@@ -94,12 +99,12 @@ void await_data(Lane &lane) {
 }
 
 void read_note(Lane &lane) {
-  next.Wait(lane.requests.data(), MPI_STATUS_IGNORE); // at once where it was read before
+  await(lane.requests.front()); // at once where it was read before
   lane.spoilt = lane.note == 0;
 }
 
 void send_note(const Key &key, Source &source, std::uint64_t bytes) {
-  next.Wait(source.requests.data(), MPI_STATUS_IGNORE); // the last one has been read
+  await(source.requests[0]); // the last one has been read
   source.note = bytes;
   source.ready = false;
   source.spoilt = bytes == 0;
@@ -136,7 +141,9 @@ void act(int rank, const Notice &notice) {
 
 void hear(int rank) {
   Notice notice{};
-  next.Recv(&notice, sizeof notice, MPI_BYTE, rank, notice_tag, lane_comm, MPI_STATUS_IGNORE);
+  MPI_Request request;
+  next.Irecv(&notice, sizeof notice, MPI_BYTE, rank, notice_tag, lane_comm, &request);
+  await(request);
   heard[rank]++;
   act(rank, notice);
 }
@@ -200,8 +207,9 @@ void close_lanes() {
       if (!source.spoilt) send_note(key, source, 0);
     for (auto &[key, lane] : lanes)
       if (lane.accepted) close_lane(lane);
-    for (auto &[key, source] : sources) next.Waitall(2, source.requests.data(), MPI_STATUSES_IGNORE);
-    for (Told &sent : telling) next.Wait(&sent.request, MPI_STATUS_IGNORE);
+    for (auto &[key, source] : sources)
+      for (MPI_Request &request : source.requests) await(request);
+    for (Told &sent : telling) await(sent.request);
   }
   are_open = false;
   real.Comm_free(&lane_comm);
@@ -231,7 +239,7 @@ Source *send_ahead(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype 
   const auto slot = found->first.second;
   Source &source = found->second;
   send_note(found->first, source, bytes);
-  next.Wait(&source.requests[1], MPI_STATUS_IGNORE); // the last token has been received
+  await(source.requests[1]); // the last token has been received
   const Token token{layer.node->mark(), 0,
                     static_cast<std::uint32_t>(layer.node->peer(layer.node->me()).world_rank),
                     static_cast<std::uint32_t>(slot) | by_lane};
@@ -302,7 +310,7 @@ bool has_landed(Lane &lane) {
 }
 
 void wait_until_landed(Lane &lane) {
-  next.Waitall(static_cast<int>(lane.requests.size()), lane.requests.data(), MPI_STATUSES_IGNORE);
+  for (MPI_Request &request : lane.requests) await(request);
 }
 
 bool has_left(Source &source) {

@@ -4,7 +4,7 @@ The arguments are parameter names of the standard; the C++ is in families.hpp.
 """
 
 from completions import COMPLETIONS
-from families import Meaning
+from families import COLLECTIVES, Meaning
 
 NAMESPACE = "haloscope::stencil::layer"
 
@@ -28,7 +28,7 @@ ANSWERED = {
     "Recv": Meaning("receive", "buf, count, datatype, source, tag, comm, status", True),
     "Irecv": Meaning("post_receive", "buf, count, datatype, source, comm, false, request"),
     "Recv_init": Meaning("post_receive", "buf, count, datatype, source, comm, true, request"),
-    "Mrecv": Meaning("receive_matched", "buf, count, datatype, status", True),
+    "Mrecv": Meaning("receive_matched", "buf, count, datatype, message, status", True),
     "Imrecv": Meaning(
         "post_receive",
         "buf, count, datatype, MPI_ANY_SOURCE, MPI_COMM_WORLD, false, request",
@@ -40,7 +40,9 @@ ANSWERED = {
         True,
     ),
     "Sendrecv_replace": Meaning(
-        "exchange_in_place", "buf, count, datatype, dest, sendtag, source, comm, status", True
+        "exchange_in_place",
+        "buf, count, datatype, dest, sendtag, source, recvtag, comm, status",
+        True,
     ),
     "Isendrecv": Meaning(
         "post_exchange",
@@ -49,8 +51,15 @@ ANSWERED = {
     "Isendrecv_replace": Meaning(
         "post_exchange_in_place", "buf, count, datatype, dest, sendtag, source, comm, request"
     ),
-    "Probe": Meaning("probe", "comm, status, nullptr"),
-    "Mprobe": Meaning("probe", "comm, status, nullptr"),
+    "Probe": Meaning(
+        "await_probe",
+        "comm, status, [&](int *found) { return next.Iprobe(source, tag, comm, found, status); }",
+    ),
+    "Mprobe": Meaning(
+        "await_probe",
+        "comm, status, "
+        "[&](int *found) { return next.Improbe(source, tag, comm, found, message, status); }",
+    ),
     "Iprobe": Meaning("probe", "comm, status, flag"),
     "Improbe": Meaning("probe", "comm, status, flag"),
     "Start": Meaning("start", "1, request"),
@@ -60,7 +69,21 @@ ANSWERED = {
     **COMPLETIONS,
 }
 
+# They wait for other ranks, and there is nothing that could be asked in their place: a collective's twin that
+# does not block matches its twins only.
+_BLOCKING = (
+    *COLLECTIVES, "Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create",
+    "Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create",
+    "Dist_graph_create_adjacent", "Intercomm_create", "Intercomm_merge", "Win_create",
+    "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_free", "Win_fence",
+    "Win_start", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_lock_all",
+    "Win_unlock_all", "Win_flush", "Win_flush_all", "File_open", "File_close", "File_set_view",
+    "File_set_size", "File_sync", "File_read_all", "File_write_all", "File_read_at_all",
+    "File_write_at_all", "File_read_ordered", "File_write_ordered",
+)  # fmt: skip
+
 MEANINGS = {
+    **dict.fromkeys(_BLOCKING, Meaning("block", "")),
     **ANSWERED,
     "Alloc_mem": Meaning("allocate", "size, baseptr"),
     "Free_mem": Meaning("deallocate", "base"),
@@ -73,13 +96,16 @@ MEANINGS = {
 
 # When a call goes on as if there were no layer.
 UNTOUCHED = {
-    **dict.fromkeys(_sends(), "sends_as_it_is(count, datatype)"),
-    **dict.fromkeys(("Recv", "Irecv"), "receives_as_it_is(buf, count, datatype)"),
+    **dict.fromkeys(_sends(), "posts_as_it_is(count, datatype)"),
+    **dict.fromkeys(("Send", "Ssend", "Rsend"), "sends_as_it_is(count, datatype)"),
+    "Recv": "receives_as_it_is(buf, count, datatype)",
+    "Irecv": "posts_receive_as_it_is(buf, count, datatype)",
     "Wait": "completes_as_it_is(*request)",
     **dict.fromkeys(
-        ("Start", "Startall", "Test", "Waitall", "Testall", "Waitany", "Testany", "Waitsome",
-         "Testsome"), "knows_no_request()",
+        ("Start", "Startall", "Test", "Testall", "Testany", "Testsome"), "knows_no_request()"
     ),
+    **dict.fromkeys(("Waitall", "Waitany", "Waitsome"), "waits_for_none()"),
+    **dict.fromkeys(_BLOCKING, "waits_as_it_is()"),
 }  # fmt: skip
 
 # … and when a receive below the threshold is all there is to it.

@@ -77,15 +77,17 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   card.process = getpid();
   card.address = reinterpret_cast<std::uintptr_t>(&card);
   card.world_rank = world_rank;
+  // Zeros that nobody has written take no memory: queues are there once they are used.
+  if (region != nullptr && !arena->clear(region)) region = nullptr;
   card.usable = region != nullptr ? 1 : 0;
   if (region != nullptr) {
-    std::memset(region, 0, bytes);
     card.memory = arena->name();
     card.region = arena->offset(region);
   }
   std::vector<Card> cards(ranks);
   real.Allgather(&card, sizeof card, MPI_BYTE, cards.data(), sizeof card, MPI_BYTE, node->comm_);
-  bool usable = size <= INT16_MAX, attaches = true;
+  const bool too_many = ranks > HelperMask<>::ranks;
+  bool usable = !too_many, attaches = true;
   node->peers_.resize(ranks);
   node->of_world_.assign(static_cast<std::size_t>(world_size), -1);
   std::vector<std::span<std::byte>> regions;
@@ -112,7 +114,8 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   }
   node->may_attach_ = all_of(node->comm_, attaches);
   if (!all_of(node->comm_, usable)) {
-    why = "the processes of this node cannot share memory";
+    why = too_many ? "a node has more than " + std::to_string(HelperMask<>::ranks) + " ranks"
+                   : "the processes of this node cannot share memory";
     return {};
   }
   new (node->peers_[node->me_].desk) Desk;

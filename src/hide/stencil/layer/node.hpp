@@ -24,6 +24,8 @@ struct Peer {
   int world_rank = 0;
   std::uint64_t poisoned = 0; // slots whose length we sent as a message of the program to it
   Channels::Tasks::Cursor cursor;
+  // How our last messages to it ended, a bit each: it came too late. Then so many are left to MPI.
+  std::uint32_t outcomes = 0, pause = 0, left_alone = 0;
   int exit = -1; // a descriptor that tells of its end, once it was asked for
 };
 

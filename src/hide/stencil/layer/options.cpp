@@ -48,7 +48,7 @@ Options read_options() {
   constexpr std::size_t shortest = 1024; // longer than any token
   Options options;
   options.threshold =
-      number("HALOSCOPE_STENCIL_THRESHOLD", options.threshold, shortest, "a number of bytes, 1024 or more");
+      number(threshold_variable, options.threshold, shortest, "a number of bytes, 1024 or more");
   options.chunk =
       number("HALOSCOPE_STENCIL_CHUNK", options.chunk, shortest, "a number of bytes, 1024 or more");
   options.pool = number("HALOSCOPE_STENCIL_POOL", options.pool >> 20U, std::size_t{0}, "a number of MiB")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clock.hpp"
+#include "threshold.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,7 @@ enum class Choice : std::uint8_t { dynamic, get, coop, steal, fixed, off };
 enum class Attach : std::uint8_t { as_needed, always, never };
 
 struct Options {
-  std::size_t threshold = 32768; // bytes of the smallest message that is carried
+  std::size_t threshold = default_threshold; // bytes of the smallest message that is carried
   Choice protocol = Choice::dynamic;
   std::size_t chunk = 65536;
   std::size_t pool = std::size_t{64} << 20; // bytes that a rank may hold for others, and lend to its program

@@ -15,6 +15,7 @@ template <class Call> int peek(MPI_Request handle, int *flag, MPI_Status *given,
   if (request == nullptr) return call(given);
   if (!may_complete(*request)) {
     *flag = 0;
+    progress();
     nudge();
     return MPI_SUCCESS;
   }
@@ -39,6 +40,7 @@ int peek_all(int count, const MPI_Request *handles, int *flag, MPI_Status *given
   }
   if (!all) {
     *flag = 0;
+    progress();
     nudge();
     return MPI_SUCCESS;
   }
@@ -68,7 +70,10 @@ inline int peek_among(int count, const MPI_Request *handles, int most, int *done
     indices[(*done)++] = i;
   }
   if (none) *done = MPI_UNDEFINED;
-  if (*done == 0) nudge();
+  if (*done == 0) {
+    progress();
+    nudge();
+  }
   return MPI_SUCCESS;
 }
 

@@ -157,8 +157,10 @@ void arrive(Request &request, const MPI_Status &status) {
 
 } // namespace
 
-bool poll_receive(Request &request) {
-  if (request.there) return true;
+namespace {
+
+// Whether it has its data, or an error.
+bool ask(Request &request) {
   if (request.lane == nullptr) {
     int done = 0;
     MPI_Status status;
@@ -176,7 +178,17 @@ bool poll_receive(Request &request) {
   return true;
 }
 
+} // namespace
+
+bool poll_receive(Request &request) {
+  if (request.there) return true;
+  if (!ask(request)) return false;
+  remove_pending(request);
+  return true;
+}
+
 int end_receive(Request &request, MPI_Status &status) {
+  remove_pending(request);
   if (!request.there) {
     if (request.lane == nullptr) arrive(request, status);
     if (request.lane != nullptr) {

@@ -2,6 +2,7 @@
 
 #include "report.hpp"
 
+#include <array>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -18,6 +19,11 @@ struct Sum {
 std::map<std::tuple<int, std::uint64_t, Protocol>, Sum>
     sums; // NOLINT(bugprone-throwing-static-initialization)
 
+struct Passed {
+  std::uint64_t messages = 0, bytes = 0;
+};
+std::array<Passed, reasons> passed;
+
 } // namespace
 
 void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how, Moment time) {
@@ -32,16 +38,17 @@ void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how
     layer.transferred(name(protocol), bytes, how.chunks, how.helpers, static_cast<std::uint64_t>(time));
 }
 
-void write_record() {
-  if (layer.options.record.empty()) return;
-  Node &node = *layer.node;
-  const int rank = node.peer(node.me()).world_rank;
-  const std::string path = layer.options.record + "." + std::to_string(rank);
-  const std::string aside = path + ".part";
-  std::FILE *file = std::fopen(aside.c_str(), "w");
-  bool written = file != nullptr;
+void note_passed(Reason reason, std::uint64_t bytes) noexcept {
+  Passed &sum = passed[static_cast<std::size_t>(reason)];
+  sum.messages++;
+  sum.bytes += bytes;
+}
+
+namespace {
+
+bool write_rows(std::FILE *file, int rank) {
+  bool written = true;
   for (const auto &[key, sum] : sums) {
-    if (file == nullptr) break;
     const auto &[partner, bytes, protocol] = key;
     written = std::fprintf(
                   file, "%d,%d,%llu,%s,%llu,%llu,%llu,%.9f\n", rank, partner,
@@ -50,10 +57,31 @@ void write_record() {
                   static_cast<unsigned long long>(sum.helpers), static_cast<double>(sum.time) * 1e-9) > 0 &&
               written;
   }
+  // Of all partners together, and of all sizes.
+  for (std::size_t i = 0; i < reasons; i++)
+    if (passed[i].messages > 0)
+      written = std::fprintf(file, "%d,,%llu,MPI (%s),%llu,,,\n", rank,
+                             static_cast<unsigned long long>(passed[i].bytes), reason_names[i],
+                             static_cast<unsigned long long>(passed[i].messages)) > 0 &&
+                written;
+  return written;
+}
+
+} // namespace
+
+void write_record() {
+  if (layer.options.record.empty()) return;
+  Node &node = *layer.node;
+  const int rank = node.peer(node.me()).world_rank;
+  const std::string path = layer.options.record + "." + std::to_string(rank);
+  const std::string aside = path + ".part";
+  std::FILE *file = std::fopen(aside.c_str(), "w");
+  bool written = file != nullptr && write_rows(file, rank);
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (!written || std::rename(aside.c_str(), path.c_str()) != 0)
     watch::complain(path + ": the record of carried messages can't be written; is its directory there?");
   sums.clear();
+  passed = {};
 }
 
 } // namespace haloscope::stencil::layer

@@ -178,7 +178,28 @@ Request *make_request(const Target &target) {
   return request;
 }
 
+// Each knows its place, so that it leaves at once.
+void add_pending(Request &request) {
+  const bool waits = request.kind == Request::Kind::receive && request.large && request.active &&
+                     !request.there && request.pending_at == not_pending;
+  if (!waits) return;
+  pending.push_back(&request);
+  request.pending_at = pending.size() - 1;
+  pending_count = pending.size();
+}
+
+void remove_pending(Request &request) noexcept {
+  if (request.pending_at == not_pending) return;
+  Request *last = pending.back();
+  pending[request.pending_at] = last;
+  last->pending_at = request.pending_at;
+  request.pending_at = not_pending;
+  pending.pop_back();
+  pending_count = pending.size();
+}
+
 void drop(Request *request) noexcept {
+  remove_pending(*request);
   std::free(request->bounce);
   if (request->owns_type) {
     real.Type_free(&request->type);

@@ -55,6 +55,8 @@ enum class Mode : std::uint8_t { standard, synchronous, buffered, ready };
 struct Lane;   // of a message from another node
 struct Source; // of one to another node
 
+inline constexpr std::size_t not_pending = SIZE_MAX;
+
 struct Request {
   enum class Kind : std::uint8_t { send, receive };
 
@@ -77,6 +79,7 @@ struct Request {
   std::byte *bounce = nullptr; // where MPI puts what comes, if not into the buffer
   Lane *lane = nullptr;        // the message that it has got is still on its way
   int source = -1;             // world rank, of a lent buffer's message from another node, if it is known
+  std::size_t pending_at = not_pending; // its place among the pending receives
 
   // A send.
   Mode mode = Mode::standard;
@@ -108,6 +111,16 @@ inline SmallReceive &small_place(std::uintptr_t handle) noexcept {
 inline bool is_small(MPI_Request handle) noexcept {
   return small_place(watch::value_of(handle)).handle == watch::value_of(handle);
 }
+// Large receives that are under way and have not their data: whatever the rank waits for, they go on. Under
+// the lock; the count is read without it where there is one thread.
+inline std::vector<Request *> pending; // NOLINT(bugprone-throwing-static-initialization)
+inline std::size_t pending_count = 0;
+void add_pending(Request &request);
+void remove_pending(Request &request) noexcept;
+// A call that would block in MPI is to ask instead, so that these go on. Another thread may have some, or get
+// some.
+inline bool must_poll() noexcept { return layer.several_threads || pending_count > 0; }
+
 void make_room(SmallReceive &place);
 inline void note_small(MPI_Request handle, const Target &target) {
   const std::uintptr_t value = watch::value_of(handle);
@@ -133,11 +146,15 @@ void insert(Request *request);
 void erase(const Request *request) noexcept;
 // MPI may give the handle of a request that it has completed to another thread at once: ours is not to be
 // found by it any more then, so it leaves before MPI may complete it, and comes back if that did not.
-inline void leave(const Request *request) noexcept {
-  if (layer.several_threads && !request->persistent) erase(request);
+inline void leave(Request *request) noexcept {
+  if (!layer.several_threads || request->persistent) return;
+  remove_pending(*request);
+  erase(request);
 }
 inline void come_back(Request *request) {
-  if (layer.several_threads && !request->persistent) insert(request);
+  if (!layer.several_threads || request->persistent) return;
+  insert(request);
+  add_pending(*request);
 }
 inline bool any_known() noexcept { return known_count > 0; }
 std::vector<Request *> known_requests();

@@ -5,9 +5,11 @@
 #include "record.hpp"
 #include "registering.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace haloscope::stencil::layer {
 
@@ -25,7 +27,6 @@ std::array<Held, slot_count> held;
 std::array<std::array<std::byte, longest_token>, slot_count> tokens;
 std::uint64_t free_slots = ~0ULL;
 std::size_t pooled_bytes = 0;
-int receiving = 0;
 
 State state_now(const Slot &slot) noexcept { return state_of(slot.state.load(std::memory_order_acquire)); }
 
@@ -76,10 +77,37 @@ bool may_pass(std::size_t index, int peer) {
   return true;
 }
 
-bool is_carried(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous) {
-  if (layer.options.protocol == Choice::off || bytes < layer.options.threshold || !contiguous) return false;
-  if (mode == Mode::buffered) return false;
-  return shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+// Why MPI gets a message of at least the threshold, as far as that shows before one tries.
+std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous, int peer) {
+  if (peer < 0) return Reason::node;
+  if (mode == Mode::buffered) return Reason::buffered;
+  if (!contiguous) return Reason::datatype;
+  const bool reachable =
+      shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+  return reachable ? std::optional<Reason>{} : Reason::memory;
+}
+
+// Receivers that come too late again and again: their messages are left to MPI for a while, each time for
+// twice as many.
+bool comes_late(Peer &peer) noexcept {
+  if (peer.left_alone == 0) return false;
+  peer.left_alone--;
+  return true;
+}
+
+void note_outcome(Peer &peer, bool escaped) noexcept {
+  constexpr std::uint32_t looked_at = 0xFF, first = 64, most = 4096;
+  constexpr int too_many = 4;
+  peer.outcomes = peer.outcomes << 1U | (escaped ? 1U : 0U);
+  if (!escaped) {
+    if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
+    return;
+  }
+  // Who has no patience waits for nobody.
+  if (layer.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
+  peer.pause = std::clamp(2 * peer.pause, first, most);
+  peer.left_alone = peer.pause;
+  peer.outcomes = 0b111; // two more, and it is left alone again
 }
 
 int query(void * /*request*/, MPI_Status *status) {
@@ -108,7 +136,13 @@ bool any_under_way() {
   return free_slots != ~0ULL;
 }
 
-void count_receiving(int by) noexcept { receiving += by; }
+int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
+                MPI_Request *handle) {
+  const auto post = mode == Mode::synchronous ? next.Issend
+                    : mode == Mode::ready     ? next.Irsend
+                                              : next.Isend;
+  return post(buffer, static_cast<int>(count), type, envelope.dest, envelope.tag, envelope.comm, handle);
+}
 
 void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope) {
   const int index = slot_of(bytes_of(count, type));
@@ -130,9 +164,17 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
     request.comm = envelope.comm;
     return true;
   }
-  const bool carried = is_carried(mode, buffer, bytes, shape.contiguous);
-  if (!carried && reserved < 0) return false;
+  const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
+  if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
+  bool carried = large;
+  if (large) {
+    std::optional<Reason> why = why_passed(mode, buffer, bytes, shape.contiguous, peer);
+    if (!why && comes_late(layer.node->peer(static_cast<std::size_t>(peer)))) why = Reason::late;
+    if (why) note_passed(*why, bytes);
+    carried = !why;
+  }
+  if (!carried && reserved < 0) return false;
   if (peer < 0 && !carried) spoil_lane(static_cast<std::size_t>(reserved), envelope);
   if (peer < 0) return false;
   if (!carried && may_pass(static_cast<std::size_t>(reserved), peer)) return false;
@@ -145,7 +187,10 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   if (pooled == nullptr) {
     // Without a token for a message that looks like one, a probe may be told another's size; its data is
     // right all the same.
-    if (!carried) other.poisoned |= 1ULL << reserved;
+    if (!carried)
+      other.poisoned |= 1ULL << reserved;
+    else
+      note_passed(Reason::pool, bytes);
     return false;
   }
   const auto index = static_cast<std::size_t>(std::countr_zero(usable));
@@ -156,7 +201,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   Slot &shown = layer.node->desk().slots[index];
   shown.bytes = bytes;
   shown.to = peer;
-  shown.receiving = receiving > 0 ? 1 : 0;
+  shown.receiving = pending_count > 0 ? 1 : 0;
   State state = State::waiting;
   if (carried) {
     const Place place = own_place(buffer, bytes);
@@ -173,8 +218,9 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const Token token{layer.node->mark(), slot.sequence, static_cast<std::uint32_t>(layer.node->me()),
                     static_cast<std::uint32_t>(index)};
   std::memcpy(tokens[index].data(), &token, sizeof token);
-  next.Isend(tokens[index].data(), static_cast<int>(token_bytes(index)), MPI_BYTE, envelope.dest,
-             envelope.tag, envelope.comm, &slot.token);
+  // The token of a synchronous send tells when it was matched.
+  post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
+              static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
 
   request.kind = Request::Kind::send;
   request.mode = mode;
@@ -187,24 +233,50 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   return true;
 }
 
+namespace {
+
+// A receiver that is in a call which looks at nothing is waited for as long as a copy takes.
+Moment patience_with(const Request &request, std::uint64_t bytes) {
+  constexpr Moment least = 2000;
+  constexpr std::uint64_t bytes_a_nanosecond = 8;
+  if (request.cancelled) return 0;
+  const Desk &desk = *layer.node->peer(static_cast<std::size_t>(request.peer)).desk;
+  if (desk.away.load(std::memory_order_relaxed) == 0) return layer.options.patience;
+  return std::min(layer.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
+}
+
+// What a synchronous send waits for: MPI has given its token to a receive.
+bool is_matched(const Request &request, Held &slot) {
+  if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
+  int matched = 0;
+  next.Test(&slot.token, &matched, MPI_STATUS_IGNORE);
+  return matched != 0;
+}
+
+} // namespace
+
 bool poll_send(Request &request) {
   const auto index = static_cast<std::size_t>(request.slot);
   Slot &shown = layer.node->desk().slots[index];
   const State state = state_now(shown);
-  if (state == State::done) return true;
-  const bool waits_for_receiver = request.mode == Mode::synchronous && !request.cancelled;
-  if (state == State::escaped || state == State::taken) return !waits_for_receiver;
+  if (state == State::done) {
+    note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), false);
+    return true;
+  }
+  if (state == State::escaped || state == State::taken) return is_matched(request, held[index]);
   if (state == State::claimed) {
     constexpr Moment suspicious = 100'000'000;
     if (request.started == 0) request.started = now();
     return now() - request.started > suspicious && !layer.node->lives(static_cast<std::size_t>(request.peer));
   }
-  if (waits_for_receiver) return false;
+  if (!is_matched(request, held[index])) return false;
   if (request.started == 0) request.started = now();
-  if (!request.cancelled && now() - request.started < layer.options.patience) return false;
+  const Moment waited = now() - request.started;
+  if (waited < patience_with(request, held[index].bytes)) return false;
   if (!escape(shown, held[index], request.buffer)) return false;
   note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
        held[index].bytes, {Protocol::escape, 1, 0}, 0);
+  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), waited >= layer.options.patience);
   return true;
 }
 
@@ -226,10 +298,10 @@ Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype
 bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                  const Envelope &envelope) {
   const Shape shape = shape_of(type);
+  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
   return envelope.dest >= 0 && count > 0 && count <= INT32_MAX &&
-         is_carried(mode, buffer, static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count),
-                    shape.contiguous) &&
-         layer.node->find(envelope.comm, envelope.dest) >= 0;
+         bytes >= layer.options.threshold && layer.options.protocol != Choice::off &&
+         !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
 }
 
 int make_handle(Request *request, MPI_Request *handle) {

@@ -33,6 +33,8 @@ bool any_under_way(); // some that were not
 void finish_sends();
 // MPI carries a message of the program; if its length is that of a token, none has it any more.
 void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope);
-void count_receiving(int by) noexcept; // large receives that are under way
+// MPI's own, in the form that does not block.
+int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
+                MPI_Request *handle);
 
 } // namespace haloscope::stencil::layer

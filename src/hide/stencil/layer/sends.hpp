@@ -8,7 +8,7 @@ namespace haloscope::stencil::layer {
 template <class Call>
 int send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
          Call &&call) {
-  if (!is_running() || !may_be_ours(count, type)) return call();
+  if (!is_running() || !(may_be_ours(count, type) || must_poll())) return call();
   const Entry entry; // for the call, too: some Fortran functions call C's
   if (!entry) return call();
   Request *request = nullptr;
@@ -17,7 +17,12 @@ int send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, int 
     request = begin_send(mode, buffer, count, type, {dest, tag, comm});
     if (request != nullptr) request->persistent = true; // it has no handle to be completed
   }
-  if (request == nullptr) return call();
+  if (request == nullptr) {
+    if (!must_poll() || mode == Mode::buffered || count > INT32_MAX) return call();
+    MPI_Request handle;
+    const int result = post_to_mpi(mode, buffer, count, type, {dest, tag, comm}, &handle);
+    return result == MPI_SUCCESS ? finish(&handle, MPI_STATUS_IGNORE) : result;
+  }
   wait_until_ready(*request);
   const Lock lock;
   drop(request);

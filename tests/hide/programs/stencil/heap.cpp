@@ -1,6 +1,7 @@
 // What a program sees of the shareable heap, which is preloaded. The first argument says what is looked at.
 // FORBID=memfd: files of memory are not to be had.
 #include "arena.hpp"
+#include "threshold.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +38,7 @@ extern "C" int memfd_create(const char *name, unsigned flags) noexcept {
 
 namespace {
 
-constexpr std::size_t large = 1'000'000;
+constexpr std::size_t large = 1'000'000, limit = haloscope::stencil::default_threshold;
 
 void require(bool condition, const char *what) {
   if (condition) return;
@@ -204,9 +205,9 @@ void random_calls() {
 void edges() {
   char *p = filled(1000, 'a');
   require(!shared(p), "a small block is the C library's");
-  for (const std::size_t bytes : {65'535UL, 65'536UL, 5'000'000UL, 2'000'000UL, 65'536UL}) {
+  for (const std::size_t bytes : {limit - 1, limit, std::size_t{5'000'000}, std::size_t{2'000'000}, limit}) {
     p = static_cast<char *>(seen(std::realloc(p, bytes)));
-    require(shared(p) == (bytes >= 65'536) && all(p, 1000, 'a'), "realloc across the limit");
+    require(shared(p) == (bytes >= limit) && all(p, 1000, 'a'), "realloc across the limit");
     require(malloc_usable_size(p) >= bytes && (bytes < large || all_written(p + 1000, bytes - 1000, 'b')),
             "it may be used");
   }
@@ -386,6 +387,25 @@ void lazy() {
   if (p != nullptr) p[available] = 'l';
 }
 
+// Memory is there once it is touched, however often it is taken: as with the C library's heap.
+void untouched() {
+  constexpr std::size_t gib = std::size_t{1} << 30, rounds = 10, most = 64;
+  rusage before{}, after{};
+  const std::size_t at_first = file_bytes();
+  getrusage(RUSAGE_SELF, &before);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    auto *p = static_cast<char *>(seen(i % 2 == 0 ? std::malloc(gib) : std::calloc(gib, 1)));
+    require(shared(p), "a block that is hardly used is shared, too");
+    p[gib / 2] = 'u';
+    require(file_bytes() <= at_first + (std::size_t{4} << 20), "only what was touched is in the file");
+    p = static_cast<char *>(seen(std::realloc(p, 2 * gib)));
+    require(p[gib / 2] == 'u', "what was touched is kept");
+    std::free(p);
+  }
+  getrusage(RUSAGE_SELF, &after);
+  require(after.ru_minflt - before.ru_minflt < static_cast<long>(most * rounds), "few pages are asked for");
+}
+
 void no_descriptors() {
   char *p = filled(large, 'n');
   require(shared(p), "it is shared");
@@ -453,6 +473,8 @@ int main(int, char **arguments) {
     handlers();
   else if (what == "lazy")
     lazy();
+  else if (what == "untouched")
+    untouched();
   else if (what == "no descriptors")
     no_descriptors();
   else if (what == "count")

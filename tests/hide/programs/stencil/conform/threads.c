@@ -59,6 +59,34 @@ static void *blocked(void *argument) {
   return NULL;
 }
 
+/* One blocks in a receive of nothing, without a buffer, until the other one has exchanged and sends it. */
+static void *nothing(void *argument) {
+  Worker *w = argument;
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size, behind = 99;
+  if (w->number == 0) {
+    for (int k = 0; k < rounds; ++k) {
+      MPI_Status status;
+      MPI_Recv(NULL, 0, MPI_BYTE, last, behind, w->comm, &status);
+      w->digest = w->digest * 31 + (unsigned)status.MPI_TAG;
+    }
+    return NULL;
+  }
+  void *out = obtain(large), *in = obtain(large);
+  for (int k = 0; k < rounds; ++k) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    fill(out, large, (unsigned)(rank * 1000 + k));
+    MPI_Irecv(in, large, MPI_BYTE, last, w->base, w->comm, &requests[0]);
+    MPI_Isend(out, large, MPI_BYTE, next, w->base, w->comm, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+    add(w, in, &statuses[0]);
+    MPI_Send(NULL, 0, MPI_BYTE, next, behind, w->comm);
+  }
+  release(in);
+  release(out);
+  return NULL;
+}
+
 static void *probing_matched(void *argument) {
   Worker *w = argument;
   for (int k = 0; k < rounds; ++k) {
@@ -122,6 +150,7 @@ static void apart(void) { both(exchange, 1); }
 static void blocked_tags(void) { both(blocked, 0); }
 static void blocked_apart(void) { both(blocked, 1); }
 static void matched_tags(void) { both(probing_matched, 0); }
+static void nothing_at_all(void) { both(nothing, 0); }
 static void reused_handles(void) { both(reusing, 0); }
 
 const Case threads[] = {{"tags", tags},
@@ -129,5 +158,6 @@ const Case threads[] = {{"tags", tags},
                         {"blocked_tags", blocked_tags},
                         {"blocked_apart", blocked_apart},
                         {"matched_tags", matched_tags},
+                        {"nothing_at_all", nothing_at_all},
                         {"reused_handles", reused_handles},
                         {0}};

