@@ -24,7 +24,6 @@ from haloscope.watch._applications import toolchain
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PICTURE = ROOT / "docs" / "pictures" / "finalize.svg"
 AIM = 1000.0  # milliseconds, at 64 ranks
 MOST = 64
 # More ranks than cores: they are to yield while they wait, as far as the MPI lets them.
@@ -98,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="runs of each kind and size")
     parser.add_argument("--most", type=int, default=MOST, help="ranks, at most")
-    parser.add_argument("--picture", action="store_true", help=f"draw {PICTURE.relative_to(ROOT)}")
+    parser.add_argument("--picture", type=Path, metavar="F.svg", help="draw the times there")
     options = parser.parse_args()
     sizes = [ranks for ranks in (2, 4, 8, 16, 32, 64) if ranks <= options.most]
     times: dict[tuple[int, bool], list[float]] = {(n, w): [] for n in sizes for w in (False, True)}
@@ -121,7 +120,7 @@ def main() -> None:
             Curve("watched", "#b3261e", [(n, estimate(times[n, True])) for n in sizes]),
             Curve("not watched", "#355c7d", [(n, estimate(times[n, False])) for n in sizes]),
         ]
-        PICTURE.write_text(figure(curves, [(n, steps[n]) for n in sizes]))
+        options.picture.write_text(figure(curves, [(n, steps[n]) for n in sizes]))
 
 
 if __name__ == "__main__":

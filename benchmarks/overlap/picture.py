@@ -1,4 +1,4 @@
-"""The picture of the roofline, by Plotly in a headless browser: docs/pictures/roofline.png."""
+"""The picture of the roofline, by Plotly in a headless browser, where one is asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from programs import missing
 
 __all__ = ["Kernel", "draw"]
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "roofline.png"
+picture: Path | None = None  # where it goes: run.py --picture; none is drawn without
 WIDTH, HEIGHT = 900, 560
 
 
@@ -27,13 +27,15 @@ class Kernel:
 
 def draw(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> None:
     """Limits in GB/s and GFlop/s; of one core while the other one does the same."""
+    if picture is None:
+        return
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        missing("docs/pictures/roofline.png: no playwright; `make setup-development` brings it")
+        missing(f"{picture}: no playwright; `make setup-development` brings it")
         return
     if (chromium := shutil.which("chromium")) is None:
-        missing("docs/pictures/roofline.png: no chromium: apt-get install chromium")
+        missing(f"{picture}: no chromium: apt-get install chromium")
         return
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         page = Path(directory) / "roofline.html"
@@ -43,7 +45,7 @@ def draw(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> None:
         view.goto(page.as_uri())
         view.locator(".main-svg").first.wait_for()
         view.wait_for_timeout(500)
-        view.screenshot(path=PICTURE)
+        view.screenshot(path=picture)
         browser.close()
 
 

@@ -2,11 +2,12 @@
 
 A module has `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of them
 all: those that did not come are printed with null values, and why on standard error. As arguments,
-names of modules: only these. Two ranks, each on a core of its own; sides alternate.
+names of modules: only these. `--picture F.png` draws the roofline, too. Two ranks, each on a core of its own; sides alternate.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import traceback
@@ -16,6 +17,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 
 import common  # noqa: E402
+import picture  # noqa: E402
 
 from haloscope._errors import HaloscopeError  # noqa: E402
 
@@ -44,5 +46,10 @@ def run(topic: str) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or TOPICS:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=", ".join(TOPICS))
+    parser.add_argument("--picture", type=Path, metavar="F.png", help="draw the roofline there")
+    options = parser.parse_args()
+    picture.picture = options.picture
+    for name in options.topics or TOPICS:
         run(name)

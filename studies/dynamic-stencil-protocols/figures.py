@@ -1,9 +1,9 @@
 """How the sizes of amr's messages follow its variables and its grid, from recorded runs.
 
-    .venv/bin/python studies/dynamic-stencil-protocols/figures.py
+    .venv/bin/python studies/dynamic-stencil-protocols/figures.py DIR
 
-Runs `apps/amr` on four ranks under `haloscope run`, writes `message-sizes.csv` beside itself (a row
-a run) and `message-sizes.png`, and prints the rows as Markdown. Needs 1.5 GB, and Chromium.
+Runs `apps/amr` on four ranks under `haloscope run`, writes `message-sizes.csv` (a row a run) and
+`message-sizes.png` to DIR, and prints the rows as Markdown. Needs 1.5 GB, and Chromium.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from plotly.subplots import make_subplots
 
 import haloscope
 
-HERE = Path(__file__).resolve().parent
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 VARIABLES = (1, 2, 5, 10, 20, 40)  # with 32 cells along an edge of a block
 CELLS = (8, 16, 24, 32, 48)  # with 10 variables
@@ -116,10 +115,10 @@ def photograph(drawn: go.Figure, picture: Path) -> None:
         browser.close()
 
 
-def main() -> None:
+def main(directory: Path) -> None:
     rows = measured()
-    rows.write_csv(HERE / "message-sizes.csv", float_precision=1)
-    photograph(figure(rows), HERE / "message-sizes.png")
+    rows.write_csv(directory / "message-sizes.csv", float_precision=1)
+    photograph(figure(rows), directory / "message-sizes.png")
     print("| blocks | cells | variables | messages | average | least | largest |")
     print("|" + " --- |" * 7)
     for case, cells, variables, messages, mean, least, most in rows.rows():
@@ -127,4 +126,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit("which directory do the table and the picture go to?")
+    main(Path(sys.argv[1]))

@@ -1,6 +1,6 @@
 """The paper's sections 4.1 to 4.4 on what benchmarks/hide/run.py has run: a page, pictures, tables.
 
-    figures.py [RESULTS] [-o PAGE.html] [--pictures DIRECTORY] [--runs N] [--matvecs N] [--ranks N]
+    figures.py [RESULTS] -o PAGE.html [--pictures DIRECTORY] [--runs N] [--matvecs N] [--ranks N]
 
 Tables are printed as Markdown. Everything is simulated, and each caption says so.
 """
@@ -130,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("results", type=Path, nargs="?", default=cells.HERE.parents[1] / "build" / "hide")
-    add("-o", "--output", type=Path, default=Path("hide.html"))
+    add("-o", "--output", type=Path, required=True, metavar="PAGE.html")
     add("--pictures", type=Path)
     add("--runs", type=int, default=3)
     add("--matvecs", type=int, default=2048)

@@ -1,6 +1,6 @@
 """The simulations that the paper leaves for later: a CG solver on four networks, 64 to 1024 ranks.
 
-    .venv/bin/python studies/hpcg-communication-patterns/networks.py [--quick] [--out DIR]
+    .venv/bin/python studies/hpcg-communication-patterns/networks.py [--quick] --out DIR
 
 Writes `networks.csv` (a row a network and number of ranks) and `networks.html` (a figure) to DIR.
 Points that are in `networks.csv` already are not simulated again. `--quick`: 64 ranks only.
@@ -18,7 +18,6 @@ from pathlib import Path
 
 from haloscope import explain
 
-HERE = Path(__file__).parent
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NETWORKS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
 RANKS = (64, 128, 256, 512, 1024)
@@ -31,7 +30,7 @@ def main() -> None:
     """Simulates what is missing, and draws what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="64 ranks only")
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     table = asked.out / "networks.csv"

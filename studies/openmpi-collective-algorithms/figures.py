@@ -2,8 +2,8 @@
 
 SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those
 of the rank that is done last, messages of 2 bytes (reductions: 1 KiB, to be split; the
-machine has no bandwidth, so that sizes do not matter). Writes `figures-6-7.csv` beside itself, and
-the page that is named.
+machine has no bandwidth, so that sizes do not matter). Writes the
+table and the page that are named: `figures.py F.csv [PAGE.html]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import polars as pl
 
 from haloscope import predict
 
-HERE = Path(__file__).resolve().parent
 RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
 # SimGrid's names, and the paper's. Its Rabenseifner reduction ("rab") aborts in 3.32.
 NAMES = {
@@ -54,14 +53,16 @@ def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def main() -> None:
+def main(table: Path, page: Path | None) -> None:
     rows = against_the_paper(pl.concat(map(measured, NAMES)))
-    rows.drop("segment", "fanout").write_csv(HERE / "figures-6-7.csv", float_scientific=True)
+    rows.drop("segment", "fanout").write_csv(table, float_scientific=True)
     by = rows.group_by("collective", "algorithm", maintain_order=True)
     print(by.agg(pl.col("error").median().alias("median"), pl.col("error").max().alias("most")))
-    if len(sys.argv) > 1:
-        predict.write_measured_page(rows, predict.load_machine("orfeo"), Path(sys.argv[1]))
+    if page is not None:
+        predict.write_measured_page(rows, predict.load_machine("orfeo"), page)
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) not in (2, 3):
+        sys.exit("where does the table go, and the page? F.csv [PAGE.html]")
+    main(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None)

@@ -13,7 +13,7 @@ __all__ = ["inject"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope inject --latency constant:1ms -- mpiexec -n 4 ./app
+  haloscope inject --latency constant:1ms -o injected.csv -- mpiexec -n 4 ./app
   haloscope inject --inter lognormal:50us,0.5 --seed 7 -- srun -n 256 ./app
   haloscope inject --latency model:model.json --excess --every 2ms -- mpiexec -n 8 ./app
   haloscope inject --once 2:100:50ms -- haloscope run -o wave.halo -- mpiexec -n 8 ./app
@@ -48,8 +48,8 @@ _SPEC = "SPEC"
 @click.option("--no-collectives", is_flag=True, help="Let collectives take their own time.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all draws.")
 @click.option(
-    "-o", "--record", type=click.Path(path_type=Path), default=Path("injected.csv"),
-    show_default=True, metavar="F.csv", help="Where the record of what was injected goes.",
+    "-o", "--record", type=click.Path(path_type=Path), metavar="F.csv",
+    help="Record each latency there. None is recorded unless this is given.",
 )  # fmt: skip
 @mpi_options
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")

@@ -48,32 +48,61 @@ double single(Row &row) {
 // Notes a latency; the moment when it is over.
 Moment noted(Row row, double seconds) {
   row.latency = seconds;
-  state.journal.add(row, state.plan.journal_limit);
+  state.journal.add(row);
   return row.sent + static_cast<Moment>(std::llround(1e9 * std::min(seconds, 1e9)));
 }
 
 // Under the lock. A message that was sent past the injector (by PMPI_Send, say) has no stamp, which is not
-// to stop the program.
-std::optional<Moment> taken(Communicator &communicator, int source, int tag, bool waits) {
-  constexpr Moment patience = 10'000'000'000;
-  for (;;) {
-    int there = 0;
-    real.Iprobe(source, tag, communicator.stamps, &there, MPI_STATUS_IGNORE);
-    if (there != 0) break;
-    if (communicator.missed == 0) communicator.missed = now();
-    if (now() - communicator.missed > patience) {
-      communicator.silent = true;
-      watch::complain(
-          "a message was sent past the injector, by PMPI functions or a rank without it: messages "
-          "in its communicator are delayed no more");
-      return 0;
-    }
-    if (!waits) return std::nullopt;
+// to stop the program; nor has one whose stamp was taken by a wrong guess.
+bool is_given_up(Communicator &communicator) {
+  constexpr Moment patience = 10'000'000'000, brief = 100'000'000;
+  if (communicator.missed == 0) communicator.missed = now();
+  if (now() - communicator.missed <= (communicator.guesses > 0 ? brief : patience)) return false;
+  communicator.missed = 0;
+  if (communicator.guesses > 0) {
+    communicator.guesses--;
+    return true;
   }
+  communicator.silent = true;
+  watch::complain("a message was sent past the injector, by PMPI functions or a rank without it: messages "
+                  "in its communicator are delayed no more");
+  return true;
+}
+
+// Under the lock; nothing while the stamp is not there.
+std::optional<Moment> taken(Communicator &communicator, int source, int tag) {
+  int there = 0;
+  real.Iprobe(source, tag, communicator.stamps, &there, MPI_STATUS_IGNORE);
+  if (there == 0) return is_given_up(communicator) ? std::optional<Moment>{0} : std::nullopt;
   communicator.missed = 0;
   Moment due = 0;
   real.Recv(&due, sizeof due, MPI_BYTE, source, tag, communicator.stamps, MPI_STATUS_IGNORE);
   return due;
+}
+
+struct Envelope {
+  int source, tag;
+
+  [[nodiscard]] bool is_open() const noexcept { return source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
+};
+
+// Whose message a request has got: what it asked for, and where it left that open, what the status says. Of
+// an MPI_Isendrecv some libraries' statuses say nothing: it stays open.
+Envelope envelope_of(const Request &request, const MPI_Status &status) {
+  const bool told = !request.exchange || state.tells_exchanges;
+  return {told && request.partner == MPI_ANY_SOURCE ? status.MPI_SOURCE : request.partner,
+          told && request.tag == MPI_ANY_TAG ? status.MPI_TAG : request.tag};
+}
+
+// Under the lock. The first stamp that may be that of such a message. None is waited for: the message may be
+// our own.
+std::optional<Moment> guessed(Communicator &communicator, const Envelope &wanted) {
+  int there = 0, bytes = 0;
+  MPI_Status found;
+  real.Iprobe(wanted.source, wanted.tag, communicator.stamps, &there, &found);
+  if (there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment)) return 0;
+  communicator.guesses++;
+  return taken(communicator, found.MPI_SOURCE, found.MPI_TAG);
 }
 
 // Whether a receive that was posted earlier has got a message of this source and tag, and not its stamp. One
@@ -81,13 +110,14 @@ std::optional<Moment> taken(Communicator &communicator, int source, int tag, boo
 bool came_first(const Request &request, MPI_Request handle, int source, int tag) {
   if (request.partner == source && request.tag == tag && !request.cancelled) return true;
   int done = 0;
-  MPI_Status status;
+  MPI_Status status{};
   if (real.Request_get_status(handle, &done, &status) != MPI_SUCCESS || done == 0) return false;
-  return status.MPI_SOURCE == source && status.MPI_TAG == tag && !watch::was_cancelled(status);
+  const Envelope got = envelope_of(request, status);
+  return got.source == source && got.tag == tag && !watch::was_cancelled(status);
 }
 
 // Stamps come in the order of their messages, but receives may be completed in any.
-bool serve_earlier(Communicator &communicator, int source, int tag, bool waits, std::uint64_t order) {
+bool serve_earlier(Communicator &communicator, int source, int tag, std::uint64_t order) {
   std::vector<Request *> earlier;
   for (auto &[handle, request] : state.requests) {
     const bool fits = (request.partner == source || request.partner == MPI_ANY_SOURCE) &&
@@ -99,18 +129,18 @@ bool serve_earlier(Communicator &communicator, int source, int tag, bool waits, 
   std::ranges::sort(earlier, {}, &Request::order);
   return std::ranges::all_of(earlier, [&](Request *request) {
     if (!came_first(*request, request->handle, source, tag)) return true;
-    const auto due = taken(communicator, source, tag, waits);
+    const auto due = taken(communicator, source, tag);
     if (due) request->due = due;
     return due.has_value();
   });
 }
 
 // Under the lock. Of a message that was probed, or the next stamp that comes.
-std::optional<Moment> oldest(Communicator &communicator, int source, int tag, bool waits) {
+std::optional<Moment> oldest(Communicator &communicator, int source, int tag) {
   auto &peeked = communicator.peeked;
   const auto found = std::ranges::find_if(
       peeked, [&](const auto &known) { return known.source == source && known.tag == tag; });
-  if (found == peeked.end()) return taken(communicator, source, tag, waits);
+  if (found == peeked.end()) return taken(communicator, source, tag);
   const Moment due = found->due;
   peeked.erase(found);
   return due;
@@ -120,6 +150,19 @@ std::optional<Moment> oldest(Communicator &communicator, int source, int tag, bo
 Request *kept_of(const Request &request) {
   const auto found = state.requests.find(watch::value_of(request.handle));
   return found == state.requests.end() || found->second.order != request.order ? nullptr : &found->second;
+}
+
+// By its stamp, if that is there.
+std::optional<Moment> stamped(Communicator &communicator, const Envelope &message, const Request *own) {
+  const Lock lock;
+  Request *kept = own == nullptr ? nullptr : kept_of(*own);
+  if (kept != nullptr && kept->due) return kept->due; // another thread has served it
+  if (message.is_open()) return guessed(communicator, message);
+  if (!serve_earlier(communicator, message.source, message.tag, own == nullptr ? UINT64_MAX : own->order))
+    return std::nullopt;
+  const auto due = oldest(communicator, message.source, message.tag);
+  if (kept != nullptr) kept->due = due;
+  return due;
 }
 
 } // namespace
@@ -142,10 +185,12 @@ void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Co
   });
   Pending &stamp = pending.emplace_back();
   std::memcpy(stamp.content.data(), content, size);
-  real.Isend(stamp.content.data(), static_cast<int>(size), MPI_BYTE, dest, tag, comm, &stamp.request);
+  // A tag that makes no sense is said of the program's own message.
+  const int result =
+      real.Isend(stamp.content.data(), static_cast<int>(size), MPI_BYTE, dest, tag, comm, &stamp.request);
   int done = 0;
-  real.Test(&stamp.request, &done, MPI_STATUS_IGNORE);
-  if (done != 0) pending.pop_back();
+  if (result == MPI_SUCCESS) real.Test(&stamp.request, &done, MPI_STATUS_IGNORE);
+  if (result != MPI_SUCCESS || done != 0) pending.pop_back();
 }
 
 void stamp(MPI_Comm comm, int dest, int tag) {
@@ -170,20 +215,22 @@ Moment departed(const Communicator &communicator, int dest, int tag) {
 
 std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
                               const Request *own) {
-  const int source = status.MPI_SOURCE, tag = status.MPI_TAG;
-  if (!reaches(communicator, source) || communicator->silent) return 0;
-  const Link link = link_to(*communicator, source);
-  if (communicator->stamps == MPI_COMM_NULL) // the receiver draws in the sender's place
-    return transferred(link, {.sent = now(), .tag = tag});
-  if (!state.plan.stamps(link)) return 0;
-  const Lock lock;
-  Request *kept = own == nullptr ? nullptr : kept_of(*own);
-  if (kept != nullptr && kept->due) return kept->due; // another thread has served it
-  if (!serve_earlier(*communicator, source, tag, waits, own == nullptr ? UINT64_MAX : own->order))
-    return std::nullopt;
-  const auto due = oldest(*communicator, source, tag, waits);
-  if (kept != nullptr) kept->due = due;
-  return due;
+  const Envelope message =
+      own == nullptr ? Envelope{status.MPI_SOURCE, status.MPI_TAG} : envelope_of(*own, status);
+  if (message.is_open() && (own == nullptr || !own->exchange)) return 0; // an empty status
+  if (message.source != MPI_ANY_SOURCE) {
+    if (!reaches(communicator, message.source)) return 0;
+    const Link link = link_to(*communicator, message.source);
+    if (communicator->stamps == MPI_COMM_NULL) // the receiver draws in the sender's place
+      return transferred(link, {.sent = now(), .tag = message.tag});
+    if (!state.plan.stamps(link)) return 0;
+  }
+  if (communicator->stamps == MPI_COMM_NULL) return 0;
+  for (;;) { // without the lock now and then: other threads have stamps to send
+    if (communicator->silent) return 0;
+    const auto due = stamped(*communicator, message, own);
+    if (due || !waits) return due;
+  }
 }
 
 std::optional<Moment> foreseen(Communicator *communicator, const MPI_Status &status, bool waits) {

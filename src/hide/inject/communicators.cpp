@@ -1,4 +1,4 @@
-#include "injection.hpp"
+#include "completion.hpp"
 #include "sessions.hpp"
 #include "types.hpp"
 
@@ -31,6 +31,18 @@ void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
     if (keyval == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, forget, &keyval, nullptr);
   }
   real.Comm_set_attr(comm, keyval, new std::shared_ptr<Communicator>(std::move(made)));
+}
+
+// For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
+// attached to it. MPI_Comm_dup would call the program's copy callbacks, freeing the duplicate those that delete.
+MPI_Comm made_bare(MPI_Comm comm) {
+  MPI_Group group;
+  MPI_Comm bare = MPI_COMM_NULL;
+  real.Comm_group(comm, &group); // of an intercommunicator our own side, as MPI_Comm_create wants it
+  real.Comm_create(comm, group, &bare);
+  real.Group_free(&group);
+  if (bare != MPI_COMM_NULL) real.Comm_set_errhandler(bare, MPI_ERRORS_RETURN); // nor its error handler
+  return bare;
 }
 
 // World ranks of a group's processes; negative where they are of another world.
@@ -87,6 +99,22 @@ void synchronise_clock(const Communicator &communicator) {
     }
 }
 
+// Whether the status of an MPI_Isendrecv says whose message it got. Asked of ourselves, on a communicator that
+// the program does not know.
+template <class Library> bool tells_exchanges(const Library &library, MPI_Comm comm) {
+  constexpr int tag = 21931;
+  if constexpr (requires { library.Isendrecv; }) {
+    int rank = 0, in = 0;
+    library.Comm_rank(comm, &rank);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status{};
+    library.Isendrecv(&rank, 1, MPI_INT, rank, tag, &in, 1, MPI_INT, rank, tag, comm, &request);
+    library.Wait(&request, &status);
+    return status.MPI_SOURCE == rank && status.MPI_TAG == tag;
+  }
+  return true;
+}
+
 } // namespace
 
 void forget_all() {
@@ -133,9 +161,10 @@ void attach(MPI_Comm comm) {
   } else {
     real.Comm_rank(comm, &made->rank);
   }
-  // All of one world have the injector; of others nobody knows.
-  made->stamps = MPI_COMM_NULL;
-  if (is_one_world) real.Comm_dup(comm, &made->stamps);
+  // All of one world have the injector; of others nobody knows. Who is alone gets no messages, but the world's
+  // stamps also serve to let the library go on.
+  const bool has_others = made->rank < 0 || made->world.size() > 1 || comm == MPI_COMM_WORLD;
+  if (is_one_world && has_others) made->stamps = made_bare(comm);
   made->spans_nodes = are_apart(*made);
   keep(comm, std::move(made));
 }
@@ -153,6 +182,7 @@ void attach_group(MPI_Comm comm) {
       state.nodes[static_cast<std::size_t>(made.world[i])] = nodes[i];
     if (!state.library) state.library = made.stamps;
   }
+  if (state.library == made.stamps) state.tells_exchanges = tells_exchanges(real, made.stamps);
   made.spans_nodes = are_apart(made);
   if (made.spans_nodes) synchronise_clock(made);
 }
@@ -165,7 +195,9 @@ void begin_world() {
   state.nodes.resize(static_cast<std::size_t>(size));
   real.Allgather(&own, sizeof own, MPI_BYTE, state.nodes.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
   attach(MPI_COMM_WORLD);
-  synchronise_clock(*communicator_of(MPI_COMM_WORLD));
+  const Communicator &world = *communicator_of(MPI_COMM_WORLD);
+  synchronise_clock(world);
+  state.tells_exchanges = tells_exchanges(real, world.stamps);
 }
 
 std::shared_ptr<Duplicate> attach_later(MPI_Comm comm, const Communicator &original) {
@@ -184,6 +216,7 @@ void finish(Duplicate &duplicate) {
 std::optional<MPI_Comm> detached(MPI_Comm comm) {
   const Communicator *found = communicator_of(comm);
   if (found == nullptr || found->stamps == MPI_COMM_NULL) return std::nullopt;
+  sweep_freed();
   const Lock lock;
   // Receives may be posted there yet; they need the stamps.
   if (found->weak_from_this().use_count() > 1) return std::nullopt;

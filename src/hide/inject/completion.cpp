@@ -101,10 +101,47 @@ std::optional<Moment> due_now(const Request &request, const MPI_Status &status) 
 
 } // namespace
 
+bool keep_freed(MPI_Request handle) {
+  sweep_freed();
+  const Lock lock;
+  const auto found = state.requests.find(value_of(handle));
+  if (found == state.requests.end()) return false;
+  Request &request = found->second;
+  if (request.kind != Request::Kind::receive || !request.active || request.due) {
+    state.requests.erase(found);
+    return false;
+  }
+  request.freed = true;
+  state.freed++;
+  return true;
+}
+
+void sweep_freed(bool all) {
+  std::vector<Request> freed;
+  {
+    const Lock lock;
+    if (state.freed == 0) return;
+    for (const auto &[handle, request] : state.requests)
+      if (request.freed) freed.push_back(request);
+  }
+  for (Request &request : freed) {
+    int done = 0;
+    MPI_Status status{};
+    real.Request_get_status(request.handle, &done, &status);
+    if (!all && (done == 0 || !due_now(request, status))) continue;
+    {
+      const Lock lock;
+      if (state.requests.erase(value_of(request.handle)) == 0) continue; // by another thread
+      state.freed--;
+    }
+    real.Request_free(&request.handle);
+  }
+}
+
 bool may_complete(const std::optional<Request> &request, Moment &due) {
   if (!request || !request->active || request->kind == Request::Kind::send) return true;
   int done = 0;
-  MPI_Status status;
+  MPI_Status status{};
   if (real.Request_get_status(request->handle, &done, &status) != MPI_SUCCESS)
     return true; // the program's call fails
   if (done == 0) return false;

@@ -16,6 +16,10 @@ void remember_due(const Request &request, Moment due);
 // become that of another thread's request by then.
 void complete(const std::optional<Request> &request);
 void forget(MPI_Request handle);
+// A receive that the program frees while it is at work: whether it is kept, so that its stamp is taken.
+bool keep_freed(MPI_Request handle);
+// Frees those that are over by now, or all.
+void sweep_freed(bool all = false);
 void remember_cancelled(MPI_Request handle);
 // A persistent one starts again.
 void begin(MPI_Request handle);

@@ -29,20 +29,34 @@ template <class Call> int init_send(int dest, int tag, MPI_Comm comm, MPI_Reques
   return result;
 }
 
+// Whether a receive has got a message, and how long it waits for its stamp. Of a message for which there was
+// too little room the stamp must not stay behind for the next one of its tag.
+inline bool has_message(int result) {
+  int kind = result;
+  if (result != MPI_SUCCESS) real.Error_class(result, &kind);
+  return kind == MPI_SUCCESS || kind == MPI_ERR_TRUNCATE;
+}
+inline void wait_for_message(int result, MPI_Comm comm, const MPI_Status &status) {
+  if (has_message(result))
+    wait_until(arrival(communicator_of(comm), status, result == MPI_SUCCESS).value_or(0));
+}
+
 template <class Call> int receive(MPI_Comm comm, MPI_Status *given, Call &&call) {
   const Entry entry;
   if (!entry) return call(given);
   Status status{given};
   const int result = call(status());
-  if (result == MPI_SUCCESS) wait_until(*arrival(communicator_of(comm), *status(), true));
+  wait_for_message(result, comm, *status());
   return result;
 }
 
-inline void remember_receive(int source, int tag, MPI_Comm comm, MPI_Request request, bool persistent) {
+inline void remember_receive(int source, int tag, MPI_Comm comm, MPI_Request request, bool persistent,
+                             bool exchange = false) {
   Communicator *communicator = source == MPI_PROC_NULL ? nullptr : communicator_of(comm);
   if (communicator == nullptr) return forget(request);
   remember(request, {.persistent = persistent,
                      .active = !persistent,
+                     .exchange = exchange,
                      .communicator = communicator->shared_from_this(),
                      .partner = source,
                      .tag = tag});
@@ -70,7 +84,7 @@ template <class Call> int exchange(int dest, int tag, MPI_Comm comm, MPI_Status 
   stamp(comm, dest, tag);
   Status status{given};
   const int result = call(status());
-  if (result == MPI_SUCCESS) wait_until(*arrival(communicator_of(comm), *status(), true));
+  wait_for_message(result, comm, *status());
   return result;
 }
 
@@ -80,7 +94,7 @@ int post_exchange(int dest, int tag, int source, int source_tag, MPI_Comm comm, 
   const Entry entry;
   if (entry) stamp(comm, dest, tag);
   const int result = call();
-  if (entry && result == MPI_SUCCESS) remember_receive(source, source_tag, comm, *request, false);
+  if (entry && result == MPI_SUCCESS) remember_receive(source, source_tag, comm, *request, false, true);
   return result;
 }
 
@@ -171,10 +185,11 @@ template <class Call> int arrived(MPI_Request request, int partition, int *flag,
   return result;
 }
 
-template <class Call> int free_request(const MPI_Request *request, Call &&call) {
+template <class Call> int free_request(MPI_Request *request, Call &&call) {
   const Entry entry;
-  if (entry) forget(*request);
-  return call();
+  if (!entry || !keep_freed(*request)) return call();
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
 }
 
 template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&call) {
@@ -183,7 +198,7 @@ template <class Call> int wait(MPI_Request *request, MPI_Status *given, Call &&c
   if (!waiting) return call(given);
   Status status{given};
   const int result = call(status());
-  const Moment due = result == MPI_SUCCESS ? due_of(*waiting, *status()) : 0;
+  const Moment due = has_message(result) ? due_of(*waiting, *status()) : 0;
   complete(waiting);
   wait_until(due);
   return result;
@@ -244,7 +259,7 @@ template <class Call> int wait_all(int count, MPI_Request *requests, MPI_Status 
     if (!waiting[i]) continue;
     const int error = result == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : result;
     if (error == MPI_ERR_PENDING) continue;
-    if (error == MPI_SUCCESS) due = std::max(due, due_of(*waiting[i], statuses[i]));
+    if (has_message(error)) due = std::max(due, due_of(*waiting[i], statuses[i]));
     complete(waiting[i]);
   }
   wait_until(due);
@@ -381,6 +396,11 @@ template <class Call> int initialize(Call &&call) {
 
 template <class Call> int finalize(Call &&call) {
   finalise();
+  return call();
+}
+
+template <class Call> int abort_all(Call &&call) {
+  write_all();
   return call();
 }
 

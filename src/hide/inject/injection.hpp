@@ -1,7 +1,7 @@
 // The injector in one MPI process.
 //
 // A message is on its way for as long as its sender draws for it. The sender sends a stamp with the moment
-// of arrival beside the message, on a duplicate of the communicator, with the same tag: MPI's own matching
+// of arrival beside the message, on a communicator of the same ranks, with the same tag: MPI's own matching
 // tells which stamp belongs to which message. The receiver's completing calls hold the message back until
 // then. Ranks are never held back in a call that only sends.
 #pragma once
@@ -26,10 +26,11 @@ using watch::real;
 
 // What is kept for a communicator, as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
-  MPI_Comm stamps; // the duplicate; MPI_COMM_NULL if processes of another world take part
+  MPI_Comm stamps = MPI_COMM_NULL; // theirs; none if processes of another world take part, or no others
   int rank = 0;    // ours; -1 in an intercommunicator, where no rank is our own
   bool spans_nodes = false;
   bool silent = false;    // a message came without a stamp: none is awaited any more
+  unsigned guesses = 0;   // stamps that were taken without knowing whether they were the message's
   Moment missed = 0;      // since when a stamp is awaited
   std::vector<int> world; // of the ranks that messages go to
   struct Peeked {
@@ -56,6 +57,8 @@ struct Request {
   bool persistent = false;
   bool active = true;
   bool cancelled = false; // perhaps
+  bool exchange = false;  // of MPI_Isendrecv
+  bool freed = false;     // by the program; kept until its stamp has come
   std::shared_ptr<Communicator> communicator;
   MPI_Request handle{};
   int partner = 0, tag = 0;  // of a message
@@ -79,11 +82,13 @@ struct Window {
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
 struct State : hide::Entered {
-  bool spawned = false; // by a program that has its own record
+  int spawned = 0; // a number of our world's, if a program spawned it that has its own record
   int world_rank = 0;
   std::vector<std::uint64_t> nodes; // of world ranks, a number each; 0: not known
   Plan plan;
   std::vector<Source> sources; // one a link class
+  bool tells_exchanges = true; // whether the library says whose message an MPI_Isendrecv got
+  std::uint64_t freed = 0;     // requests
   std::uint64_t sent = 0;      // messages
   std::uint64_t drawn = 0;     // latencies of all sorts
   std::uint64_t posted = 0;    // receives
@@ -135,6 +140,7 @@ Moment collective_due(std::optional<Link> link, Moment from);
 
 void initialise();
 void finalise() noexcept;
+void write_all() noexcept; // before the process may end
 void start_session() noexcept;
 void finish_session() noexcept;
 

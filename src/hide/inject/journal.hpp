@@ -1,15 +1,18 @@
-// What was injected, a row a latency, written by rank 0 in MPI_Finalize.
+// What was injected, a row a latency. Each rank writes its rows into a file of its own, block after block: what
+// a rank that is killed has injected is there, but for its last block.
 #pragma once
 
 #include "waiting.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace haloscope::inject {
 
 enum class What : std::uint8_t { message, collective, one_sided };
 
+// As it is in the file; python/haloscope/hide/_inject_record.py reads it.
 struct Row {
   Moment sent;               // when the message was sent, or the collective was over
   double latency;            // seconds
@@ -23,21 +26,22 @@ struct Row {
 };
 static_assert(sizeof(Row) == 32);
 
-struct Journal {
-  std::vector<Row> rows;
-  std::uint64_t left_out = 0;
+class Journal {
+public:
+  // HALOSCOPE_INJECT_RECORD names the record, without it there is none; this rank's file lies beside it.
+  void open();
+  void add(const Row &row);
+  // Before the process may end.
+  void flush();
+  // With a line in the file that HALOSCOPE_INJECT_SUMMARY names, where it can be seen.
+  void close();
 
-  void add(const Row &row, std::uint64_t limit) {
-    if (rows.size() < limit)
-      rows.push_back(row);
-    else
-      left_out++;
-  }
+private:
+  std::string path_;
+  int file_ = -1;
+  std::vector<Row> rows_; // not written yet; `sent` counted from the begin
+  std::uint64_t latencies_ = 0;
+  double sum_ = 0, longest_ = 0;
 };
-
-// HALOSCOPE_INJECT_RECORD names the file; without it nothing is written. The first is collective; the
-// other one writes this rank's rows into a file of its own, which haloscope inject adds to the first.
-void write_journal();
-void leave_journal();
 
 } // namespace haloscope::inject

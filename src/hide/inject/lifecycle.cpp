@@ -1,10 +1,11 @@
-#include "injection.hpp"
+#include "completion.hpp"
 #include "report.hpp"
 #include "sessions.hpp"
 
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <unistd.h>
 
 namespace haloscope::inject {
 
@@ -35,7 +36,7 @@ bool has_plan() {
 void start() {
   if (!state.sources.empty()) return;
   const auto rank = static_cast<std::uint64_t>(state.world_rank);
-  const std::uint64_t seed = state.plan.seed + (state.spawned ? 0x5351'0000'0000'0000U : 0);
+  const std::uint64_t seed = state.plan.seed + (state.spawned != 0 ? 0x5351'0000'0000'0000U : 0);
   for (std::uint64_t link = 0; link < 2; link++)
     state.sources.emplace_back(state.plan.links[link], seed, rank, link);
 }
@@ -44,6 +45,11 @@ void start() {
 std::mutex lifecycle;
 unsigned sessions = 0;      // that the program has open
 bool world_is_open = false; // from MPI_Init to MPI_Finalize
+
+void close_journal() {
+  state.journal.close();
+  state.journal = {};
+}
 
 void stop() {
   state.running.store(false, std::memory_order_release);
@@ -61,17 +67,21 @@ void initialise() {
   state.several_threads = state.several_threads || level == MPI_THREAD_MULTIPLE;
   MPI_Comm parent;
   real.Comm_get_parent(&parent);
-  state.spawned = parent != MPI_COMM_NULL;
   real.Comm_rank(MPI_COMM_WORLD, &state.world_rank);
   begin_world();
   if (parent != MPI_COMM_NULL) attach(parent);
   const MPI_Comm stamps = communicator_of(MPI_COMM_WORLD)->stamps;
   state.library = stamps;
-  // The same moment on all ranks, that of rank 0's coming here.
-  Moment begin = now();
-  real.Bcast(&begin, sizeof begin, MPI_BYTE, 0, stamps);
-  if (state.begin == 0) state.begin = begin;
+  // The same moment on all ranks, that of rank 0's coming here; and its process, for a world that was spawned.
+  struct {
+    Moment begin = now();
+    int process = getpid();
+  } first;
+  real.Bcast(&first, sizeof first, MPI_BYTE, 0, stamps);
+  if (state.begin == 0) state.begin = first.begin;
+  state.spawned = parent == MPI_COMM_NULL ? 0 : first.process;
   start();
+  state.journal.open();
   world_is_open = true;
   state.running.store(true, std::memory_order_release);
 }
@@ -87,20 +97,19 @@ void finalise() noexcept {
   else
     state.library.reset();
   try {
-    // Stamps of messages that nobody received have tags of their own; rows must not meet them.
-    Communicator *world = communicator_of(MPI_COMM_WORLD);
-    MPI_Comm fresh;
-    real.Comm_dup(world->stamps, &fresh);
-    const MPI_Comm used = world->stamps;
-    world->stamps = fresh;
-    write_journal();
-    state.journal = {};
-    world->stamps = used;
-    real.Comm_free(&fresh);
+    sweep_freed(true);
+    if (sessions == 0) close_journal();
   } catch (const std::exception &error) {
     watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
   }
   inside = before;
+}
+
+void write_all() noexcept try {
+  const Lock lock;
+  state.journal.flush();
+} catch (const std::exception &error) {
+  watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
 }
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
@@ -117,6 +126,7 @@ void start_session() noexcept try {
   state.nodes[static_cast<std::size_t>(world.rank)] = own_node();
   if (state.begin == 0) state.begin = now();
   start();
+  state.journal.open();
   state.running.store(true, std::memory_order_release);
 } catch (const std::exception &error) {
   watch::complain(std::string{"nothing is injected: "} + error.what());
@@ -127,8 +137,7 @@ void finish_session() noexcept try {
   if (sessions > 0) sessions--;
   if (sessions > 0) return;
   if (!world_is_open) {
-    if (state.running.load()) leave_journal();
-    state.journal = {};
+    if (state.running.load()) close_journal();
     stop();
   }
   watch::close_session_world();

@@ -74,6 +74,7 @@ ANSWERED = {
     "Iprobe": Meaning("poll", "source, tag, comm, flag, status, nullptr", True),
     "Improbe": Meaning("poll", "source, tag, comm, flag, status, message", True),
     "Parrived": Meaning("arrived", "request, partition, flag"),
+    "Request_free": Meaning("free_request", "request"),
     **COMPLETIONS,
 }
 
@@ -94,7 +95,6 @@ MEANINGS = {
     "Start": Meaning("start", "1, request"),
     "Startall": Meaning("start", "count, array_of_requests"),
     "Cancel": Meaning("cancel", "request"),
-    "Request_free": Meaning("free_request", "request"),
     **_partitioned(),
     **_collectives(),
     **_one_sided(),
@@ -108,6 +108,7 @@ MEANINGS = {
     "Init": Meaning("initialize", ""),
     "Init_thread": Meaning("initialize", ""),
     "Finalize": Meaning("finalize", ""),
+    "Abort": Meaning("abort_all", ""),
     "Session_init": Meaning("begin_session", ""),
     "Session_finalize": Meaning("end_session", ""),
 }

@@ -29,12 +29,12 @@ bool is_complete(const Partitions &partitions) {
   return !partitions.due.empty() && std::ranges::find(partitions.due, 0) == partitions.due.end();
 }
 
-// Under the lock. Takes one more stamp, if there is one or one is waited for.
-bool take(Partitions &partitions, bool waits) {
+// Under the lock. Takes one more stamp, if there is one.
+bool take(Partitions &partitions) {
   const MPI_Comm comm = partitions.communicator->stamps;
   const int tag = own_tag(partitions);
-  int there = waits ? 1 : 0;
-  if (!waits) real.Iprobe(partitions.partner, tag, comm, &there, MPI_STATUS_IGNORE);
+  int there = 0;
+  real.Iprobe(partitions.partner, tag, comm, &there, MPI_STATUS_IGNORE);
   if (there == 0) return false;
   Stamp stamp{};
   real.Recv(&stamp, sizeof stamp, MPI_BYTE, partitions.partner, tag, comm, MPI_STATUS_IGNORE);
@@ -61,16 +61,19 @@ void send_stamps(const Partitions &partitions, int first, int last) {
 
 std::optional<Moment> all_arrived(Partitions &partitions, bool waits) {
   if (partitions.sends || !is_delayed(partitions)) return 0;
-  const Lock lock;
-  while (!is_complete(partitions))
-    if (!take(partitions, waits)) return std::nullopt;
-  return std::ranges::max(partitions.due);
+  for (;;) { // without the lock now and then: other threads have stamps to send
+    const Lock lock;
+    while (!is_complete(partitions) && take(partitions)) {
+    }
+    if (is_complete(partitions)) return std::ranges::max(partitions.due);
+    if (!waits) return std::nullopt;
+  }
 }
 
 std::optional<Moment> one_arrived(Partitions &partitions, int partition) {
   if (partitions.sends || !is_delayed(partitions)) return 0;
   const Lock lock;
-  while (!is_complete(partitions) && take(partitions, false)) {
+  while (!is_complete(partitions) && take(partitions)) {
   }
   const std::int64_t theirs = static_cast<std::int64_t>(partitions.due.size()), ours = partitions.count;
   if (theirs == 0) return std::nullopt;

@@ -108,8 +108,6 @@ Plan parse(const std::string &text) {
       plan.every_messages = std::max<std::uint64_t>(1, words.number<std::uint64_t>());
     else if (word == "every_seconds")
       plan.every_seconds = words.number<double>();
-    else if (word == "journal_limit")
-      plan.journal_limit = words.number<std::uint64_t>();
     else if (word == "collectives")
       plan.collectives = words.number<int>() != 0;
     else if (word == "intra" || word == "inter")

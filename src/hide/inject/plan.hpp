@@ -21,7 +21,6 @@ struct Plan {
   std::uint64_t seed = 0;
   std::uint64_t every_messages = 1; // an instance of the model, where every_seconds is 0
   double every_seconds = 0;
-  std::uint64_t journal_limit = 1U << 20U; // rows a rank
   bool collectives = true;
   Model links[2];
   std::vector<Event> events;

@@ -1,0 +1,87 @@
+"""`haloscope inject` leaves a program what is its own, and each message its own latency."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import polars
+import pytest
+
+from support.injected import PROGRAMS, Inject
+from support.mpi import Mpi
+from support.programs import Compiler
+
+OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:110ms"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
+def test_what_is_the_programs_own(mpi: Mpi, inject: Inject) -> None:
+    """Its callbacks, its error handlers, and latencies after receives that were freed or too small."""
+    done = inject(mpi, 2, "own.c", options=OPTIONS, flags=["-Wall", "-Wextra", "-Werror"])
+    assert "past the injector" not in done.done.stderr  # no stamp was missed
+    times = [(words[0], float(words[1])) for words in done.lines if words[0] != "callbacks"]
+    assert len(times) == (12 if mpi.abi == "mpich" else 4)
+    assert [name for name, time in times if time <= 0.0399] == []
+    assert {name for name, time in times if time > 0.1499} >= {"freed", "truncated"}
+    # One copy for each of two duplicates, a deletion for each of four communicators, one error.
+    callbacks = sorted(words[1:] for words in done.lines if words[0] == "callbacks")
+    assert callbacks == [[rank, "2", "4", "1"] for rank in ("0", "1")]
+
+
+def injected(
+    haloscope: Path, mpi: Mpi, compiler: Compiler, directory: Path, *words: str
+) -> subprocess.CompletedProcess[str]:
+    """own.c or another program with 1 µs a message, in an empty directory; options, --, program."""
+    at = words.index("--")
+    program = compiler(mpi, PROGRAMS / words[at + 1], ["-Wall"])
+    return subprocess.run(
+        [str(haloscope), "inject", "--latency", "constant:1us", *words[:at], "--",
+         *mpi.launch(2), str(program), *words[at + 2 :]],
+        env=mpi.environment(), cwd=directory, timeout=200, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_nothing_is_written_unless_asked_for(
+    mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path
+) -> None:
+    directory = tmp_path / "empty"
+    directory.mkdir()
+    done = injected(haloscope, mpi, compiler, directory, "--", "oneway.c", "20")
+    assert done.returncode == 0, done.stderr
+    assert "injected 20 latencies, mean 0.001 ms, longest 0.001 ms\n" in done.stderr
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_nothing_but_a_record_is_replaced(
+    mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path
+) -> None:
+    record = tmp_path / "mine.csv"
+    record.write_text("a,b\n1,2\n")
+    words = ("-o", str(record), "--", "oneway.c", "20")
+    done = injected(haloscope, mpi, compiler, tmp_path, *words)
+    (line,) = done.stderr.splitlines()
+    assert "is no record of haloscope inject" in line
+    assert record.read_text() == "a,b\n1,2\n"
+    record.unlink()
+    for _ in range(2):  # a record is
+        assert injected(haloscope, mpi, compiler, tmp_path, *words).returncode == 0
+        assert len(polars.read_csv(record)) == 20
+
+
+@pytest.mark.parametrize("way", ["abort", "kill"])
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_a_record_outlives_its_ranks(
+    mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path, way: str
+) -> None:
+    """Whole blocks of 256 rows of who is killed; all rows of who calls MPI_Abort."""
+    record = tmp_path / "r.csv"
+    words = ("-o", str(record), "--", "own.c", way, "after")
+    done = injected(haloscope, mpi, compiler, tmp_path, *words)
+    assert done.returncode != 0
+    rows = polars.read_csv(record).group_by("rank").len().sort("rank").rows()
+    assert rows == [(0, 512), (1, 600 if way == "abort" else 512)]
+    assert [path.name for path in tmp_path.glob("r.csv*")] == ["r.csv"]

@@ -1,0 +1,44 @@
+"""Benchmarks and studies write where they are told to: nothing of the checkout is redrawn unasked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT
+
+SOURCES = [*CHECKOUT.glob("benchmarks/**/*.py"), *CHECKOUT.glob("studies/**/*.py")]
+# table.py is the command that puts rows into a document.
+TOLD = {"benchmarks/table.py"}
+WRITES = re.compile(
+    r"(write_\w+|savefig|screenshot|save|open)\([^)]*(HERE|ROOT|CHECKOUT|PICTURE|__file__)"
+    r"|(HERE|ROOT|CHECKOUT|PICTURE)\b[^\n]*\.(write_\w+|save|open)\("
+)
+
+
+def test_nothing_is_written_beside_the_sources() -> None:
+    found = [path.relative_to(CHECKOUT).as_posix() for path in SOURCES
+             if WRITES.search(path.read_text(encoding="utf-8"))
+             or re.search(r'"docs" / "', path.read_text(encoding="utf-8"))]  # fmt: skip
+    assert set(found) == TOLD
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "dynamic-stencil-protocols/figures.py", "hpcg-communication-patterns/networks.py",
+        "hmm-regimes-communication-hiding/figures.py", "openmpi-collective-algorithms/figures.py",
+    ],
+)  # fmt: skip
+def test_a_study_asks_where_to_write(script: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(CHECKOUT / "studies" / script)], cwd=tmp_path, timeout=100,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
