@@ -231,22 +231,42 @@ def test_a_directory_that_is_no_json_object_is_refused(tmp_path: Path, directory
     refusal(path)
 
 
-def test_what_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Path) -> None:
-    """Eight million zeros where one value is announced."""
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(zlib.compress(bytes(1 << 26), 9), id="eight million values"),
+        pytest.param(zlib.compress(bytes(8)) + b"more", id="bytes behind the stream"),
+    ],
+)
+def test_what_unpacks_to_more_than_it_says_is_refused(tmp_path: Path, packed: bytes) -> None:
+    """One value is announced."""
     path = sample().write(tmp_path / "run.halo")
     content = path.read_bytes()
-    bomb = zlib.compress(bytes(1 << 26), 9)
     start = struct.unpack("<Q", content[-32:-24])[0]
     directory = json.loads(content[start:-32])
     directory["tables"].append(
         {
-            "name": "bomb",
+            "name": "later",
             "columns": [["x", "integer", ""]],
-            "chunks": [{"rows": 1, "columns": [[start, len(bomb), zlib.crc32(bomb), 1]]}],
+            "chunks": [{"rows": 1, "columns": [[start, len(packed), zlib.crc32(packed), 1]]}],
         }
     )
-    path.write_bytes(seal(content[:start] + bomb, json.dumps(directory).encode()))
+    path.write_bytes(seal(content[:start] + packed, json.dumps(directory).encode()))
     assert "does not unpack to 8 bytes" in refusal(path)
+
+
+def test_a_string_outside_the_pool_is_refused(tmp_path: Path) -> None:
+    """One below, which is the last one to Python, and one above."""
+    with explain.open(sample().write(tmp_path / "run.halo")) as profile:
+        strings = len(profile.file.strings)
+    for index in (-1, strings):
+        written = sample()
+        written.tables["later"] = {"name": [0, index]}
+        path = rewritten(
+            written.write(tmp_path / "run.halo"),
+            lambda directory: directory["tables"][-1]["columns"][0].__setitem__(1, "string"),
+        )
+        assert "names a string that is not there" in refusal(path)
 
 
 @pytest.mark.parametrize(

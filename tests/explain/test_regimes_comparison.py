@@ -12,6 +12,7 @@ from scipy.stats import ks_2samp
 
 from haloscope.explain.regimes._comparison import compare_distributions
 from haloscope.explain.regimes._dependence import autocorrelation, long_run_variance
+from haloscope.explain.regimes._distance import largest_distance
 from haloscope.explain.regimes._means import regime_means, sentences
 from haloscope.explain.regimes._samples import Sample
 
@@ -71,6 +72,18 @@ def test_long_samples_lose_nothing_that_matters() -> None:
     found = compare_distributions([Sample("a", first), Sample("b", second)])["statistic"][0]
     exact = ks_2samp(first.ravel(), second.ravel(), method="asymp").statistic
     assert exact - 1.6e-5 <= found <= exact
+
+
+@given(st.integers(0, 1000), st.integers(2, 30))
+@settings(deadline=None, max_examples=40)
+def test_times_in_ticks_lose_as_little(seed: int, most: int) -> None:
+    """Many times are equal where a clock is coarse: a distribution holds all up to its ticks."""
+    random = np.random.default_rng(seed)
+    first, second = np.sort(random.geometric(0.2, size=(2, 500))).astype(np.float64)
+    exact = ks_2samp(first, second, method="asymp").statistic
+    assert exact - 1 / most - 1e-12 <= largest_distance(first, second, most) <= exact + 1e-12
+    # The first has half its times at most where all of the second's are.
+    assert largest_distance(np.arange(1000.0), np.full(1000, 499.0), 2) == 0.5
 
 
 def test_independent_times_are_worth_their_number_and_copies_nothing() -> None:

@@ -133,6 +133,9 @@ def test_exclusive_values_leave_out_what_is_inside(read: Read, nested: Draft) ->
     assert solve["largest_message"] == 100
     assert (solve["time_max"], solve["time_min"]) == (5.0, 4.0)
     assert regions["<program>"]["time_max"] == pytest.approx(12.0 - 6.0 - 1.0)
+    halo = regions["solve/halo"]  # with nothing inside
+    assert (halo["time_max"], halo["time_min"]) == (3.0, 2.0)
+    assert halo["compute_time_mean"] == pytest.approx((3.0 - 2.0 + 2.0 - 1.0) / 2)
     assert solve["mpi_time_mean"] == pytest.approx((0.5 + 0.25 + 1.0) / 2)
     assert solve["compute_time_mean"] == pytest.approx((5.0 - 1.75 + 4.0) / 2)
 
@@ -213,6 +216,17 @@ def test_tables_of_traffic_are_inclusive_too(read: Read, nested: Draft) -> None:
     assert partners["<program>", 0, 1]["bytes_sent"] == 4000
     collectives = by(profile.table("collectives"), "region")
     assert collectives["<program>"]["calls"] == 3
+
+
+def test_the_longest_call_of_a_collective_is_that_of_one_region(read: Read) -> None:
+    same = {"operation": "Allreduce", "comm_size": 2, "bytes": 8, "calls": 1}
+    times = [(1, 0.5), (2, 0.75), (2, 0.25)]
+    rows = [{**same, "path": path, "time_total": t, "time_max": t} for path, t in times]
+    written = draft(paths=path_rows("solve", "solve/halo"), collectives=rows)
+    collectives = by(read(written).table("collectives"), "region")
+    longest = {region: row["time_max"] for region, row in collectives.items()}
+    assert longest == {"<program>": 0.75, "solve": 0.75, "halo": 0.75}
+    assert collectives["solve"]["time_total"] == 1.5
 
 
 def test_the_costliest_call_of_a_region_comes_first(read: Read, nested: Draft) -> None:

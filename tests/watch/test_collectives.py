@@ -61,6 +61,11 @@ BETWEEN: dict[str, Rule] = {
     "Gather": lambda size, rank: 24 if rank % 2 else 0,
     "Scatter": lambda size, rank: 0 if rank else 32 * others(size, rank),
     "Alltoall": lambda size, rank: 12 * others(size, rank),
+    "Gatherv": lambda size, rank: 4 * (rank // 2 + 1) if rank % 2 else 0,
+    "Scatterv": lambda size, rank: 0 if rank else 4 * triangle(others(size, rank)),
+    "Allgatherv": lambda size, rank: 4 * (rank // 2 + 1),
+    "Alltoallv": lambda size, rank: 8 * others(size, rank),
+    "Reduce_scatter_block": lambda size, rank: 4 * (size // 2) * (size - size // 2),
 }
 NEIGHBORS: dict[str, Rule] = {
     "Neighbor_allgather": lambda size, rank: 2 * 16,

@@ -4,7 +4,7 @@
 
 #define NO_TYPE MPI_DATATYPE_NULL
 enum { most = 16 };
-static int one_more[most], all_counts[most], offsets[most], byte_offsets[most];
+static int one_more[most], all_counts[most], all_twos[most], offsets[most], byte_offsets[most];
 static MPI_Datatype types[most];
 static int root;
 
@@ -12,6 +12,7 @@ static void prepare(void) {
   root = size - 1;
   for (int i = 0; i < size; i++) {
     one_more[i] = i + 1;
+    all_twos[i] = 2;
     all_counts[i] = rank + i + 1;
     offsets[i] = 64 * i;
     byte_offsets[i] = 256 * i;
@@ -111,6 +112,25 @@ static void in_place(void) {
   MPI_Alltoallw(place, NULL, NULL, NULL, other, all_counts, byte_offsets, types, MPI_COMM_WORLD);
 }
 
+// The two sides may have another number of ranks each: arrays are as long as the other side's.
+static void between_groups_by_counts(MPI_Comm pair, int from_even) {
+  int mine, theirs, here;
+  MPI_Comm_size(pair, &mine);
+  MPI_Comm_remote_size(pair, &theirs);
+  MPI_Comm_rank(pair, &here);
+  REGION("inter Gatherv")
+  MPI_Gatherv(buffer, here + 1, MPI_INT, other, one_more, offsets, MPI_INT, from_even, pair);
+  REGION("inter Scatterv")
+  MPI_Scatterv(buffer, one_more, offsets, MPI_INT, other, here + 1, MPI_INT, from_even, pair);
+  REGION("inter Allgatherv")
+  MPI_Allgatherv(buffer, here + 1, MPI_INT, other, one_more, offsets, MPI_INT, pair);
+  REGION("inter Alltoallv")
+  MPI_Alltoallv(buffer, all_twos, offsets, MPI_INT, other, all_twos, offsets, MPI_INT, pair);
+  // As many elements on both sides.
+  REGION("inter Reduce_scatter_block")
+  MPI_Reduce_scatter_block(buffer, other, theirs, MPI_INT, MPI_SUM, pair);
+}
+
 // Even ranks on one side, odd ones on the other; rank 0 is the root.
 static void between_groups(void) {
   MPI_Comm half, pair;
@@ -124,6 +144,7 @@ static void between_groups(void) {
   REGION("inter Gather") MPI_Gather(buffer, 6, MPI_INT, other, 6, MPI_INT, from_even, pair);
   REGION("inter Scatter") MPI_Scatter(buffer, 8, MPI_INT, other, 8, MPI_INT, from_even, pair);
   REGION("inter Alltoall") MPI_Alltoall(buffer, 3, MPI_INT, other, 3, MPI_INT, pair);
+  between_groups_by_counts(pair, from_even);
   MPI_Comm_free(&pair), MPI_Comm_free(&half);
 }
 
