@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, for what takes over two seconds; nothing in a pipe or on a dumb one."""
+"""A progress bar on a terminal, for what takes over two seconds; else nothing."""
 
 from __future__ import annotations
 
