@@ -15,7 +15,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo test check lint format bench setup setup-development lock clean
+.PHONY: demo test test-bare check lint format bench setup setup-development lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -26,7 +26,12 @@ demo: setup
 	@$(BIN)/haloscope demo
 
 test: setup-development
-	$(BIN)/python -m pytest $(PARALLEL)
+	@rm -f build/test-results.jsonl; mkdir -p build
+	HALOSCOPE_TEST_RESULTS=build/test-results.jsonl $(BIN)/python -m pytest $(PARALLEL)
+
+# As on a machine that has nothing but what the README asks for.
+test-bare: setup-development
+	tools/bare.sh $(BIN)/python -m pytest -m bare
 
 check: setup-development
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"

@@ -13,7 +13,10 @@ from support.cluster import Cluster, cluster, obstacle
 from support.missing import missing
 from support.mpi import NAMES, REMEDY, Mpi, find
 from support.programs import Compiler
+from support.results import pytest_runtest_logreport, pytest_runtest_makereport
 from support.turns import turn
+
+__all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport"]  # pytest finds them by name
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # the time spent waiting is not the test's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import zlib
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from haloscope._errors import ProfileError
+from haloscope.predict.simulate._works import ProfileWork
 from support.mpi import Mpi
 from support.programs import Compiler
 
@@ -18,6 +21,7 @@ PROGRAM = """
 #include <mpi.h>
 int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }
 """
+pytestmark = pytest.mark.bare
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -93,7 +97,7 @@ def test_wrong_usage(command: Command, arguments: tuple[str, ...], words: tuple[
         (("run", "--", "nothere", "x"), ("nothere", "nothing was started")),
         (("run", "-o", "no/dir/a.halo", "--", "touch", "started"), ("no/dir", "a.halo")),
         (("run", "-o", "/proc/a.halo", "--", "touch", "started"), ("/proc", "a.halo", "-o")),
-        (("run", "--mpi", "mpich", "--mpi-include", "/", "--", "mpiexec", "true"), ("mpi.h", "/")),
+        (("run", "--mpi", "mpich", "--mpi-include", "/", "--", "sh", "-c", ""), ("mpi.h", "/")),
         (("recover", "no dir"), ("no dir",)),
         (("show", "no file.halo"), ("no file.halo",)),
         (("report", "no file.halo", "-o", "x.html"), ("no file.halo",)),
@@ -132,6 +136,9 @@ def test_damaged_profiles(command: Command, profile: Path, tmp_path: Path, kind:
     assert_one_line(command("report", damaged, "-o", "page.html"), 1, damaged.name, word)
     assert not (tmp_path / "my work" / "page.html").exists()
     assert_one_line(command("show", damaged), 1, damaged.name, word)
+    assert_one_line(command("regimes", damaged), 1, damaged.name, "")
+    with pytest.raises(ProfileError, match=re.escape(damaged.name)):  # before it needs SimGrid
+        ProfileWork(damaged, None, "weak")
 
 
 def test_directories_are_no_profiles(command: Command, tmp_path: Path) -> None:

@@ -82,12 +82,16 @@ def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> 
         assert words in done.stderr
 
 
-def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: Path) -> None:
+@pytest.mark.bare
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_terminal_is_left_as_it_was(
+    profile: Path, haloscope: Path, tmp_path: Path, term: str
+) -> None:
     """Progress may be shown, and is gone at the end."""
     master, slave = pty.openpty()
     done = subprocess.run(
         [haloscope, "regimes", profile, "--format", "csv"], cwd=tmp_path, check=True, timeout=280,
-        stdout=subprocess.PIPE, stderr=slave,
+        stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": term},
     )  # fmt: skip
     os.close(slave)
     shown = b""
@@ -98,4 +102,6 @@ def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: 
         pass
     os.close(master)
     assert done.stdout.startswith(b"file,region,regime")
-    assert not shown or shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h", b"\x1b[1A\x1b[2K"))
+    assert not shown or (
+        term != "dumb" and shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h", b"\x1b[1A\x1b[2K"))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -355,6 +356,32 @@ def test_a_percent_sign_in_the_name(
         check_whole(Watched(done, tmp_path / written))
 
 
+def test_two_programs_of_one_run(
+    any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path
+) -> None:
+    """Neither profile takes the other's place; the one of an earlier run makes way."""
+    launch = shlex.join([*any_mpi.launch(2), str(during)])
+    profile = tmp_path / "run.halo"
+    words = [haloscope, "run", "-o", profile, "--", "sh", "-c", f"{launch}; {launch}", "sh", during]
+    library(any_mpi, during)
+    for _ in range(2):
+        done = subprocess.run(
+            list(map(str, words)), env=any_mpi.environment(), timeout=120,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "end\nend\n")
+        second = tmp_path / "run-2.halo"
+        assert sorted(tmp_path.iterdir()) == [second, profile]
+        (line,) = said(done)
+        assert line.startswith(f"haloscope: {profile} stays as it is")
+        assert line.endswith(f"{second} is the next one")
+        assert done.stderr.count("\nprofile: ") == 2
+        for path in (profile, second):
+            check_whole(Watched(done, path))
+        second.unlink()
+
+
+@pytest.mark.bare
 def test_shared_memory_that_can_only_be_read(
     any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, tmp_path: Path
 ) -> None:

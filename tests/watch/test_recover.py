@@ -129,15 +129,57 @@ def test_profiles_are_not_overwritten(
     for _ in range(2):
         with job(mpi, compiler, haloscope, live, "segfault"):
             pass
-    (live.parent / "run-3.halo").write_text("what a full disk left of a profile")
+    other_file = live.parent / "run-3.halo"
+    other_file.write_text("no profile, and someone's")
     done = recover("--keep", live)
-    for name in ("run-3.halo", "run-3-2.halo"):
+    for name in ("run-3-2.halo", "run-3-3.halo"):
         check(done, live.parent / name)
+    assert other_file.read_text() == "no profile, and someone's"
     assert len(processes(live)) == 2 * RANKS
     one, other = live.iterdir()
-    check(recover(one), live.parent / "run-3-3.halo")
+    done = recover("--keep", one, "-o", other_file)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{other_file}: is no profile" in done.stderr
+    check(recover("--keep", one, "--force"), other_file)
+    check(recover(one, "--force"), live.parent / "run-3-4.halo")
     assert list(live.iterdir()) == [other]
     check(recover(live, "-o", "%n %p %%n.halo"), live.parent / "3 ends %n.halo")
+
+
+@ONE
+def test_records_of_others_are_refused(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """They say where to write, and are mapped as if they were our own: all of them, and one."""
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    with job(mpi, compiler, haloscope, live, "segfault"):
+        pass
+    records = sorted(live.glob("*/*.live"))
+    for record in records[1:]:
+        os.chown(record, 65534, -1)
+    done = recover(live, "--keep")
+    assert done.returncode == 1
+    assert f"{records[1]}: the records of nobody are not read" in done.stderr
+    (made,) = live.parent.glob("*.halo")
+    assert Watched(done, made).info["missing_ranks"] == "[1, 2]"
+    made.unlink()
+    os.chown(records[0], 65534, -1)
+    done = recover(live)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert not list(live.parent.glob("*.halo"))
+    # Without a directory: ours only, and not a word of others'.
+    monkeypatch.setenv("HALOSCOPE_LIVE", str(live))
+    os.chown(records[0].parent, 65534, -1)
+    done = recover()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no live records of yours" in done.stderr
+    for path in (records[0].parent, *records):
+        os.chown(path, 0, -1)
+    check(recover(), live.parent / "run-3.halo")
+    assert list(live.iterdir()) == []
 
 
 @ONE

@@ -1,7 +1,8 @@
-"""A progress bar on a terminal, for what takes over two seconds; nothing in a pipe."""
+"""A progress bar on a terminal, for what takes over two seconds; else nothing."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ _PATIENCE = 2.0  # seconds
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
     """Yield what to call at the begin of each of so many steps, with what it does."""
-    if not sys.stderr.isatty():
+    # What can't move its cursor would keep every bar that was drawn.
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in {"dumb", "unknown"}:
         yield lambda what: None
         return
     from rich.console import Console

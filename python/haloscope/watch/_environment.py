@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from haloscope._errors import RecorderError
-from haloscope.watch._launch import Launch
+from haloscope.watch._launch import Launch, script_text
 from haloscope.watch._mpi import Mpi
 
 __all__ = [
@@ -128,15 +128,8 @@ def _needs_command(
 
 def _script_uses_x(launch: Launch) -> bool:
     """True for a script that calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
-    for program in launch.programs:
-        try:
-            with program.path.open("rb") as file:
-                text = file.read(1 << 20)
-        except OSError:
-            continue
-        if text.startswith(b"#!") and re.search(rb"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text):
-            return True
-    return False
+    texts = (script_text(program.path) for program in launch.programs)
+    return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)
 
 
 def _loadable(library: Path) -> str:

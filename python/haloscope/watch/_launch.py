@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-__all__ = ["PYTHON", "Launch", "Program", "name_of", "parse", "resolve"]
+__all__ = ["PYTHON", "Launch", "Program", "launchers", "name_of", "parse", "resolve", "script_text"]
 
 PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
 
@@ -88,6 +88,25 @@ def name_of(launch: Launch) -> str:
     scripts = [Path(word).name for word in words if word.endswith(".py")]
     modules = [after for word, after in pairwise(words) if word == "-m"]
     return next(iter([*scripts, *modules[-1:]]), first.path.name)
+
+
+def launchers(launch: Launch) -> list[Path]:
+    """The launcher, or those that a script which is started names with their path."""
+    if launch.launcher is not None:
+        return [launch.launcher]
+    words = [word for program in launch.programs for word in script_text(program.path).split()]
+    paths = [Path(word.strip("\"'")) for word in words if "/" in word]
+    return [p for p in dict.fromkeys(paths) if _LAUNCHER.fullmatch(p.name) and resolve(str(p))]
+
+
+def script_text(path: Path) -> str:
+    """What a script says; nothing of other files."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(1 << 20)
+    except OSError:
+        return ""
+    return os.fsdecode(text) if text.startswith(b"#!") else ""
 
 
 def resolve(word: str) -> Path | None:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from haloscope._errors import RecorderError
 from haloscope.watch._headers import Headers, find_headers, read_headers, wrapper_directories
-from haloscope.watch._launch import PYTHON, Launch, Program, resolve
+from haloscope.watch._launch import PYTHON, Launch, Program, launchers, resolve
 from haloscope.watch._objects import (
     Abi,
     Library,
@@ -183,9 +183,9 @@ def _may_watch(launch: Launch) -> bool:
 
 def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, Origin] | None:
     """The launcher's MPI, else that of the first compiler wrapper, else what the user says."""
-    places: list[tuple[Path, Origin]] = [(wrapper, "mpicc") for wrapper in _wrappers()]
-    if launch and launch.launcher:
-        places.insert(0, (launch.launcher, "launcher"))
+    origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
+    places = [(path, origin) for path in (launchers(launch) if launch else [])]
+    places += [(wrapper, "mpicc") for wrapper in _wrappers()]
     for place, origin in places:
         library = installed(place) or _behind_wrapper(place)
         if library is not None and (abi is None or abi == library.abi):
@@ -216,9 +216,8 @@ def _libraries(directory: Path) -> Iterator[Library]:
 
 def _compilers(launch: Launch | None) -> tuple[Path, ...]:
     """Compiler wrappers that stand beside the launcher."""
-    if launch is None or launch.launcher is None:
-        return ()
-    places = (launch.launcher.parent, launch.launcher.resolve().parent)
+    found = launchers(launch) if launch else []
+    places = [place for path in found for place in (path.parent, path.resolve().parent)]
     return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
 
 
