@@ -40,7 +40,7 @@ public:
   Contents run() {
     std::uint64_t begins = 0;
     std::uint64_t ends = 0;
-    contents_.names.path(-1, program_name, false);
+    contents_.names.path(-1, root_name, false);
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
          thread = valid(thread->next)) {
       begins += thread->unmatched_begins;
@@ -92,7 +92,7 @@ private:
     if (depth > deepest_region) return;
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
     const std::uint64_t path =
-        contents_.names.path(above, parent == nullptr ? program_name : text(node.name), node.communication);
+        contents_.names.path(above, parent == nullptr ? root_name : text(node.name), node.communication);
     Region &region = regions_[path];
     region.parent = parent;
     region.path = path;

@@ -165,7 +165,7 @@ struct NameHead {
   std::array<std::uint64_t, 2> text, mask; // mask: which of them count, the terminating zero among them
 };
 
-inline constexpr const char *program_name = "<program>"; // the root's
+inline constexpr const char *root_name = "<program>"; // the root's
 
 // One path of regions on one thread. What every call touches comes first.
 struct Node {

@@ -72,7 +72,7 @@ bool take_name(std::string_view &path, const Node &node) noexcept {
   const std::string_view name{node.name};
   for (auto c = name.rbegin(); c != name.rend(); ++c)
     if (!take_suffix(path, *c) || ((*c == '/' || *c == '\\') && !take_suffix(path, '\\'))) return false;
-  return node.parent == nullptr || name != program_name || take_suffix(path, '\\');
+  return node.parent == nullptr || name != root_name || take_suffix(path, '\\');
 }
 
 // `wanted`: a path, the end of one, or a name as the program has it.

@@ -19,7 +19,7 @@ ThreadState *attach_thread() noexcept {
   if (global.phase.load(std::memory_order_acquire) != Phase::running) return nullptr;
   Arena &arena = global.arena;
   auto *record = arena.make<ThreadRecord>();
-  Node *root = make_root(arena, program_name);
+  Node *root = make_root(arena, root_name);
   Node *discard = make_root(arena, "<off>");
   if (record == nullptr || root == nullptr || discard == nullptr) return nullptr;
   auto *state = new (std::nothrow) ThreadState; // lives as long as its records

@@ -40,8 +40,9 @@ class RegionTree:
             raise DamageError("its table paths does not begin with the root")
         if not bool(np.all((parents[1:] >= 0) & (parents[1:] < np.arange(1, count)))):
             raise DamageError("its table paths has a region before the one that holds it")
+        self.names = list(names)
         # As they stand in paths.
-        self.names = [names[0], *map(escaped, names[1:])]
+        self._steps = [names[0], *map(escaped, names[1:])]
         self.parents = parents
         self.communication = communication.astype(bool)
         self.full_names = self._full_names()
@@ -58,10 +59,10 @@ class RegionTree:
         If there is none, a last name may be given as the program has it. Raises `UsageError` if
         there is none either.
         """
-        pairs = zip(self.names, self.full_names, strict=True)
+        pairs = zip(self._steps, self.full_names, strict=True)
         chosen = np.array([region in pair for pair in pairs], dtype=np.bool_)
         if not chosen.any():
-            chosen = np.array([name == escaped(region) for name in self.names], dtype=np.bool_)
+            chosen = np.array([name == region for name in self.names], dtype=np.bool_)
         if not chosen.any():
             raise UsageError(f"no region is called {region!r}; {self._suggestion(region)}")
         return chosen
@@ -78,7 +79,7 @@ class RegionTree:
         total = 0
         whole = self._characters() <= _MOST_NAME_CHARACTERS
         for path in range(1, len(self)):
-            name, parent = self.names[path], self.parents[path]
+            name, parent = self._steps[path], self.parents[path]
             text = f"{full[parent]}/{name}" if parent else name
             if len(text) > _LONGEST_NAME and not whole:
                 text = f"{text[: _LONGEST_NAME // 2]} ... #{path}/{name[-_LONGEST_NAME // 4 :]}"
@@ -93,14 +94,17 @@ class RegionTree:
         lengths = [0] * len(self)
         for path in range(1, len(self)):
             parent = int(self.parents[path])
-            lengths[path] = len(self.names[path]) + (lengths[parent] + 1 if parent else 0)
+            lengths[path] = len(self._steps[path]) + (lengths[parent] + 1 if parent else 0)
         return sum(lengths)
 
     def _distinct_names(self) -> list[str]:
-        """The last names, and the full ones where regions share a last name."""
+        """The last names, and the full ones where that is not of one region alone."""
         regions = Counter(self.names)
-        pairs = zip(self.names, self.full_names, strict=True)
-        return [name if regions[name] == 1 else full for name, full in pairs]
+        taken = {*self._steps, *self.full_names}
+        return [
+            name if regions[name] == 1 and (name == step or name not in taken) else full
+            for name, step, full in zip(self.names, self._steps, self.full_names, strict=True)
+        ]
 
     def _depths(self) -> NDArray[np.int64]:
         depths = np.zeros(len(self), dtype=np.int64)
@@ -122,6 +126,6 @@ class RegionTree:
         return place
 
     def _suggestion(self, region: str) -> str:
-        known = sorted({*self.names, *self.full_names})
+        known = sorted({*self._steps, *self.full_names})
         near = difflib.get_close_matches(region, known, n=3) or known[:8]
         return "there is " + ", ".join(near) + (" …" if len(near) < len(known) else "")
