@@ -80,7 +80,7 @@ class _Methods(click.Command):
     help="How many regimes.",
 )  # fmt: skip
 @click.option(
-    "--criterion", type=click.Choice(("bic", "aic", "icl")), default="bic", show_default=True,
+    "--criterion", type=click.Choice(("elbow", "bic", "aic", "icl")), default="elbow", show_default=True,
     help="What chooses their number with --states auto.",
 )  # fmt: skip
 @click.option(
