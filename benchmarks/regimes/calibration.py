@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from common import Estimate, emit
 from laws import autoregressive, stays, table_1
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from common import Estimate, emit
 from haloscope.explain.regimes import RegimeModel, Timings
 from haloscope.explain.regimes._analysis import Options, analyse
 from haloscope.explain.regimes._claims import Method, claims
@@ -113,7 +113,7 @@ def _has_episode(random: np.random.Generator, ranks: int, instances: int, plante
 
 
 def measure_episodes(repetitions: int) -> None:
-    """Machine-wide episodes of independent ranks that stay in their regimes, and of planted ones."""
+    """Machine-wide episodes of independent ranks that stay in regimes, and planted ones."""
     for ranks in (2, 8, 20, 64):
         for instances in (400, 2000):
             hits = [

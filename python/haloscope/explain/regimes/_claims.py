@@ -147,7 +147,9 @@ def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     )
     if between > inside:
         return []
-    return [f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"]
+    return [
+        f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"
+    ]
 
 
 def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:

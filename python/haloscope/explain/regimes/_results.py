@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -79,12 +79,18 @@ def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Metho
     ]
     names = [
         group[0].name if len(group) == 1
-        else os.path.commonprefix([run.name for run in group]).rstrip("-_. 0123456789")
+        else _common([run.name for run in group])
         for group in runs
     ]  # fmt: skip
     if len({*names, ""}) <= len(names):
         names = [f"method {index + 1}" for index in range(len(runs))]
     return [Method(name, group) for name, group in zip(names, runs, strict=True)]
+
+
+def _common(names: Sequence[str]) -> str:
+    """Return what names begin with alike, without the number that comes next."""
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
+    return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
 def _undoubted(
