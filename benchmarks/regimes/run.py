@@ -3,7 +3,7 @@
 Timings are three Gaussian regimes of microseconds. hmmlearn takes the same number of steps from the
 same parameters, on one core, as it can; it has no priors. The profile is that of `bench-explain`,
 7168 ranks × 8192 instances; its peer, `numpy.fromfile`, gets the same numbers from a plain file.
-Both are in the page cache.
+Both are in the page cache. Then, without a peer, how often what is said is right: `truths.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Estimate, emit, estimate
 from depth import measure_depth
 from synthetic import REGION, packed, profile
+from truths import measure_truths
 
 import haloscope
 from haloscope.explain import RegimeModel
@@ -93,11 +94,11 @@ def measure_against_hmmlearn(rounds: int) -> None:
     transition = np.full((3, 3), 0.05)
     np.fill_diagonal(transition, 0.9)
     first = (MEANS, 0.3 * MEANS, transition)
-    ours = RegimeModel(3, max_iter=STEPS, tol=-1).fit(timings)
+    ours = RegimeModel(3, n_init=1, max_iter=STEPS, tol=-1).fit(timings)
     peer = peer_model(*first, STEPS).fit(column, lengths)
     np.testing.assert_allclose(ours.means_, np.sort(peer.means_[:, 0]), rtol=1e-6)
     for threads, name in ((1, "one core"), (None, "all cores")):
-        model = RegimeModel(3, max_iter=STEPS, tol=-1, threads=threads)
+        model = RegimeModel(3, n_init=1, max_iter=STEPS, tol=-1, threads=threads)
         times = pairs(
             lambda model=model: model.fit(timings),  # type: ignore[misc]
             lambda: peer_model(*first, STEPS).fit(column, lengths),
@@ -165,6 +166,9 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=7168)
     parser.add_argument("--instances", type=int, default=8192, help="on each rank")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--repetitions", type=int, default=100, help="of what tells false alarms; 0: none of it"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable()  # hmmlearn's on steps that gain nothing
@@ -175,6 +179,8 @@ def main() -> None:
         read(path).durations.tofile(plain)
         measure_machine(path, plain, options.rounds)
     measure_depth(options.rounds)
+    if options.repetitions:
+        measure_truths(options.repetitions)
 
 
 if __name__ == "__main__":

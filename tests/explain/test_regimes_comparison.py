@@ -144,10 +144,10 @@ def test_the_sentence() -> None:
     states = np.zeros(base.shape, dtype=np.uint8)
     samples = [Sample(one.name, one.durations, states) for one in samples]
     b, c, d = sentences(regime_means(samples))
-    assert b == "B is 4.2 % [4.2, 4.2] faster than A in the fast regime"
-    assert c == "C is 5.0 % [5.0, 5.0] slower than A in the fast regime"
-    same = "D is not surely faster or slower than A in the fast regime: +0.0 % [-0.0, +0.0]"
-    assert d == same.replace("-0.0", "+0.0")
+    assert b == "in these two runs B was 4.2 % [4.2, 4.2] faster than A in the fast regime"
+    assert c == "in these two runs C was 5.0 % [5.0, 5.0] slower than A in the fast regime"
+    same = "in these two runs D was not surely faster or slower than A in the fast regime"
+    assert d == f"{same}: +0.0 % [+0.0, +0.0]"
     assert sentences(regime_means(samples, regime=None))[0].endswith("faster than A")
 
 

@@ -123,3 +123,31 @@ def without_hosts(
 ) -> pl.DataFrame:
     hosts = (None,) * len(states)
     return episodes(durations, states, regimes, ranks=np.arange(len(states)), hosts=hosts)
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 20, 64])
+def test_independent_ranks_that_stay_have_no_machine_wide_episode(ranks: int) -> None:
+    """At most 1 run in 20, of short runs; of 40, chance makes 5 of that at most."""
+    random, runs = np.random.default_rng(ranks), 0
+    for _ in range(40):
+        anew = random.random((ranks, 400)) > 0.95
+        anew[:, 0] = True
+        drawn = random.choice(3, anew.shape, p=[0.45, 0.4, 0.15]).astype(np.uint8)
+        last = np.maximum.accumulate(np.where(anew, np.arange(400), 0), axis=1)
+        table = found(np.take_along_axis(drawn, last, axis=1))
+        runs += "machine" in table["kind"].to_list()
+    assert runs <= 5
+
+
+def test_ranks_that_are_slow_together_are_the_machine() -> None:
+    """However few ranks there are, if it is often enough or long enough."""
+    states = calm(0.9)[:8, :1000]
+    states[:, 400:460] = 2
+    machine = found(states).filter(pl.col("kind") == "machine")
+    assert machine["first"].to_list() == [pytest.approx(400, abs=8)]
+
+
+def test_of_few_stretches_nobody_knows_what_is_usual() -> None:
+    states = np.zeros((2, 400), dtype=np.uint8)
+    states[0, 100:200] = 2
+    assert found(states).is_empty()

@@ -158,7 +158,7 @@ def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
     assert RegimeModel(3, "gamma").n_parameters_ == 8 + 6 + 1
     assert RegimeModel(3, "student", memory=False).n_parameters_ == 2 + 9
     assert select(x[:1, :3], 6).table.height <= 3
-    with pytest.raises(UsageError, match="none of aic, bic, icl"):
+    with pytest.raises(UsageError, match="none of elbow, aic, bic, icl"):
         select(x, 2, "hqc")  # type: ignore[arg-type]
 
 

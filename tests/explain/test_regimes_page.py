@@ -104,7 +104,7 @@ def test_the_page_of_one_run(
 ) -> None:
     page_path = tmp_path / "a page.html"
     told = run(methods[0], "-o", page_path, "--values", "t_in,t_out", "--states", "auto")
-    assert "chosen by BIC" in told
+    assert "chosen by the elbow" in told
     page = look(page_path)
     sections = [one.get_attribute("id") for one in page.locator("main section").all()]
     assert sections == [

@@ -209,3 +209,28 @@ def test_profiles_without_or_with_several_series(tmp_path: Path) -> None:
     assert read_timings(tmp_path / "two.halo", "other").region == "other"
     with pytest.raises(HaloscopeError, match="no region is called"):
         read_timings(tmp_path / "two.halo", "none")
+
+
+@pytest.mark.parametrize("value", [-1e-3, np.inf, np.nan])
+def test_one_bad_duration_costs_an_instance_and_no_rank(tmp_path: Path, value: float) -> None:
+    durations = 1e-3 * (1 + np.arange(4 * 100, dtype=np.float64).reshape(4, 100))
+    wrong, start = durations.copy(), 2 * durations
+    wrong[2, 17] = value
+    np.savez(tmp_path / "x.npz", duration=wrong, start=start)
+    timings = read_timings(tmp_path / "x.npz")
+    np.testing.assert_array_equal(timings.durations, np.delete(durations, 17, axis=1))
+    np.testing.assert_array_equal(timings.others["start"], np.delete(start, 17, axis=1))
+    assert timings.counts.tolist() == [99] * 4
+    assert timings.notes[0].startswith("1 instance is left out on all ranks")
+    assert "that of rank 2, instance 17, is" in timings.notes[0]
+
+
+def test_a_rank_of_many_bad_durations_is_left_out(tmp_path: Path) -> None:
+    durations = np.ones((4, 100))
+    durations[1, :11] = -1
+    durations[2, 50] = -1
+    np.save(tmp_path / "x.npy", durations)
+    timings = read_timings(tmp_path / "x.npy")
+    assert timings.ranks.tolist() == [0, 2, 3]
+    assert timings.durations.shape == (3, 99)
+    assert any("negative or infinite: rank 1" in note for note in timings.notes)

@@ -80,8 +80,8 @@ class _Methods(click.Command):
     help="How many regimes.",
 )  # fmt: skip
 @click.option(
-    "--criterion", type=click.Choice(("bic", "aic", "icl")), default="bic", show_default=True,
-    help="What chooses their number with --states auto.",
+    "--criterion", type=click.Choice(("elbow", "bic", "aic", "icl")), default="elbow",
+    show_default=True, help="What chooses their number with --states auto.",
 )  # fmt: skip
 @click.option(
     "--emission", type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
@@ -215,9 +215,7 @@ def _names(files: Sequence[Path]) -> list[str]:
     raise UsageError(f"{twice}: is named twice; name different files")
 
 
-def _print(
-    results: Results, analyses: Sequence[Analysis], form: str, *, tested: bool
-) -> None:
+def _print(results: Results, analyses: Sequence[Analysis], form: str, *, tested: bool) -> None:
     from haloscope.explain import render
     from haloscope.explain.regimes._results import FASTER, tests_told, told
 

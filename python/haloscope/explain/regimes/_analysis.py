@@ -40,17 +40,21 @@ class Options:
     instances: tuple[int | None, int | None] = (None, None)  # from which on, up to which
     starts: int = 10
     seed: int = 0
-    criterion: Criterion = "bic"
+    criterion: Criterion = "elbow"
     machine_states: int = 0  # 0: no model of the whole machine
 
 
 @dataclass(frozen=True)
 class Found:
-    """Regimes, the curves of the criteria if their number was chosen, and what was fitted."""
+    """Regimes, the curves of the criteria if their number was chosen, and what was fitted.
+
+    `at_ceiling` if no number of regimes was enough.
+    """
 
     regimes: Regimes
     curves: pl.DataFrame | None
     fitted: list[NDArray[np.float64]]
+    at_ceiling: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,7 @@ def found(timings: Timings, options: Options) -> Found:
     }
     if options.states is None:
         selection = select(fitted, criterion=options.criterion, **how)
-        return Found(regimes_by(selection.model, timings, training), selection.table, fitted)
+        regimes = regimes_by(selection.model, timings, training)
+        return Found(regimes, selection.table, fitted, selection.at_ceiling)
     model = RegimeModel(options.states, **how).fit(fitted)
     return Found(regimes_by(model, timings, training), None, fitted)

@@ -7,6 +7,7 @@ shares, tests and goodness of fit do not agree with it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from scipy.stats import ttest_ind
 
 from haloscope._errors import printable
 from haloscope.explain.regimes._comparison import compare_distributions
+from haloscope.explain.regimes._distance import largest_distance
 from haloscope.explain.regimes._means import regime_means, sentence
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ __all__ = ["Claim", "Method", "claims"]
 
 _WRONG = 0.05  # of all comparisons of a command, in how many anything wrong may be said to be sure
 _UNLIKE = 1.5  # times as large a share
+_QUANTILES = 1 << 16  # of longer samples, at which their distance is sought
 
 
 @dataclass(frozen=True)
@@ -65,30 +68,35 @@ def claims(methods: Sequence[Method]) -> list[Claim]:
     All methods have one run, or all have several. The intervals hold together in 95 % of the cases.
     """
     several = any(run.several for method in methods for run in method.runs)
-    kinds = [(False, 0), (False, None), *([(True, 0)] if several else [])]
-    level = 1 - _WRONG / max(len(kinds) * (len(methods) - 1), 1)
+    level = 1 - _WRONG / max((2 + several) * (len(methods) - 1), 1)
     base = methods[0]
     return [
-        _claim(base, method, slowest, regime, level)
-        for slowest, regime in kinds
+        claim
+        for slowest in ([False, True] if several else [False])
         for method in methods[1:]
+        for claim in _claims(base, method, slowest, level)
     ]
 
 
-def _claim(base: Method, method: Method, slowest: bool, regime: int | None, level: float) -> Claim:
+def _claims(base: Method, method: Method, slowest: bool, level: float) -> list[Claim]:
     own, peer = _samples(method, slowest), _samples(base, slowest)
-    if len(own) > 1:
-        row, doubts = _of_methods(own, peer, regime, level), _unlike_methods(own, peer, level)
-    else:
-        row = regime_means([*peer, *own], regime, 0, level).row(1, named=True)
-        doubts = _unlike_runs(own[0], peer[0], level)
-    if regime is not None:
-        doubts += [*_shares(own, peer), *([] if slowest else _badly_fitted(base, method))]
-    row |= {"name": method.name, "regime": None if regime is None else regime + 1}
-    text = sentence(row, base.name, (len(own), len(peer)), doubts)
-    told = printable(f"T^max: {text}" if slowest else text)
-    faster = (row["faster"], row["faster_low"], row["faster_high"])
-    return Claim(method.name, row["regime"], faster, tuple(doubts), told)
+    single = len(own) == 1
+    doubts = _unlike_runs(own[0], peer[0], level) if single else _unlike_methods(own, peer)
+    found = []
+    for regime in (0,) if slowest else (0, None):
+        if single:
+            row = regime_means([*peer, *own], regime, 0, level).row(1, named=True)
+        else:
+            row = _of_methods(own, peer, regime, level)
+        more = [] if regime is None else _shares(own, peer)
+        if regime is not None and not (doubts or more or slowest):
+            more = _badly_fitted(base, method)
+        row |= {"name": method.name, "regime": None if regime is None else regime + 1}
+        text = sentence(row, base.name, (len(own), len(peer)), [*doubts, *more])
+        told = printable(f"T^max: {text}" if slowest else text)
+        faster = (row["faster"], row["faster_low"], row["faster_high"])
+        found.append(Claim(method.name, row["regime"], faster, (*doubts, *more), told))
+    return found
 
 
 def _samples(method: Method, slowest: bool) -> list[Sample]:
@@ -107,10 +115,11 @@ def _of_methods(
             return dict.fromkeys(("faster", "faster_low", "faster_high"))
         logs.append(np.log(means))
     amount = float(logs[0].mean() - logs[1].mean())
-    if not sum(values.std() for values in logs):
-        bounds = (amount, amount)
-    else:
-        reach = ttest_ind(*logs, equal_var=False).confidence_interval(level)
+    bounds = (amount, amount)
+    if sum(values.std() for values in logs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of runs that are all the same
+            reach = ttest_ind(*logs, equal_var=False).confidence_interval(level)
         bounds = (float(reach.low), float(reach.high))
     high, middle, low = (100 * (1 - float(np.exp(x))) for x in (bounds[0], amount, bounds[1]))
     return {"faster": middle, "faster_low": low, "faster_high": high}
@@ -126,21 +135,21 @@ def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
     return []
 
 
-def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample], _level: float) -> list[str]:
+def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     """Return why two methods may have the same times after all: their own runs differ as much."""
-    within = [*combinations(own, 2), *combinations(peer, 2)]
+    first, second = ([np.sort(sample.values()) for sample in samples] for samples in (own, peer))
+    if not all(values.size for values in (*first, *second)):
+        return ["a run has no times"]
+    within = [*combinations(first, 2), *combinations(second, 2)]
     between, inside = (
-        float(np.median([_distance(*pair) for pair in pairs]))
-        for pairs in (product(own, peer), within)
+        float(np.median([largest_distance(*pair, _QUANTILES) for pair in pairs]))
+        for pairs in (product(first, second), within)
     )
     if between > inside:
         return []
-    return [f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"]
-
-
-def _distance(first: Sample, second: Sample) -> float:
-    found = compare_distributions([first, second])["statistic"][0]
-    return float("nan") if found is None else float(found)
+    return [
+        f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"
+    ]
 
 
 def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:

@@ -54,8 +54,9 @@ def _curves(found: Found, curves: pl.DataFrame, criterion: str, title: str) -> F
         "xaxis": axis("number of regimes", dtick=1, showgrid=False),
         "yaxis": axis("criterion less its minimum", rangemode="tozero"),
     }  # fmt: skip
+    chooser = "the elbow" if criterion == "elbow" else criterion.upper()
     caption = (
-        f"Less is better: {criterion.upper()} chooses {found.regimes.model.n_regimes} regimes. A"
+        f"Less is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. A"
         " curve that falls up to its end says that the family does not fit. Paper: section 2.2."
     )
     return Figure(caption, traces, layout, title)

@@ -42,7 +42,7 @@ class RegimeModel:
     end of a row means that the series has ended. States are numbered by their mean, fastest first.
 
     Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_`
-    (natural, total), `n_iter_` and `converged_` of the start that was kept, `parameters_` of the
+    (natural, total), `n_iter_` and `converged_` of the last climb, `parameters_` of the
     family by name, `n_parameters_`, `n_points_` and `warnings_`, a line each. `source_` says what
     the model was fitted to, for its file.
     """
@@ -76,10 +76,10 @@ class RegimeModel:
         """Take options; raises `UsageError` for one that cannot be.
 
         `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
-        `random_state` draws those beyond the fourth, and what `sample` draws. `tol` is how much log likelihood per
-        instance may still be to gain. Without `memory` regimes are drawn anew for each instance (a
-        mixture); `stickiness` adds so many instances that stayed in each regime. By default all
-        processors are used; the result does not depend on `threads`.
+        `random_state` draws those beyond the fourth, and what `sample` draws. `tol` is how much
+        log likelihood per instance may still be to gain. Without `memory` regimes are drawn anew
+        for each instance (a mixture); `stickiness` adds so many instances that stayed in each
+        regime. By default all processors are used; the result does not depend on `threads`.
         """
         if not 1 <= n_regimes <= MOST_STATES:
             raise UsageError(f"{n_regimes} regimes cannot be fitted; ask for 1 to {MOST_STATES}")
@@ -116,9 +116,7 @@ class RegimeModel:
             )
         kind = family(self.emission)
         rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
-        search = Search(
-            kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads
-        )
+        search = Search(kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads)
         found = search.of(sequences, None if fewer is None else fewer._parameters)
         best = found.best
         order = np.argsort(best.parameters.emission.means, kind="stable")

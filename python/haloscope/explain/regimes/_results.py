@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,6 +24,10 @@ __all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "tests_tol
 
 FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
+_CEILING = (
+    "{} regimes, the most that were tried, are still better than fewer: no number of them is right"
+    " for these times, and the one taken is a choice; --states N takes another"
+)
 _ONE_RUN = (
     "note: that is about these runs; name several of each method to know of others:"
     " haloscope regimes A1 A2 -- B1 B2"
@@ -75,12 +79,18 @@ def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Metho
     ]
     names = [
         group[0].name if len(group) == 1
-        else os.path.commonprefix([run.name for run in group]).rstrip("-_. 0123456789")
+        else _common([run.name for run in group])
         for group in runs
     ]  # fmt: skip
     if len({*names, ""}) <= len(names):
         names = [f"method {index + 1}" for index in range(len(runs))]
     return [Method(name, group) for name, group in zip(names, runs, strict=True)]
+
+
+def _common(names: Sequence[str]) -> str:
+    """Return what names begin with alike, without the number that comes next."""
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
+    return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
 def _undoubted(
@@ -152,6 +162,8 @@ def told(analysis: Analysis) -> list[str]:
     lines = [_fit_told({"starts": analysis.options.starts, **_fit(ranks)}, analysis)]
     for name, found in analysis.series:
         lines += [f"warning: {name}: {line}" for line in found.regimes.model.warnings_]
+        if found.at_ceiling and found.curves is not None:
+            lines.append(f"warning: {name}: {_CEILING.format(len(found.curves))}")
     if analysis.machine is not None:
         lines += analysis.machine.told()
     verdicts = analysis.goodness.verdicts
@@ -164,9 +176,9 @@ def told(analysis: Analysis) -> list[str]:
 
 
 def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
-    chosen = f", chosen by {analysis.options.criterion.upper()}"
-    if analysis.options.states is not None:
-        chosen = ""
+    chosen, criterion = "", analysis.options.criterion
+    if analysis.options.states is None:
+        chosen = f", chosen by {'the elbow' if criterion == 'elbow' else criterion.upper()}"
     end = "converged after" if row["converged"] else "still rising after"
     return (
         f"{row['regimes']} {row['family']} regimes{chosen}, fitted on {row['ranks']} ranks ×"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["chance_peak", "peak"]
 
-_CHANCE = 0.03  # that independent ranks score more; less than 1 in 20, as time has a begin and end
-_FEWEST, _MOST, _POINTS = 33, 199, 1 << 27  # rotations, and instances of all of them
+_CHANCE = 0.02  # that independent ranks score more; under 1 in 20, as time has begin and end
+_FEWEST, _MOST, _POINTS = 49, 199, 1 << 27  # rotations, and instances of all of them
 
 
 def chance_peak(seen: Slow, steps: Callable[[Slow], NDArray[np.float64]]) -> float:

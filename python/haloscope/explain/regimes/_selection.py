@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
 import polars as pl
 
 from haloscope._errors import HaloscopeError, UsageError
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CRITERIA", "Criterion", "Selection", "select"]
 
-Criterion = Literal["aic", "bic", "icl"]
-CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl")
+Criterion = Literal["elbow", "aic", "bic", "icl"]
+CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl")  # that have a value for each model
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Selection:
     """The models with 1, 2, … regimes, and what speaks for each.
 
     `table` has a row a model: `regimes, log_likelihood, parameters, aic, bic, icl, converged`; of
-    the criteria less is better. `model` has the least `criterion`.
+    the criteria less is better. `model` has the least `criterion`, or is at the `elbow`.
     """
 
     criterion: Criterion
@@ -36,13 +37,21 @@ class Selection:
     @property
     def model(self) -> RegimeModel:
         """The model that the criterion chooses."""
+        if self.criterion == "elbow":
+            return self.models[_elbow(self.table, self.models[0].n_points_)]
         return self.models[self.table[self.criterion].arg_min() or 0]
+
+    @property
+    def at_ceiling(self) -> bool:
+        """True if the most regimes that were tried are the best: by BIC, if `elbow` chose."""
+        curve = self.table["bic" if self.criterion == "elbow" else self.criterion]
+        return 1 < len(curve) == (curve.arg_min() or 0) + 1
 
 
 def select(
     x: NDArray[Any] | Sequence[NDArray[Any]],
     largest: int = 6,
-    criterion: Criterion = "bic",
+    criterion: Criterion = "elbow",
     **options: Any,
 ) -> Selection:
     """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
@@ -50,12 +59,14 @@ def select(
     AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
     instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
     data together with the decoded regimes, so that regimes which can't be told apart count less.
+    The elbow is where a regime gains the largest multiple of what the next one does: of those that
+    BIC would take, as with data that no model is right for every regime more gains something.
     `options` are those of `RegimeModel`; to its starts come those that split a regime of the model
     with one regime less, so that the likelihood rises with the number. With too little data for so
     many regimes the curves end earlier. Raises `UsageError`, `TimingsError`.
     """
-    if criterion not in CRITERIA:
-        raise UsageError(f"criterion {criterion!r} is none of {', '.join(CRITERIA)}")
+    if criterion not in get_args(Criterion):
+        raise UsageError(f"criterion {criterion!r} is none of {', '.join(get_args(Criterion))}")
     if largest < 1:
         raise UsageError(f"{largest} regimes can't be fitted; ask for 1 or more")
     models: list[RegimeModel] = []
@@ -78,3 +89,14 @@ def select(
         for model in models
     ]
     return Selection(criterion, pl.DataFrame(rows), tuple(models))
+
+
+def _elbow(table: pl.DataFrame, points: int) -> int:
+    """Return the row at the elbow; a gain that BIC would not pay for counts as what it asks."""
+    most, last = table["bic"].arg_min() or 0, len(table) - 2
+    if not most or last < 1:
+        return most
+    gains = np.diff(table["log_likelihood"].to_numpy())
+    asked = np.diff(table["parameters"].to_numpy()) * np.log(points) / 2
+    ratios = gains[:-1] / np.maximum(gains[1:], asked[1:])
+    return 1 + int(ratios[: min(most, last)].argmax())

@@ -107,7 +107,6 @@ class Timings:
             others=_Chosen(self.others, index),
         )
 
-
     def at(self, columns: NDArray[np.bool_]) -> Timings:
         """Return only these instances, which are then neighbours."""
         ends = np.arange(len(columns)) < self.counts[:, None]

@@ -1,0 +1,140 @@
+"""How often what is said of regimes is false, where it is known that nothing is to be said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from common import Estimate, emit
+from laws import autoregressive, stays, table_1
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from haloscope.explain.regimes import RegimeModel, Timings
+from haloscope.explain.regimes._analysis import Options, analyse
+from haloscope.explain.regimes._claims import Method, claims
+from haloscope.explain.regimes.statistics import episodes
+
+__all__ = ["measure_comparisons", "measure_episodes", "measure_starts", "report_rate"]
+
+Floats = NDArray[np.float64]
+Law = Callable[[np.random.Generator], Floats]
+
+ALLOWED, EPISODES_ALLOWED = 0.07, 0.05  # of comparisons, and of runs, in which something is false
+RUNS = 3  # of a method
+SLOWER = 1.1  # where power is measured
+
+
+def report_rate(
+    case: str, hits: Iterable[bool], allowed: float | None = None, *, wanted: bool = False
+) -> None:
+    """Emit a rate in percent; the ratio is the share that went well, with its exact interval."""
+    found = np.array(list(hits))
+    good = found if wanted else ~found
+    test = binomtest(int(good.sum()), len(good))
+    interval = test.proportion_ci(method="exact")
+    emit(
+        "regimes", f"{case}, {len(good)} times", ours=100 * float(found.mean()),
+        peer=100.0 if wanted else 100 * (allowed or 0.0),
+        peer_name="all" if wanted else "nothing to aim at" if allowed is None else "allowed",
+        unit="%",
+        ratio=Estimate(float(test.statistic), interval.low, interval.high),
+        target=None if allowed is None else 1 - allowed,
+    )  # fmt: skip
+
+
+def _alone(shape: str) -> dict[str, Law]:
+    """Laws of single runs."""
+    ranks, instances = map(int, shape.split(" x "))
+    return {
+        f"independent ranks, {shape}": lambda random: table_1(random, ranks, instances),
+        f"AR(0.98), {shape}": lambda random: autoregressive(random, ranks, instances, 0.98),
+    }
+
+
+def _said(first: list[Floats], second: list[Floats]) -> bool:
+    """If any sentence on two methods says that one is faster."""
+    methods = [
+        Method(name, [
+            analyse(Timings.of(times, f"{name}{number}"), Options())
+            for number, times in enumerate(runs)
+        ])
+        for name, runs in (("A", first), ("B", second))
+    ]  # fmt: skip
+    return any(claim.sure for claim in claims(methods))
+
+
+def _pair(random: np.random.Generator, law: Law, runs: int, effect: float, slower: float) -> bool:
+    """Compare two methods, one `slower` than the other, whose runs differ by `effect`."""
+    first, second = (
+        [factor * np.exp(effect * random.normal()) * law(random) for _ in range(runs)]
+        for factor in (1.0, slower)
+    )
+    return _said(first, second)
+
+
+def measure_comparisons(repetitions: int) -> None:
+    """Any sentence that says faster or slower; laws are alike, or 10 % apart."""
+    single = {**_alone("4 x 500"), **_alone("1 x 300")}
+    for name, law in single.items():
+        hits = [_pair(np.random.default_rng(i), law, 1, 0, 1) for i in range(repetitions)]
+        report_rate(f"alike, one run a side, {name}: called different", hits, ALLOWED)
+    fewer = max(repetitions // 2, 1)
+    random_of = np.random.default_rng
+    hits = [
+        _said([table_1(random_of(i), 4, 500)], [table_1(random_of(1 << 20 | i), 4, 500, 0.45)])
+        for i in range(fewer)
+    ]
+    report_rate("slow regime 33 % and 45 %, one run a side: called different", hits)
+    law = single["independent ranks, 4 x 500"]
+    for effect in (0.0, 0.01, 0.03):
+        hits = [_pair(random_of(i), law, RUNS, effect, 1) for i in range(repetitions)]
+        case = f"{RUNS} runs a side, {100 * effect:g} % from run to run"
+        report_rate(f"alike, {case}: called different", hits, ALLOWED)
+        hits = [_pair(random_of(i), law, RUNS, effect, SLOWER) for i in range(fewer)]
+        report_rate(f"10 % apart, {case}: called different", hits, wanted=True)
+    hits = [_pair(random_of(i), law, 1, 0, SLOWER) for i in range(fewer)]
+    report_rate("10 % apart, one run a side: called different", hits, wanted=True)
+
+
+def _has_episode(random: np.random.Generator, ranks: int, instances: int, planted: int) -> bool:
+    """If a machine-wide episode is found, of so many `planted` instances if any."""
+    states = stays(random, ranks, instances, 0.93, np.array([0.45, 0.45, 0.1])).astype(np.uint8)
+    begin = int(random.integers(0, instances - planted)) if planted else 0
+    inside = slice(begin, begin + planted)
+    states[:, inside] = np.where(random.random((ranks, planted)) < 0.8, 2, states[:, inside])
+    durations = np.array([1e-3, 2e-3, 5e-3])[states]
+    hosts = tuple(f"node{rank // 16}" for rank in range(ranks))
+    found = episodes(durations, states, 3, ranks=np.arange(ranks), hosts=hosts)
+    machine = found.filter(found["kind"] == "machine")
+    if planted:
+        machine = machine.filter(machine["first"].is_between(begin - planted, begin + planted))
+    return len(machine) > 0
+
+
+def measure_episodes(repetitions: int) -> None:
+    """Machine-wide episodes of independent ranks that stay in regimes, and planted ones."""
+    for ranks in (2, 8, 20, 64):
+        for instances in (400, 2000):
+            hits = [
+                _has_episode(np.random.default_rng(i), ranks, instances, 0)
+                for i in range(repetitions)
+            ]
+            case = f"{ranks} independent ranks x {instances}: a machine-wide episode"
+            report_rate(case, hits, EPISODES_ALLOWED)
+        for planted in (20, 100):
+            hits = [
+                _has_episode(np.random.default_rng(i), ranks, 2000, planted)
+                for i in range(max(repetitions // 4, 1))
+            ]
+            case = f"{ranks} ranks x 2000, all slow at {planted}: found"
+            report_rate(case, hits, wanted=True)
+
+
+def measure_starts(repetitions: int) -> None:
+    """The paper's Table 1: three regimes, two of which nearly are the slow one's flank."""
+    hits = []
+    for seed in range(repetitions):
+        found = RegimeModel(3).fit(table_1(np.random.default_rng(seed), 20, 8192))
+        hits.append(bool(np.allclose(found.means_, [1.79e-3, 1.89e-3, 2.89e-3], rtol=0.02)))
+    report_rate("RegimeModel(3) finds Table 1, 20 x 8192", hits, 0.0, wanted=True)

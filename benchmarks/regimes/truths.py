@@ -1,0 +1,38 @@
+"""How often what is said of regimes is right: false alarms, power, starts and the number of them.
+
+`run.py` measures it with all else; alone, `truths.py [REPETITIONS] [TOPIC…]`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from calibration import measure_comparisons, measure_episodes, measure_starts
+from order import measure_order
+
+__all__ = ["measure_truths"]
+
+FAMILIES = ("gaussian", "lognormal")  # with kernels of their own
+
+
+def measure_truths(repetitions: int, topics: tuple[str, ...] = ()) -> None:
+    """Emit the rates; fits are repeated so many times, what takes less time five times as often."""
+    topics = topics or ("starts", "episodes", "comparisons", "order")
+    if "starts" in topics:
+        measure_starts(20)
+    if "episodes" in topics:
+        measure_episodes(5 * repetitions)
+    if "comparisons" in topics:
+        measure_comparisons(repetitions)
+    if "order" in topics:
+        measure_order(max(repetitions // 5, 1), FAMILIES)
+    for topic in topics:
+        if topic.startswith("order:"):  # families that take long
+            measure_order(max(repetitions // 20, 1), topic.split(":")[1:])
+
+
+if __name__ == "__main__":
+    measure_truths(int((sys.argv[1:] or ["100"])[0]), tuple(sys.argv[2:]))

@@ -1,0 +1,160 @@
+"""What is said of two methods: nothing that another run would take back, and nothing in doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+
+from haloscope.cli._regimes import regimes
+from haloscope.explain.regimes._claims import Method, claims
+from haloscope.explain.regimes._samples import Sample
+
+Floats = NDArray[np.float64]
+REPETITIONS = 100
+
+
+def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any:
+    """A run of one series, as claims see it; the longest times are its slow regime."""
+    sample = Sample("run", times, (times > np.quantile(times, 1 - slow)).astype(np.uint8))
+    part = SimpleNamespace(sample=sample)
+    view = SimpleNamespace(whole=part, slowest=part)
+    return SimpleNamespace(view=view, several=False, goodness=SimpleNamespace(verdicts=verdicts))
+
+
+def drawn(random: np.random.Generator, effect: float = 0.0, factor: float = 1.0) -> Floats:
+    """A run that as a whole differs from others by `effect`."""
+    times: Floats = factor * np.exp(effect * random.normal() + 0.1 * random.normal(size=(2, 300)))
+    return times
+
+
+def said(first: list[Any], second: list[Any]) -> list[Any]:
+    return claims([Method("A", first), Method("B", second)])
+
+
+@pytest.mark.parametrize("effect", [0, 0.03])
+def test_alike_methods_are_not_called_different(effect: float) -> None:
+    """Each has three runs; at most 7 % of the comparisons say anything, and 1 in 20 too many."""
+    random, false = np.random.default_rng(0), 0
+    for _ in range(REPETITIONS):
+        runs = [run(drawn(random, effect)) for _ in range(6)]
+        false += any(claim.sure for claim in said(runs[:3], runs[3:]))
+    assert false <= 0.07 * REPETITIONS + 3
+
+
+def test_alike_runs_are_not_called_different() -> None:
+    random = np.random.default_rng(1)
+    false = sum(
+        any(claim.sure for claim in said([run(drawn(random))], [run(drawn(random))]))
+        for _ in range(REPETITIONS)
+    )
+    assert false <= 0.07 * REPETITIONS + 3
+
+
+def test_methods_that_differ_by_more_than_their_runs_are_called_different() -> None:
+    random, found = np.random.default_rng(2), 0
+    for _ in range(20):
+        first = [run(drawn(random, 0.01)) for _ in range(4)]
+        second = [run(drawn(random, 0.01, 0.9)) for _ in range(4)]
+        fast, everything = said(first, second)
+        assert not fast.sure or "by 4 and 4 runs B is" in fast.text
+        assert not everything.sure or everything.text.endswith("faster than A")
+        found += fast.sure and everything.sure
+    assert found >= 18
+
+
+def test_one_run_speaks_of_itself_alone() -> None:
+    random = np.random.default_rng(3)
+    fast, _ = said([run(drawn(random))], [run(drawn(random, 0, 0.8))])
+    assert fast.sure
+    assert fast.text.startswith("in these two runs B was ")
+    assert fast.text.endswith(" faster than A in the fast regime")
+
+
+def test_in_doubt_nothing_is_faster() -> None:
+    """Shares, the test of all times and the fit each keep it from being said."""
+    random = np.random.default_rng(4)
+    base, other = drawn(random), drawn(random, 0, 0.8)
+    share, _ = said([run(base, 0.2)], [run(other, 0.8)])
+    assert "the fast regimes hold 80 % and 20 % of the instances" in share.text
+    bad = "gaussian is a bad model of regime 1: 30 % of the times are not where it says"
+    fit, _ = said([run(base)], [run(other, verdicts=(bad,))])
+    assert fit.text.endswith(f"as B: {bad}")
+    # The same times, cut elsewhere: a shorter fast regime, and the test knows that nothing differs.
+    test, _ = said([run(base, 0.3)], [run(base, 0.5)])
+    assert "the KS test of all times has p 1" in test.text
+    for claim in (share, fit, test):
+        assert not claim.sure
+        assert "not surely faster or slower" in claim.text
+
+
+def test_runs_that_differ_as_much_as_methods_leave_it_in_doubt() -> None:
+    random = np.random.default_rng(5)
+    first = [run(drawn(random, 0, factor)) for factor in (0.5, 1.0, 1.5)]
+    fast, _ = said(first, first)
+    assert any("within a method" in doubt for doubt in fast.doubts)
+
+
+def test_a_method_without_times_is_not_compared() -> None:
+    random = np.random.default_rng(6)
+    nobody = run(drawn(random))
+    nobody.view.whole.sample.states[:] = 1
+    both = [nobody, nobody]
+    fast, _ = said(both, [run(drawn(random)), run(drawn(random))])
+    assert "cannot be compared" in fast.text
+    assert fast.faster == (None, None, None)
+    assert not fast.sure
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    random = np.random.default_rng(7)
+    for name, factor in (("old", 1.0), ("new", 0.9)):
+        for number in range(2):
+            np.save(tmp_path / f"{name}-{number}.npy", drawn(random, 0.005, factor))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+OLD, NEW = ["old-0.npy", "old-1.npy"], ["new-0.npy", "new-1.npy"]
+QUICK = ["--states", "1", "--format"]
+
+
+def test_methods_are_parted_by_dashes(files: Path) -> None:
+    printed = CliRunner().invoke(regimes, [*OLD, "--", *NEW, *QUICK, "table"])
+    assert printed.exit_code == 0, printed.output
+    assert (files / "regimes.html").is_file()
+    assert "by 2 and 2 runs new is " in printed.output
+    assert "these two runs" not in printed.output
+    assert "KS test" not in printed.output
+    rows = CliRunner().invoke(regimes, [*OLD, "--", *NEW, *QUICK, "csv"]).output.splitlines()
+    assert rows[0].endswith("faster,faster_low,faster_high")
+    assert all(row.endswith(",,,") for row in rows[1:])  # runs are not compared one by one
+
+
+def test_single_runs_say_that_they_are(files: Path) -> None:
+    printed = CliRunner().invoke(regimes, [OLD[0], NEW[0], *QUICK, "table"])
+    assert "in these two runs new-0 was" in printed.output
+    assert "note: that is about these runs" in printed.output
+    assert "KS test of all times" in printed.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*OLD, "--"], "nothing on one side of --"),
+        ([*OLD, "--", NEW[0]], "methods of 2, 1 runs cannot be compared"),
+        ([*OLD, "--", OLD[0], NEW[0]], "named twice"),
+    ],
+)
+def test_methods_that_are_none_are_one_line(
+    files: Path, arguments: list[str], message: str
+) -> None:
+    done = CliRunner().invoke(regimes, arguments)
+    assert done.exit_code
+    assert message in str(done.exception)
