@@ -102,7 +102,7 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
   const int result =
       real.Pack(buffer, static_cast<int>(count), type, copy.get(), static_cast<int>(bytes), &position, comm);
   if (result != MPI_SUCCESS) return result;
-  return exchange(copy.get(), position, MPI_PACKED, dest, send_tag, buffer, count, type, source, tag, comm,
+  return exchange(copy.get(), position, MPI_BYTE, dest, send_tag, buffer, count, type, source, tag, comm,
                   given, call);
 }
 
