@@ -92,8 +92,8 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
 
 // Where others have to go on meanwhile: what is sent lies in a copy.
 template <class Count, class Call>
-int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source, int tag,
-                  MPI_Comm comm, MPI_Status *given, Call &&call) {
+int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
+                  int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
   const std::uint64_t bytes = bytes_of(count, type);
   const std::unique_ptr<void, decltype(&std::free)> copy{bytes > INT32_MAX ? nullptr : std::malloc(bytes + 1),
                                                          &std::free};
