@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int rank, size, bytes, next, last;
 static char *out, *in;
@@ -134,14 +135,14 @@ static void in_place_between(void) {
   end(receive);
 }
 
-/* Half of the ranks receive, after three milliseconds without MPI. */
+/* Half of the ranks receive, after ten milliseconds without MPI. */
 static void a_late_receiver(void) {
   if (rank % 2) {
     MPI_Send(out, bytes, MPI_BYTE, next, 0, comm);
     in[0] = in[bytes - 1] = (char)(out[0] - rank + last);
   } else {
-    for (const double begin = MPI_Wtime(); MPI_Wtime() < begin + 3e-3;) {
-    }
+    const struct timespec while_away = {0, 10000000};
+    nanosleep(&while_away, NULL);
     MPI_Recv(in, bytes, MPI_BYTE, last, 0, comm, MPI_STATUS_IGNORE);
   }
 }

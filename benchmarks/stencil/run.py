@@ -1,6 +1,6 @@
 """Stencils: exchanges of two ranks on a node through the halo library and below the layer, against
-MPI's best; a helper that steals, and a model of more; small messages; amr; 7-point stencils and
-overlap on emulated nodes.
+MPI's best; what programs do beside a posted receive; LAMMPS; the shared heap; a helper that steals,
+and a model of more; small messages; amr; 7-point stencils and overlap on emulated nodes.
 
 Ways take turns in one run, launches with and without the layer too. Blocks are of 20 exchanges, of
 which the first 3 are left out; buffers are rewritten before each exchange and read after it. The
@@ -20,12 +20,16 @@ import halo
 import helpers
 import layer
 import nodes
+import waiting
 from programs import libraries
 
 TOPICS = {
     "halo": lambda library, rounds: halo.measure(library, 2 * rounds),
     "limits": halo.measure_limits,
     "layer": layer.measure,
+    "waiting": waiting.measure,
+    "heap": waiting.measure_heap,
+    "lammps": waiting.measure_lammps,
     "stealing": layer.measure_stealing,
     "helpers": helpers.measure,
     "small": lambda library, rounds: layer.measure_small(library, 2 * rounds),
@@ -33,7 +37,7 @@ TOPICS = {
     "nodes": nodes.measure,
 }
 # Of the other MPI libraries.
-COMPARED = {"halo": halo.measure, "layer": layer.measure}
+COMPARED = {"halo": halo.measure, "layer": layer.measure, "waiting": waiting.measure}
 
 
 def main() -> None:

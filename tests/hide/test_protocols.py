@@ -131,9 +131,8 @@ def test_what_is_carried_is_of_shared_memory(layer: Layer, conform: Path, tmp_pa
     shared, heap = carried(tmp_path / "shared"), carried(tmp_path / "heap")
     assert min(shared["GET"], shared["COOP"], shared["ESCAPE"]) > 0
     assert not {"GET", "COOP", "STEAL", "ESCAPE"} & set(heap)
-    # Why not, is said: at most a type with holes would be no reason of its own.
-    assert heap["MPI (memory)"] > 50
-    assert shared["MPI (memory)"] == 0
+    # Why not, is said.
+    assert heap["MPI (memory)"] > shared["MPI (memory)"] + 50
     assert min(shared["MPI (datatype)"], heap["MPI (datatype)"]) > 0
 
 

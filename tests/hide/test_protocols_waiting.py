@@ -66,7 +66,8 @@ def test_nobody_waits_for_a_rank_in_a_collective(
     assert len(done.stdout.splitlines()) == 2
     counts = carried(record)
     assert counts["ESCAPE"] >= 1
-    assert counts["GET"] + counts["COOP"] + counts["STEAL"] == 4 * ROUNDS
+    sent = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["MPI (late)"]
+    assert sent == 4 * ROUNDS
 
 
 @ONE
@@ -85,8 +86,9 @@ def test_receivers_that_come_late_are_left_to_mpi(
 ) -> None:
     record = tmp_path / "record"
     done = layer.run(
-        2, patterns, "40", str(BYTES), "late-receiver", settings={"record": str(record)}
-    )
+        2, patterns, "40", str(BYTES), "late-receiver",
+        settings={"record": str(record), "patience": "1e-6"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     counts = carried(record)
     assert counts["ESCAPE"] >= 5

@@ -69,7 +69,8 @@ void make() noexcept {
     from = SIZE_MAX;
     return;
   }
-  from = setting(haloscope::stencil::threshold_variable, haloscope::stencil::default_threshold, page, SIZE_MAX);
+  from =
+      setting(haloscope::stencil::threshold_variable, haloscope::stencil::default_threshold, page, SIZE_MAX);
   range.base = reinterpret_cast<std::uintptr_t>(found->base());
   range.size.store(found->name().bytes, std::memory_order_release);
   arena = found;

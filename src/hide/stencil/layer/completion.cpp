@@ -1,7 +1,7 @@
 #include "completion.hpp"
 
-#include "waiting.hpp"
 #include "lanes.hpp"
+#include "waiting.hpp"
 
 #include <algorithm>
 

@@ -92,8 +92,8 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
 
 // Where others have to go on meanwhile: what is sent lies in a copy.
 template <class Count, class Call>
-int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source, int tag,
-                  MPI_Comm comm, MPI_Status *given, Call &&call) {
+int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
+                  int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
   const std::uint64_t bytes = bytes_of(count, type);
   const std::unique_ptr<void, decltype(&std::free)> copy{bytes > INT32_MAX ? nullptr : std::malloc(bytes + 1),
                                                          &std::free};
@@ -102,7 +102,7 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
   const int result =
       real.Pack(buffer, static_cast<int>(count), type, copy.get(), static_cast<int>(bytes), &position, comm);
   if (result != MPI_SUCCESS) return result;
-  return exchange(copy.get(), position, MPI_PACKED, dest, send_tag, buffer, count, type, source, tag, comm,
+  return exchange(copy.get(), position, MPI_BYTE, dest, send_tag, buffer, count, type, source, tag, comm,
                   given, call);
 }
 

@@ -152,8 +152,7 @@ template <class Call> int probe(MPI_Comm comm, MPI_Status *status, const int *fl
 }
 
 // MPI_Probe, MPI_Mprobe: `ask(&flag)` is the form that does not block.
-template <class Ask, class Call>
-int await_probe(MPI_Comm comm, MPI_Status *status, Ask &&ask, Call &&call) {
+template <class Ask, class Call> int await_probe(MPI_Comm comm, MPI_Status *status, Ask &&ask, Call &&call) {
   const Entry entry;
   const int result = entry && must_poll() ? poll_until_done(ask) : call();
   if (!entry || result != MPI_SUCCESS || status == MPI_STATUS_IGNORE) return result;

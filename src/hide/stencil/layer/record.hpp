@@ -11,7 +11,8 @@ void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how
 // Why a message of at least the threshold went by MPI.
 enum class Reason : std::uint8_t { memory, datatype, buffered, pool, late, node };
 inline constexpr std::size_t reasons = 6;
-inline constexpr const char *reason_names[reasons] = {"memory", "datatype", "buffered", "pool", "late", "node"};
+inline constexpr const char *reason_names[reasons] = {"memory", "datatype", "buffered",
+                                                      "pool",   "late",     "node"};
 void note_passed(Reason reason, std::uint64_t bytes) noexcept;
 void write_record();
 

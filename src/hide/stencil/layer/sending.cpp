@@ -78,7 +78,8 @@ bool may_pass(std::size_t index, int peer) {
 }
 
 // Why MPI gets a message of at least the threshold, as far as that shows before one tries.
-std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous, int peer) {
+std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous,
+                                 int peer) {
   if (peer < 0) return Reason::node;
   if (mode == Mode::buffered) return Reason::buffered;
   if (!contiguous) return Reason::datatype;
@@ -138,9 +139,7 @@ bool any_under_way() {
 
 int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
                 MPI_Request *handle) {
-  const auto post = mode == Mode::synchronous ? next.Issend
-                    : mode == Mode::ready     ? next.Irsend
-                                              : next.Isend;
+  const auto post = mode == Mode::synchronous ? next.Issend : mode == Mode::ready ? next.Irsend : next.Isend;
   return post(buffer, static_cast<int>(count), type, envelope.dest, envelope.tag, envelope.comm, handle);
 }
 
@@ -271,12 +270,11 @@ bool poll_send(Request &request) {
   }
   if (!is_matched(request, held[index])) return false;
   if (request.started == 0) request.started = now();
-  const Moment waited = now() - request.started;
-  if (waited < patience_with(request, held[index].bytes)) return false;
+  if (now() - request.started < patience_with(request, held[index].bytes)) return false;
   if (!escape(shown, held[index], request.buffer)) return false;
   note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
        held[index].bytes, {Protocol::escape, 1, 0}, 0);
-  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), waited >= layer.options.patience);
+  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), true);
   return true;
 }
 
@@ -299,8 +297,8 @@ bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype ty
                  const Envelope &envelope) {
   const Shape shape = shape_of(type);
   const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
-  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX &&
-         bytes >= layer.options.threshold && layer.options.protocol != Choice::off &&
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && bytes >= layer.options.threshold &&
+         layer.options.protocol != Choice::off &&
          !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
 }
 

@@ -47,9 +47,7 @@ inline bool posts_small(const void *buffer, MPI_Count count, MPI_Datatype type, 
   return is_small(buffer, count, type) && source != MPI_PROC_NULL && !layer.several_threads &&
          known_shape(type)->named;
 }
-inline bool completes_small(MPI_Request handle) noexcept {
-  return waits_as_it_is() && is_small(handle);
-}
+inline bool completes_small(MPI_Request handle) noexcept { return waits_as_it_is() && is_small(handle); }
 
 template <class Call> int post_small(const Target &target, MPI_Request *handle, Call &&call) {
   const int result = call();

@@ -52,7 +52,8 @@ int main(int, char **arguments) {
     if (!all[i].send(static_cast<int>((i + 1) % ranks), {1, 2, {3}})) fail("nothing can be sent");
   haloscope::stencil::Control got;
   for (std::size_t i = 0; i < ranks; i++)
-    if (!all[i].receive(static_cast<int>((i + ranks - 1) % ranks), got) || got.words[0] != 3) fail("it is lost");
+    if (!all[i].receive(static_cast<int>((i + ranks - 1) % ranks), got) || got.words[0] != 3)
+      fail("it is lost");
   HelperMask<> &free = all.front().free();
   if (free.any(ranks)) fail("somebody is free");
   const std::size_t last = HelperMask<>::ranks - 1;
