@@ -5,7 +5,8 @@ namespace haloscope::simulate {
 
 struct Rank;
 
-// The simulated clock. SMPI lets the time of computing pass at the begin of the next call; let it pass before.
+// The simulated clock. SMPI lets the time of computing pass at the begin of the next call; let it pass
+// before.
 double computed();
 
 // From before such a call to after it.

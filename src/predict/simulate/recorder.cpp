@@ -70,8 +70,8 @@ int own_rank(MPI_Comm comm) {
 
 bool is_root(MPI_Comm comm, int root) { return own_rank(comm) == root; }
 
-// From before a call to after it; outside of MPI_Init and MPI_Finalize it counts nothing, nor what SMPI itself
-// calls within a call.
+// From before a call to after it; outside of MPI_Init and MPI_Finalize it counts nothing, nor what SMPI
+// itself calls within a call.
 class Call {
 public:
   explicit Call(const char *name) : name_(name), rank_(entered()), start_(rank_ ? computed() : 0) {}

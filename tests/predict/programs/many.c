@@ -1,4 +1,5 @@
-/* As many of MPI's functions as a real library and SimGrid's share, with counts that are the same in each run. */
+/* As many of MPI's functions as a real library and SimGrid's share, with counts that are the same in each
+ * run. */
 #include <mpi.h>
 
 enum { most = 16 };
