@@ -2,7 +2,8 @@
 
 A module has `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of them
 all: those that did not come are printed with null values, and why on standard error. As arguments,
-names of modules: only these. `--picture F.png` draws the roofline, too. Two ranks, each on a core of its own; sides alternate.
+names of modules: only these. `--picture F.png` draws the roofline, too. Two ranks, each on a core
+of its own; sides alternate.
 """
 
 from __future__ import annotations

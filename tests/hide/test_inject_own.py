@@ -17,7 +17,7 @@ OPTIONS = ["--latency", "constant:40ms", "--once", "0:3:110ms", "--once", "0:5:1
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
 def test_what_is_the_programs_own(mpi: Mpi, inject: Inject) -> None:
-    """Its callbacks, its error handlers, and latencies after receives that were freed or too small."""
+    """Its callbacks, its error handlers, and latencies after receives that were freed or short."""
     done = inject(mpi, 2, "own.c", options=OPTIONS, flags=["-Wall", "-Wextra", "-Werror"])
     assert "past the injector" not in done.done.stderr  # no stamp was missed
     times = [(words[0], float(words[1])) for words in done.lines if words[0] != "callbacks"]

@@ -103,7 +103,7 @@ def layer(any_mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> 
     [
         ([], ["stencil"]),
         (["run"], ["watch", "stencil"]),
-        (["inject --latency constant:1us", "run"], list(ROOMS)),
+        (["inject --latency constant:1us -o injected.csv", "run"], list(ROOMS)),
     ],
 )
 def test_every_rank_gets_the_layer_in_its_place(

@@ -17,6 +17,7 @@ import pytest
 
 from haloscope import explain
 from support.missing import missing
+from support.mpi import Mpi
 
 Simulate = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("cg", "--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "1")
@@ -388,3 +389,48 @@ def test_measuring_on_a_simulated_machine(haloscope: Path) -> None:
     longest = 3 * 0.15e-6 + 0.32e-6
     assert longest / 2 < rows["chain"]["time_max"] < longest + 5e-9
     assert 0 < rows["binomial_tree"]["time_max"] < rows["chain"]["time_max"]
+
+
+COUNTED = {
+    "regions": ("path", "sends_total", "recvs_total", "bytes_sent_total", "bytes_recv_total",
+                "colls_total", "largest_message"),
+    "partners": ("rank", "partner", "sends", "recvs", "bytes_sent", "bytes_recv"),
+    "sizes": ("kind", "bytes", "messages"),
+    "collectives": ("operation", "comm_size", "bytes", "calls"),
+    "calls": ("call", "calls", "bytes"),
+}  # fmt: skip
+# How often they are called is chance.
+POLLS = {"MPI_Testsome", "MPI_Testall", "MPI_Testany", "MPI_Waitsome"}
+
+
+def test_what_is_not_counted_is_said(haloscope: Path, any_mpi: Mpi, tmp_path: Path) -> None:
+    """A program with a call of nearly everything: each count is a real run's, or unaccounted."""
+    source = Path(__file__).parent / "programs" / "many.c"
+    environment = any_mpi.environment()
+    for compiler, name in (("smpicc", "simulated"), (str(any_mpi.mpicc), "real")):
+        subprocess.run(
+            [compiler, str(source), "-o", name], cwd=tmp_path, env=environment, check=True,
+            capture_output=True, timeout=120,
+        )  # fmt: skip
+    for command in (
+        ["simulate", "--platform", "torus", "-n", "2", "-o", "simulated.halo", "--", "./simulated"],
+        ["run", "--quiet", "-o", "real.halo", "--", *any_mpi.launch(2), "./real"],
+    ):
+        done = subprocess.run(
+            [haloscope, *command], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=280,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    simulated, real = (explain.open(tmp_path / f"{name}.halo") for name in ("simulated", "real"))
+    info = dict(simulated.table("info").select("key", "value").iter_rows())
+    told = json.loads(info["unaccounted"])
+    assert told == {"MPI_Put": 2, "MPI_Get": 2, "MPI_Accumulate": 2}
+    for table, columns in COUNTED.items():
+        rows = [
+            {
+                row for row in profile.table(table).select(columns).iter_rows()
+                if row[0] not in {*told, *POLLS, "rma"}
+            }
+            for profile in (simulated, real)
+        ]  # fmt: skip
+        assert rows[0] == rows[1], table

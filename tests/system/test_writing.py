@@ -1,4 +1,4 @@
-"""Benchmarks and studies write where they are told to: nothing of the checkout is redrawn unasked."""
+"""Benchmarks and studies write where they are told to, and redraw nothing of the checkout."""
 
 from __future__ import annotations
 

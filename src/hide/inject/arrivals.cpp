@@ -100,7 +100,8 @@ std::optional<Moment> guessed(Communicator &communicator, const Envelope &wanted
   int there = 0, bytes = 0;
   MPI_Status found;
   real.Iprobe(wanted.source, wanted.tag, communicator.stamps, &there, &found);
-  if (there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment)) return 0;
+  if (there == 0 || real.Get_count(&found, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes != sizeof(Moment))
+    return 0;
   communicator.guesses++;
   return taken(communicator, found.MPI_SOURCE, found.MPI_TAG);
 }

@@ -34,7 +34,7 @@ void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
 }
 
 // For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
-// attached to it. MPI_Comm_dup would call the program's copy callbacks, freeing the duplicate those that delete.
+// attached to it. MPI_Comm_dup would call the program's copy callbacks, freeing the duplicate its others.
 MPI_Comm made_bare(MPI_Comm comm) {
   MPI_Group group;
   MPI_Comm bare = MPI_COMM_NULL;
@@ -99,8 +99,8 @@ void synchronise_clock(const Communicator &communicator) {
     }
 }
 
-// Whether the status of an MPI_Isendrecv says whose message it got. Asked of ourselves, on a communicator that
-// the program does not know.
+// Whether the status of an MPI_Isendrecv says whose message it got. Asked of ourselves, on a communicator
+// that the program does not know.
 template <class Library> bool tells_exchanges(const Library &library, MPI_Comm comm) {
   constexpr int tag = 21931;
   if constexpr (requires { library.Isendrecv; }) {
@@ -161,8 +161,8 @@ void attach(MPI_Comm comm) {
   } else {
     real.Comm_rank(comm, &made->rank);
   }
-  // All of one world have the injector; of others nobody knows. Who is alone gets no messages, but the world's
-  // stamps also serve to let the library go on.
+  // All of one world have the injector; of others nobody knows. Who is alone gets no messages, but the
+  // world's stamps also serve to let the library go on.
   const bool has_others = made->rank < 0 || made->world.size() > 1 || comm == MPI_COMM_WORLD;
   if (is_one_world && has_others) made->stamps = made_bare(comm);
   made->spans_nodes = are_apart(*made);

@@ -27,7 +27,7 @@ using watch::real;
 // What is kept for a communicator, as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
   MPI_Comm stamps = MPI_COMM_NULL; // theirs; none if processes of another world take part, or no others
-  int rank = 0;    // ours; -1 in an intercommunicator, where no rank is our own
+  int rank = 0;                    // ours; -1 in an intercommunicator, where no rank is our own
   bool spans_nodes = false;
   bool silent = false;    // a message came without a stamp: none is awaited any more
   unsigned guesses = 0;   // stamps that were taken without knowing whether they were the message's

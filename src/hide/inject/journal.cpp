@@ -18,9 +18,7 @@ std::string given(const char *name) {
   return value == nullptr ? "" : value;
 }
 
-std::string world() {
-  return std::to_string(state.world_rank) + "-of-" + std::to_string(state.nodes.size());
-}
+std::string world() { return std::to_string(state.world_rank) + "-of-" + std::to_string(state.nodes.size()); }
 
 // A program that was spawned has a record beside that of the one that spawned it.
 std::string own_path() {
@@ -38,7 +36,8 @@ void Journal::open() {
   path_ = own_path();
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (file_ < 0) watch::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
+  if (file_ < 0)
+    watch::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
   rows_.reserve(block);
 }
 

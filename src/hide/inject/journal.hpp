@@ -1,5 +1,5 @@
-// What was injected, a row a latency. Each rank writes its rows into a file of its own, block after block: what
-// a rank that is killed has injected is there, but for its last block.
+// What was injected, a row a latency. Each rank writes its rows into a file of its own, block after block:
+// what a rank that is killed has injected is there, but for its last block.
 #pragma once
 
 #include "waiting.hpp"

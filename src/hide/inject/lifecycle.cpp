@@ -72,7 +72,8 @@ void initialise() {
   if (parent != MPI_COMM_NULL) attach(parent);
   const MPI_Comm stamps = communicator_of(MPI_COMM_WORLD)->stamps;
   state.library = stamps;
-  // The same moment on all ranks, that of rank 0's coming here; and its process, for a world that was spawned.
+  // The same moment on all ranks, that of rank 0's coming here; and its process, for a world that was
+  // spawned.
   struct {
     Moment begin = now();
     int process = getpid();

@@ -157,4 +157,11 @@ Rank *this_rank() {
   return found == actors().end() ? nullptr : found->second;
 }
 
+Rank *entered() {
+  Rank *rank = this_rank();
+  if (rank == nullptr || rank->inside) return nullptr;
+  rank->inside = true;
+  return rank;
+}
+
 } // namespace haloscope::simulate

@@ -62,6 +62,7 @@ struct Frame {
 
 struct Rank {
   int number = -1;
+  bool inside = false; // a call that is counted
   std::string host;
   double start = 0, stop = 0;
   std::int64_t unmatched_begins = 0, unmatched_ends = 0;
@@ -116,5 +117,7 @@ Rank &start_rank(int number, double now);
 void end_rank(Rank &rank, double now);
 // The rank that runs now, or null outside of its MPI_Init and MPI_Finalize.
 Rank *this_rank();
+// The same, now inside a call; null where it was inside one already.
+Rank *entered();
 
 } // namespace haloscope::simulate

@@ -1,11 +1,14 @@
 // Preloaded into SMPI's process: its MPI_* stand before SimGrid's, count, and call PMPI_*. Times are the
 // simulated clock's, which does not move while a call is counted. The markers of <haloscope/region.h>
-// find this recorder as they find the other one.
+// find this recorder as they find the other one. What has no wrapper here gets one by
+// python/haloscope/predict/simulate/_passing.py.
 #include "counts.hpp"
+#include "passing.hpp"
 
 #include <haloscope/region.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <ranges>
@@ -67,17 +70,16 @@ int own_rank(MPI_Comm comm) {
 
 bool is_root(MPI_Comm comm, int root) { return own_rank(comm) == root; }
 
-// SMPI lets the time of computing pass at the begin of the next call; let it pass before that.
-double computed() {
-  smpi_bench_end();
-  smpi_bench_begin();
-  return simgrid_get_clock();
-}
-
-// From before a call to after it; outside of MPI_Init and MPI_Finalize it counts nothing.
+// From before a call to after it; outside of MPI_Init and MPI_Finalize it counts nothing, nor what SMPI
+// itself calls within a call.
 class Call {
 public:
-  explicit Call(const char *name) : name_(name), rank_(this_rank()), start_(rank_ ? computed() : 0) {}
+  explicit Call(const char *name) : name_(name), rank_(entered()), start_(rank_ ? computed() : 0) {}
+  ~Call() {
+    if (rank_ != nullptr) rank_->inside = false;
+  }
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
 
   void ended() { seconds_ = simgrid_get_clock() - start_; }
   void untimed() { seconds_ = 0; }
@@ -143,14 +145,12 @@ int post(const char *name, const Pending &what, MPI_Request *request, const Body
 }
 
 void start(const Call &call, std::span<MPI_Request> requests) {
-  std::int64_t bytes = 0;
   for (MPI_Request request : requests) {
     const auto found = pending().find(request);
     if (found == pending().end() || found->second.way != Way::send) continue;
     call.sent(found->second.partner, found->second.bytes, found->second.comm);
-    bytes += found->second.bytes;
   }
-  call.counted(Kind::p2p, bytes, false);
+  call.counted(Kind::p2p, 0, false);
 }
 
 // Requests as they were before a call that completes some of them and sets those to null.
@@ -169,6 +169,7 @@ public:
       if (status.MPI_SOURCE < 0) return;
       what.partner = status.MPI_SOURCE;
       what.bytes = Call::bytes_of(status);
+      received_ += what.bytes;
       call_.received(status, what.comm);
     }
     completed_.push_back(what);
@@ -183,7 +184,7 @@ public:
       if (what.way != Way::collective)
         call_.rank().spent_on_message(world_rank(what.comm, what.partner), what.bytes, part);
     const bool only = collectives > 0 && collectives == static_cast<std::ptrdiff_t>(completed_.size());
-    call_.counted(only ? Kind::coll : Kind::p2p, 0, waiting);
+    call_.counted(only ? Kind::coll : Kind::p2p, received_, waiting);
     if (collectives == 0 || only) return;
     Region &region = call_.rank().region();
     region.p2p_time -= part * static_cast<double>(collectives);
@@ -196,6 +197,7 @@ private:
   Call call_;
   std::vector<MPI_Request> handles_;
   std::vector<Pending> completed_;
+  std::int64_t received_ = 0; // bytes
 };
 
 void received(const Call &call, const MPI_Status &status, MPI_Comm comm) {
@@ -226,7 +228,9 @@ int collective(const char *name, MPI_Comm comm, MPI_Request *request, const Byte
   const int result = body();
   call.ended();
   if (!call) return result;
-  call.rank().collective(name + (request != nullptr ? 5 : 4), size_of(comm), size, call.seconds());
+  std::string operation = name + (request != nullptr ? 5 : 4); // MPI_Ibcast is a Bcast, too
+  operation[0] = static_cast<char>(std::toupper(operation[0]));
+  call.rank().collective(operation.c_str(), size_of(comm), size, call.seconds());
   if (request != nullptr) remember(*request, {Way::collective, false, 0, comm, size});
   call.counted(Kind::coll, size, request == nullptr);
   return result;
@@ -274,6 +278,12 @@ int broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 std::int64_t sum(const int *counts, MPI_Datatype type, MPI_Comm comm) {
   std::int64_t total = 0;
   for (int i = 0; i < size_of(comm); i++) total += size_of(counts[i], type);
+  return total;
+}
+
+std::int64_t sum(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
+  std::int64_t total = 0;
+  for (int i = 0; i < size_of(comm); i++) total += size_of(counts[i], types[i]);
   return total;
 }
 
@@ -348,6 +358,7 @@ int MPI_Finalize() {
 SENDS(Send)
 SENDS(Ssend)
 SENDS(Bsend)
+SENDS(Rsend)
 
 #define POSTS(Name, persists)                                                                                \
   int MPI_##Name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,           \
@@ -359,8 +370,11 @@ SENDS(Bsend)
 POSTS(Isend, false)
 POSTS(Issend, false)
 POSTS(Ibsend, false)
+POSTS(Irsend, false)
 POSTS(Send_init, true)
 POSTS(Ssend_init, true)
+POSTS(Bsend_init, true)
+POSTS(Rsend_init, true)
 
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request) {
@@ -383,6 +397,16 @@ int MPI_Start(MPI_Request *request) {
   return result;
 }
 
+// Its handle may be that of another request from now on.
+int MPI_Request_free(MPI_Request *request) {
+  Call call("MPI_Request_free");
+  haloscope::simulate::pending().erase(*request);
+  const int result = PMPI_Request_free(request);
+  call.ended();
+  call.counted(haloscope::simulate::Kind::p2p, 0, false);
+  return result;
+}
+
 int MPI_Startall(int count, MPI_Request *requests) {
   Call call("MPI_Startall");
   const int result = PMPI_Startall(count, requests);
@@ -398,7 +422,7 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
   const int result = PMPI_Recv(buffer, count, type, from, tag, comm, &own);
   call.ended();
   haloscope::simulate::received(call, own, comm);
-  call.counted(haloscope::simulate::Kind::p2p, 0, true);
+  call.counted(haloscope::simulate::Kind::p2p, own.MPI_SOURCE < 0 ? 0 : Call::bytes_of(own), true);
   if (status != MPI_STATUS_IGNORE) *status = own;
   return result;
 }
@@ -524,6 +548,19 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
   return result;
 }
 
+int MPI_Testsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  std::vector<MPI_Status> own(static_cast<std::size_t>(std::max(count, 1)));
+  Completion completion("MPI_Testsome", count, requests);
+  const int result = PMPI_Testsome(count, requests, done, indices, own.data());
+  completion.ended();
+  const int found = *done == MPI_UNDEFINED ? 0 : *done;
+  for (int i = 0; i < found; i++) completion.done(indices[i], own[static_cast<std::size_t>(i)]);
+  if (found == 0) completion.found_nothing();
+  completion.counted(false);
+  if (statuses != MPI_STATUSES_IGNORE) std::copy_n(own.begin(), found, statuses);
+  return result;
+}
+
 // ---- collectives, each with its non-blocking form; the bytes are those of the rank's own argument
 
 #define ARGUMENTS(...) __VA_ARGS__
@@ -599,6 +636,11 @@ COLLECTIVE(Alltoallv, alltoallv,
             const int *in_counts, const int *in_at, MPI_Datatype in_type),
            (send, counts, at, type, in, in_counts, in_at, in_type),
            IN_PLACE ? SUM(in_counts, in_type) : SUM(counts, type))
+COLLECTIVE(Alltoallw, alltoallw,
+           (const void *send, const int *counts, const int *at, const MPI_Datatype *types, void *in,
+            const int *in_counts, const int *in_at, const MPI_Datatype *in_types),
+           (send, counts, at, types, in, in_counts, in_at, in_types),
+           IN_PLACE ? SUM(in_counts, in_types) : SUM(counts, types))
 
 int MPI_Barrier(MPI_Comm comm) {
   return haloscope::simulate::collective(

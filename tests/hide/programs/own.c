@@ -70,7 +70,8 @@ static void attributes(void) {
   printf("callbacks %d %d %d %d\n", rank, copies, deletes, errors);
 }
 
-/* Message 2 of rank 0 is of a receive that is freed, message 4 of one that has too little room; 3 and 5 are late. */
+/* Message 2 of rank 0 is of a receive that is freed, message 4 of one that has too little room; 3 and 5 are
+ * late. */
 static void left_behind(void) {
   MPI_Request request;
   if (rank == 1) {
@@ -93,8 +94,7 @@ static void exchanges(void) {
     MPI_Request request;
     meet();
     if (i & 4)
-      got[0] = rank,
-      MPI_Isendrecv_replace(got, 1, MPI_INT, 1 - rank, 4, from, tag, MPI_COMM_WORLD, &request);
+      got[0] = rank, MPI_Isendrecv_replace(got, 1, MPI_INT, 1 - rank, 4, from, tag, MPI_COMM_WORLD, &request);
     else
       MPI_Isendrecv(&rank, 1, MPI_INT, 1 - rank, 4, got, 1, MPI_INT, from, tag, MPI_COMM_WORLD, &request);
     if (i % 3)

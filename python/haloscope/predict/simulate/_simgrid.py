@@ -9,7 +9,9 @@ from pathlib import Path
 
 from haloscope import _paths
 from haloscope._errors import SimulationError, UsageError
+from haloscope.predict.simulate._passing import declared, passing
 from haloscope.watch._applications import applications, build_executable
+from haloscope.watch._cache import build_once, compiler_identity, fingerprint
 
 __all__ = ["application", "executable", "recorder", "replayer", "smpicxx", "smpirun", "version"]
 
@@ -44,7 +46,12 @@ def version() -> str:
 
 def recorder() -> Path:
     """The library that counts what simulated ranks do; it is preloaded into SMPI."""
-    return _built("simulate-recorder.so", "recorder.cpp", "counts.cpp", "write.cpp")
+    folder = _paths.source("src", "predict", "simulate")
+    name = "simulate-recorder.so"
+    sources = [folder / f"{part}.cpp" for part in ("recorder", "passing", "counts", "write")]
+    made = _passing(folder / "recorder.cpp")
+    includes = [folder, _paths.include(), made.parent]
+    return build_executable(name, [*sources, made], includes, smpicxx())
 
 
 def replayer() -> Path:
@@ -74,6 +81,19 @@ def executable(word: str) -> Path:
             "place of mpicc, or name a profile to be replayed"
         )
     return path
+
+
+def _passing(source: Path) -> Path:
+    """The wrappers of what the recorder has none of, for this SimGrid."""
+    compiler = smpicxx()
+    made_by = Path(__file__).with_name("_passing.py")
+    key = fingerprint([source, made_by], compiler_identity(str(compiler)))
+
+    def make(directory: Path) -> None:
+        text = passing(declared(compiler), source.read_text(encoding="utf-8"))
+        (directory / "wrappers.cpp").write_text(text, encoding="ascii")
+
+    return build_once(f"simulate-wrappers-{key}", make) / "wrappers.cpp"
 
 
 def _built(name: str, *sources: str) -> Path:
