@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from haloscope import predict
 from haloscope._errors import MachineError, UsageError
 from haloscope.predict import _trees
+from haloscope.predict.fitted._observation import Observation, Theta
+from haloscope.predict.schedule import Schedule
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 
 # Latency and bandwidth out of proportion, so that every path is the critical one for some size.
@@ -167,3 +170,32 @@ def test_what_the_machine_lacks_is_named() -> None:
         predict.model(machine(arithmetic=None), "reduce", ranks=[2], formula="hockney")
     with pytest.raises(UsageError, match="16384 segments"):
         predict.model(machine(), "bcast", ranks=[2], sizes=[20_000], formula="hockney", segment=1)
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "turns"),
+    [
+        ([0, 1], [2, 4], 2),  # out of one node
+        ([2, 4], [0, 1], 2),  # into one node
+        ([2, 4], [0, 6], 1),
+        ([2, 0], [0, 2], 1),  # there and back
+        ([2, 8], [0, 16], 1),  # of the second node and of the second island
+        ([8, 10], [16, 24], 2),  # out of one island
+    ],
+)
+def test_messages_take_turns_on_what_their_nodes_share(
+    sources: list[int], targets: list[int], turns: int
+) -> None:
+    """Nodes of 2 cores, islands of 4 nodes: a message takes a link of either for 1 ms."""
+    rest = {"latency": "1 us", "bandwidth": "8 GB/s"}
+    levels = [
+        {"name": "node", "cores": 2, **rest},
+        {"name": "island", "cores": 8, "shared": "1 GB/s", **rest},
+        {"name": "all", "cores": 32, "shared": "1 GB/s", **rest},
+    ]
+    schedule = Schedule(32)
+    schedule.send(sources, targets, 1_000_000)
+    one = np.ones(1)
+    theta = Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, whole=True)
+    observed = Observation(machine(levels=levels), schedule)
+    assert observed.last(theta) == pytest.approx(turns * 1e-3)

@@ -152,4 +152,3 @@ def test_neighbouring_bytes_have_no_gap() -> None:
 def test_holm() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
-

@@ -99,3 +99,12 @@ def test_table_of_communicators(mpi: Mpi, communicators: Watched) -> None:
         if row["name"] == "MPI_COMM_WORLD/split" and row["size"] == size // 2
     ]
     assert len(halves) == 2 or size == 2
+
+
+def test_what_is_between_groups_is_no_group(mpi: Mpi, communicators: Watched) -> None:
+    """Of one name, and of the members of the other side: a row each, of as many ranks as it has."""
+    size = ranks(mpi)
+    rows = communicators.select("communicators", name="shore")
+    assert len(rows) == 4
+    assert [row["ranks"] for row in rows] == [size // 2] * 4
+    assert all(row["ranks"] <= row["size"] for row in communicators.rows("communicators"))

@@ -51,6 +51,13 @@ def test_extremes_are_over_instances_and_ranks(regions: Watched) -> None:
     assert (row["bytes_sent_min"], row["bytes_sent_max"]) == (320, 4000)
 
 
+def test_extremes_tell_instances_with_nested_messages_from_others(regions: Watched) -> None:
+    for region, own in (("only inside", 0), ("also inside", 1)):
+        row, exclusive = regions.region(region), regions.region(region, exclusive=True)
+        assert (row["sends_instance_min"], row["sends_instance_max"]) == (own, own + 1)
+        assert exclusive["sends_instance_min"] == exclusive["sends_instance_max"] == own
+
+
 def test_partners_are_distinct_in_an_instance_and_in_a_region(regions: Watched) -> None:
     whole, own = regions.region("partners"), regions.region("partners", exclusive=True)
     assert (whole["dest_ranks_max"], own["dest_ranks_max"]) == (2, 2)

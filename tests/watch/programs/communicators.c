@@ -117,6 +117,17 @@ static void named(void) {
   MPI_Comm_free(&comm);
 }
 
+// Two groups and what is between them, all of one name.
+static void alike(void) {
+  MPI_Comm half, pair;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &pair);
+  MPI_Comm_set_name(half, "shore");
+  MPI_Comm_set_name(pair, "shore");
+  MPI_Barrier(half), MPI_Barrier(pair);
+  MPI_Comm_free(&pair), MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
   same_partner();
@@ -127,6 +138,7 @@ int main(int argc, char **argv) {
   reused_handles();
   freed_early();
   named();
+  alike();
   MPI_Finalize();
   return 0;
 }

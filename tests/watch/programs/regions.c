@@ -37,6 +37,17 @@ static void instances(void) {
   if (rank == 1) REGION("varying") send(1, 1000);
 }
 
+// Instances alike but for what is nested in them.
+static void nested_or_not(void) {
+  REGION("only inside") REGION("inside") send(1, 1);
+  REGION("only inside") {}
+  REGION("also inside") {
+    send(1, 1);
+    REGION("inside") send(1, 1);
+  }
+  REGION("also inside") send(1, 1);
+}
+
 // An instance with itself, one with its peer, one with both and a nested region.
 static void partners(void) {
   REGION("partners") to(rank, 1);
@@ -103,6 +114,7 @@ int main(int argc, char **argv) {
   nested();
   recurse(3);
   instances();
+  nested_or_not();
   if (size == 2) partners();
   mistakes();
   names();
