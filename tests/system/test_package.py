@@ -103,11 +103,11 @@ def test_an_installed_wheel_needs_no_checkout(
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.startswith(str(installed.parents[1]))
-    ring = program(compiler, any_mpi, "ring.c")
-    command("run", "--quiet", "-o", "ring.halo", "--", *any_mpi.launch(2), ring)
-    assert "ring" in command("show", "ring.halo")
-    command("report", "ring.halo", "-o", "ring.html")
-    assert "</html>" in (tmp_path / "ring.html").read_text()
+    twin = program(compiler, any_mpi, "twin.c")
+    command("run", "--quiet", "-o", "twin.halo", "--", *any_mpi.launch(2), twin)
+    assert "twin" in command("show", "twin.halo")
+    command("report", "twin.halo", "-o", "twin.html")
+    assert "</html>" in (tmp_path / "twin.html").read_text()
     assert Path(command("where", "cg").strip()).is_file()
 
 
