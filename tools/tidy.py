@@ -69,7 +69,8 @@ def is_clean(file: str, build: str | None, flags: list[str]) -> bool:
     if mark and mark.exists():
         mark.touch()
         return True
-    words = [TIDY, "--quiet", *(["-p", build, file] if build else [file, "--", *flags])]
+    what = ["-p", build, file] if build else [file, "--", *flags]
+    words = [str(TIDY), "--quiet", *what]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     print(done.stdout, end="", flush=True)
     if mark and done.returncode == 0:
