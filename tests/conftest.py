@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -51,7 +52,9 @@ def any_mpi() -> Mpi:
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     """`compiler(mpi, source, flags)` gives an executable."""
-    return Compiler(tmp_path_factory.mktemp("programs"))
+    base = tmp_path_factory.getbasetemp()
+    session = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return Compiler(tmp_path_factory.mktemp("programs"), session / "compiled")
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from haloscope._errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes import MachineModel, RegimeModel
 from haloscope.explain.regimes._cells import cells
+from support.missing import missing
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
 
@@ -47,7 +48,7 @@ def methods(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
-        pytest.skip("no browser: apt-get install chromium")
+        missing("no browser: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

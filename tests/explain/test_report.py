@@ -12,6 +12,7 @@ import pytest
 from haloscope import explain
 from haloscope._errors import OutputError, ProfileError, UsageError
 from haloscope.explain import _report_data
+from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -27,7 +28,7 @@ HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b> %{x} {{data}} $& é"
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
-        pytest.skip("no browser: apt-get install chromium")
+        missing("no browser: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.missing import missing
 from support.mpi import CHECKOUT
 
 FOLDERS = (
@@ -75,7 +76,7 @@ def test_polls_find_input_between_chunks(module: Any, tmp_path: Path) -> None:
 def test_virtual_time_is_simgrid_s(module: Any, tmp_path: Path) -> None:
     cells, checks = module("cells"), module("checks")
     if not checks.has_simgrid():
-        pytest.skip("no SimGrid")
+        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
     for method in ("dynamic", "test"):
         words = cells.METHODS[method] | {"theta": 0.3, "input": 2e-5}
         cell = cells.Cell("table1", "cg", method, 0, 3, 40, more={"noise": 0, "poll": 0} | words)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.cli import _main
+from support.missing import missing
 
 CHROMIUM = Path("/usr/bin/chromium")
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -90,7 +91,7 @@ def test_the_page_draws_the_table_and_marks_the_topology(model: Command, tmp_pat
     done = model("--machine own.yaml --collective bcast,reduce --ranks 2:32 --bytes 2,64 -o p.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     if not CHROMIUM.exists():
-        pytest.skip("no browser: apt-get install chromium")
+        missing("no browser: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     troubles: list[str] = []

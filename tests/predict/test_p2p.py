@@ -17,6 +17,7 @@ import pytest
 from haloscope import predict
 from haloscope.cli import _main
 from support.cluster import Cluster
+from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 
@@ -32,7 +33,7 @@ TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
 def p2p(mpi: Mpi, haloscope: Path, tmp_path: Path) -> P2P:
     """`p2p(*words, NAME=value)` runs the command with that MPI, in a directory of its own."""
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("messages need two processors")
+        missing("messages need two processors")
 
     def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -237,8 +238,6 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_pa
 
 def test_the_program_compiles_for_simulation_too(tmp_path: Path) -> None:
     import shutil
-
-    from support.missing import missing
 
     compiler = shutil.which("smpicxx") or missing("no SimGrid: apt-get install libsimgrid-dev")
     source = CHECKOUT / "src" / "predict"

@@ -17,6 +17,7 @@ from haloscope._errors import UsageError
 from haloscope.predict import schedule as schedules
 from haloscope.predict.schedule import Durations, Plan, Schedule
 from support import events
+from support.missing import missing
 from support.mpi import REMEDY, Mpi, find
 
 # Those of Open MPI; the forms with v and MPICH's other names share their schedules.
@@ -130,7 +131,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mpi, Path]:
     """Debian's Open MPI, which has its monitoring, and a program that calls a collective once."""
     mpi = find("openmpi-system")
     if mpi is None:
-        pytest.skip(REMEDY["openmpi-system"])
+        missing(f"openmpi-system is not installed: {REMEDY['openmpi-system']}")
     program = tmp_path_factory.mktemp("once") / "once"
     subprocess.run([mpi.mpicc, PROGRAM, "-o", program], check=True)
     return mpi, program

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 __all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
@@ -74,6 +76,10 @@ class Mpi:
         path = f"{self.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
         return {**os.environ, "PATH": path, **self.env, **(extra or {})}
 
+    def declares(self, name: str) -> bool:
+        """Whether its header has this function."""
+        return re.search(rf"\b{name} *\(", _declarations(self.mpicc)) is not None
+
     def launch(self, ranks: int) -> list[str]:
         """What stands before a program's own command line."""
         return [str(self.mpiexec), "-n", str(ranks)]
@@ -123,6 +129,15 @@ def find(name: str) -> Mpi | None:
     if library is None:
         return None
     return Mpi(name, abi, mpicc, mpicxx, tool("mpifort"), mpiexec, library)
+
+
+@cache
+def _declarations(mpicc: Path) -> str:
+    done = subprocess.run(
+        [mpicc, "-E", "-x", "c", "-"], input="#include <mpi.h>\n",
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
 def _wheel(product: str) -> Path:

@@ -1,8 +1,11 @@
-"""Small MPI programs, compiled once a test session for each MPI library."""
+"""Small MPI programs, compiled once a test session for each MPI library, whichever worker asks."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +18,13 @@ _WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"
 
 
 class Compiler:
-    """Compiles sources with an MPI's own wrapper; the same source and flags only once."""
+    """Compiles sources with an MPI's own wrapper; the same source and flags only once.
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    Workers share what is compiled. Each runs it by a name of its own, as tests look for processes.
+    """
+
+    def __init__(self, directory: Path, shared: Path) -> None:
+        self._directory, self._shared = directory, shared
 
     def __call__(self, mpi: Mpi, source: Path, flags: Sequence[str] = ()) -> Path:
         """The executable. Flags go after the source, so libraries may stand among them."""
@@ -27,21 +33,38 @@ class Compiler:
             raise LookupError(f"{mpi.name} has no wrapper for {source.suffix}")
         identity = "\0".join([mpi.name, str(source), source.read_text(), *flags])
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-        # Each in its own directory: gfortran writes modules into the working directory.
         target = self._directory / digest / source.stem
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             include = f"-I{CHECKOUT / 'include'}"
-            command = [wrapper, "-g", "-O1", include, str(source), "-o", str(target), *flags]
-            _compile(command, target.parent, mpi)
+            command = [wrapper, "-g", "-O1", include, str(source), "-o", source.stem, *flags]
+            os.link(self._compiled(digest, source.stem, command, mpi), target)
         return target
+
+    def _compiled(self, digest: str, name: str, command: Sequence[str | Path], mpi: Mpi) -> Path:
+        # Each in its own directory: gfortran writes modules into the working directory.
+        directory = self._shared / digest
+        directory.mkdir(parents=True, exist_ok=True)
+        with (directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = directory / "made"
+            if not made.exists():
+                scratch = directory / "scratch"
+                shutil.rmtree(scratch, ignore_errors=True)
+                scratch.mkdir()
+                _compile(command, scratch, mpi)
+                scratch.rename(made)
+        return made / name
 
     def text(self, mpi: Mpi, name: str, text: str, flags: Sequence[str] = ()) -> Path:
         """The same from a text; `name` is a file name whose suffix tells the language."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        source = self._directory / "sources" / digest / name
+        source = self._shared / "sources" / digest / name
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(text)
+        if not source.exists():
+            new = source.with_name(f".{os.getpid()}")
+            new.write_text(text)
+            new.replace(source)
         return self(mpi, source, flags)
 
 

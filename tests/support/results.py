@@ -41,5 +41,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
     result = {"test": report.nodeid, "outcome": report.outcome, "seconds": report.duration}
+    Path(place).parent.mkdir(exist_ok=True)
     with Path(place).open("a", encoding="utf-8") as file:
         file.write(json.dumps(result) + "\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.applications import Counts, counted
-from support.missing import missing
+from support.missing import impossible, missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, watch
@@ -189,7 +189,7 @@ def test_lammps_ends_as_it_would(mpi: Mpi, tmp_path: Path, line: str, status: in
 def python(mpi: Mpi, *arguments: str) -> list[str | Path]:
     """The command for the mpi4py program."""
     if mpi.library.name == "libmpich.so.12":
-        pytest.skip("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
+        impossible("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
     return [sys.executable, *arguments]
 
 

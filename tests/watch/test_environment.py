@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import join, library
@@ -25,7 +26,7 @@ Mount = Callable[[str, str], Path]
 def mount(tmp_path: Path) -> Iterator[Mount]:
     """`mount(name, options)` makes a small file system below `tmp_path`."""
     if os.geteuid() != 0:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("mounting needs root")
+        missing("mounting needs root")
     mounted: list[Path] = []
 
     def make(name: str, options: str) -> Path:
@@ -316,7 +317,7 @@ def test_a_device_is_no_place_for_a_profile(
 ) -> None:
     """For root `-o /dev/null` would be the end of /dev/null."""
     if os.geteuid() != 0:
-        pytest.skip("making a device needs root")
+        missing("making a device needs root")
     device = tmp_path / "null"
     os.mknod(device, kind | 0o666, os.makedev(1, 3))
     done = run(haloscope, any_mpi, device, [str(during), f"touch {tmp_path / 'started'}"])

@@ -16,6 +16,7 @@ from haloscope._errors import LaunchError, OutputError
 from haloscope.watch._build import Recorder
 from haloscope.watch._headers import Headers
 from haloscope.watch._run import Choice, exports, watch
+from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
 
@@ -163,7 +164,7 @@ def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
 def test_mpi4py_program(mpi: Mpi, hello: Path, work: Path) -> None:
     """mpi4py loads its library for itself alone; the recorder must find it all the same."""
     if mpi.library.name == "libmpich.so.12":
-        pytest.skip("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
+        impossible("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
     program = [sys.executable, "-c", "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"]
     outcome = watch([*mpi.launch(2), *program], {"output": Path("a.halo")})
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
@@ -77,7 +78,7 @@ def test_several_at_once(mpi: Mpi, sessions: Path, tmp_path: Path, how: str, pas
 
 def test_one_after_the_other(mpi: Mpi, sessions: Path, tmp_path: Path) -> None:
     if mpi.name != "mpich-wheel":
-        pytest.skip("this MPI can't begin again")
+        impossible(f"{mpi.name} can't begin again, once its last session has ended")
     watched = run(mpi, sessions, tmp_path, "again")
     check_times(watched, 2)
     assert watched.region("<program>")["instances"] == 2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Traffic, Watched, program, watch
@@ -17,7 +16,7 @@ NETWORK = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 def test_each_world_has_its_profile(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     """Partners in the other world have no rank in this one."""
     if mpi.name == "mpich-system":
-        pytest.skip("Debian's MPICH can't spawn")
+        impossible("Debian's MPICH can't spawn")
     parents = watch(mpi, 2, [program(compiler, mpi, "spawn.c")], tmp_path, env=NETWORK)
     (path,) = tmp_path.glob(f"{parents.path.stem}-spawned-*.halo")
     children = Watched(parents.done, path)
