@@ -1,4 +1,4 @@
-"""Paths of regions: whatever the names, no two regions share one, and each leads back to its names."""
+"""Paths of regions: no two share one, whatever their names, and each leads back to its names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the tables of any profile say of one another: counts and times that must add up.
 
-`check(path)` knows nothing of the program. Times are sums of the same ticks in another order, so they
-agree to rounding. It reads the file's own tables, which are exclusive.
+`check(path)` knows nothing of the program. Times are sums of the same ticks in another order, so
+they agree to rounding. It reads the file's own tables, which are exclusive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _KINDS = (
     (
         "rma",
         re.compile(
-            r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)", re.I
+            r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)",
+            re.IGNORECASE,
         ),
     ),
     (
@@ -31,7 +32,7 @@ _KINDS = (
         re.compile(
             r"MPI_I?(barrier|bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|reduce_scatter"
             r"(_block)?|(ex)?scan|neighbor_\w+?)(_init)?$",
-            re.I,
+            re.IGNORECASE,
         ),
     ),
     (
@@ -40,7 +41,7 @@ _KINDS = (
             r"MPI_I?([bsr]?send|recv|sendrecv|sendrecv_replace|m?probe|mrecv|p(send|recv))(_init)?$"
             r"|MPI_(Test|Pready|Parrived|Request_get_status|Grequest|Buffer_|Cancel|Request_free$)"
             r"|MPI_(Comm|Session)_(attach|detach|i?flush)_",
-            re.I,
+            re.IGNORECASE,
         ),
     ),
 )
@@ -56,7 +57,7 @@ def kind_of(call: str) -> str:
 
 
 def check(path: Path) -> None:
-    """Asserts that the tables of the profile agree with one another, if nothing is missing in it."""
+    """Asserts that the tables agree with one another, if nothing is missing in them."""
     with haloscope.open(path) as profile:
         info = profile.file.info
         dropped = profile.frame("processes", ["dropped"])["dropped"].sum()
