@@ -145,7 +145,8 @@ private:
       if (call.calls == 0 && call.ticks == 0) continue;
       add(TableId::calls,
           {path, string(function_names[i]), call.calls, call.bytes, time(call.ticks), time(call.longest)});
-      if (function_unaccounted[i] && call.calls > 0) add(TableId::unaccounted, {string(function_names[i]), call.calls});
+      if (function_unaccounted[i] && call.calls > 0)
+        add(TableId::unaccounted, {string(function_names[i]), call.calls});
     }
   }
 

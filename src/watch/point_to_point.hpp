@@ -126,8 +126,8 @@ int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MP
   else
     count_call(*state, function, 0);
   if (const CommunicatorUse *use = communicator_use(*state, comm))
-    received(*state, *use->communicator, *result_status, received_bytes(*result_status),
-             end - begin - half, exchanged);
+    received(*state, *use->communicator, *result_status, received_bytes(*result_status), end - begin - half,
+             exchanged);
   add_call_time(*state, function, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);

@@ -1,4 +1,4 @@
-"""Paths of regions: whatever the names, no two regions share one, and each leads back to its names."""
+"""Paths of regions: no two share one, whatever their names, and each leads back to its names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_two_regions_share_a_path(chains: list[list[str]]) -> None:
 
 def tree_of(chains: list[list[str]]) -> RegionTree:
     """A tree with these regions, each given by the names on the way to it."""
-    places = {(): 0}
+    places: dict[tuple[str, ...], int] = {(): 0}
     names, parents = ["<program>"], [-1]
     for chain in chains:
         for length in range(1, len(chain) + 1):

@@ -205,6 +205,30 @@ def test_the_summary_of_an_unmarked_program_names_calls(read: Read) -> None:
     assert "MPI_1" not in "".join(lines)
 
 
+def test_the_summary_says_what_it_does_not_name(read: Read) -> None:
+    """Ten seconds in MPI: functions have 9, the first three of them 6."""
+    written = draft(
+        {"program": "lmp"},
+        paths=path_rows(),
+        processes=process_rows("alpha"),
+        ranks=[{"path": 0, "rank": 0, "time": 20.0, "p2p_time": 10.0}],
+        calls=[
+            {"path": 0, "call": f"MPI_{i}", "time_total": time}
+            for i, time in enumerate([3.0, 2.0, 1.0, 0.75, 0.75, 0.75, 0.75])
+        ],
+    )
+    lines = explain.summary(read(written))
+    assert (
+        lines[4].strip()
+        == "10.0 % of it in MPI_2; 30.0 % in 4 other functions, 10.0 % unattributed"
+    )
+
+
+def test_the_summary_names_functions_beside_regions(read: Read, nested: Draft) -> None:
+    line = explain.summary(read(nested))[1]
+    assert "; in MPI_Recv 57.1 %, MPI_Send 47.6 %" in line
+
+
 def test_the_summary_warns_in_at_most_ten_lines(read: Read, nested: Draft) -> None:
     nested.info |= {"partial": True, "missing_ranks": [1], "program": "a\nb"}
     nested.tables["processes"] = {

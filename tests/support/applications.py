@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from haloscope.explain import Profile
+from support.invariants import check
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
@@ -70,6 +71,7 @@ class Application:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        check(profile)
         return Profile(profile)
 
 

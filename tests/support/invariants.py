@@ -1,7 +1,7 @@
 """What the tables of any profile say of one another: counts and times that must add up.
 
-`check(path)` knows nothing of the program. Times are sums of the same ticks in another order, so they
-agree to rounding. It reads the file's own tables, which are exclusive.
+`check(path)` knows nothing of the program. Times are sums of the same ticks in another order, so
+they agree to rounding. It reads the file's own tables, which are exclusive.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ __all__ = ["check", "kind_of"]
 _COMPLETION = re.compile(r"MPI_(Wait|Start)(all|any|some)?$")
 _KINDS = (
     ("io", re.compile(r"MPI_File_")),
-    ("rma", re.compile(r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)", re.I)),
+    (
+        "rma",
+        re.compile(
+            r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)",
+            re.IGNORECASE,
+        ),
+    ),
     (
         "coll",
         re.compile(
             r"MPI_I?(barrier|bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|reduce_scatter"
             r"(_block)?|(ex)?scan|neighbor_\w+?)(_init)?$",
-            re.I,
+            re.IGNORECASE,
         ),
     ),
     (
@@ -35,7 +41,7 @@ _KINDS = (
             r"MPI_I?([bsr]?send|recv|sendrecv|sendrecv_replace|m?probe|mrecv|p(send|recv))(_init)?$"
             r"|MPI_(Test|Pready|Parrived|Request_get_status|Grequest|Buffer_|Cancel|Request_free$)"
             r"|MPI_(Comm|Session)_(attach|detach|i?flush)_",
-            re.I,
+            re.IGNORECASE,
         ),
     ),
 )
@@ -51,7 +57,7 @@ def kind_of(call: str) -> str:
 
 
 def check(path: Path) -> None:
-    """Asserts that the tables of the profile agree with one another, if nothing is missing in it."""
+    """Asserts that the tables agree with one another, if nothing is missing in them."""
     with haloscope.open(path) as profile:
         info = profile.file.info
         dropped = profile.frame("processes", ["dropped"])["dropped"].sum()
@@ -83,7 +89,10 @@ def _hold(frame: pl.DataFrame, **rules: pl.Expr) -> None:
     """Asserts that no row breaks a rule."""
     for name, rule in rules.items():
         broken = frame.filter(~rule.fill_null(value=False))
-        columns = ["path" if "path" in frame.columns else "rank", *(x for x in rule.meta.root_names() if x in frame.columns)]
+        columns = [
+            "path" if "path" in frame.columns else "rank",
+            *(x for x in rule.meta.root_names() if x in frame.columns),
+        ]
         shown = broken.select(list(dict.fromkeys(columns)))
         assert broken.is_empty(), f"{name}: {shown.to_dicts()}"
 
@@ -149,9 +158,15 @@ def _check_messages(profile: Profile, ranks: pl.DataFrame) -> None:
         destinations=pl.col("dest_ranks_exclusive") == pl.col("destinations"),
         sources=pl.col("src_ranks_exclusive") == pl.col("sources"),
     )
-    sizes = _joined(ranks, _sizes(profile, "p2p")).join(
-        _by_path(partners).select("path", pl.col("time").alias("partners_time")), on="path", how="left"
-    ).fill_null(0)
+    sizes = (
+        _joined(ranks, _sizes(profile, "p2p"))
+        .join(
+            _by_path(partners).select("path", pl.col("time").alias("partners_time")),
+            on="path",
+            how="left",
+        )
+        .fill_null(0)
+    )
     _hold(
         sizes,
         messages=pl.col("messages") == pl.col("sends"),
@@ -221,9 +236,15 @@ def _check_slices(profile: Profile) -> None:
     if slices.is_empty():
         return
     names = [name for name in slices.columns if name not in ("rank", "slice", "start", "duration")]
-    both = profile.frame("ranks").group_by("rank").agg(pl.col(names).sum()).join(
-        slices.group_by("rank").agg(pl.col(names).sum()), on="rank", how="left", suffix="_there"
-    ).fill_null(0)
+    both = (
+        profile.frame("ranks")
+        .group_by("rank")
+        .agg(pl.col(names).sum())
+        .join(
+            slices.group_by("rank").agg(pl.col(names).sum()), on="rank", how="left", suffix="_there"
+        )
+        .fill_null(0)
+    )
     _hold(both, **{name: _same(pl.col(f"{name}_there"), pl.col(name)) for name in names})
 
 

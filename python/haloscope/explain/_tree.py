@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionTree"]
 
-# A chain of n regions has full names of n² characters: a small file can ask for more than any memory
+# A chain of n regions has full names of n² characters: a small file can ask for more than memory
 # holds. Then long ones lose their middle, and have the number of the path instead.
 _LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
