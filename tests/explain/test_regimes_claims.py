@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes._claims import Method, claims
@@ -54,6 +55,16 @@ def test_alike_runs_are_not_called_different() -> None:
         for _ in range(REPETITIONS)
     )
     assert false <= 0.07 * REPETITIONS + 3
+
+
+def test_a_series_that_hardly_moves_tells_too_little() -> None:
+    """300 instances of a series with a memory of 100 are worth some three."""
+    random, false = np.random.default_rng(8), 0
+    for _ in range(REPETITIONS):
+        noise = random.normal(size=(2, 1, 1300))
+        slow = [run(np.exp(0.01 * lfilter([1], [1, -0.98], part)[:, 1000:])) for part in noise]
+        false += any(claim.sure for claim in said([slow[0]], [slow[1]]))
+    assert false <= 0.07 * REPETITIONS
 
 
 def test_methods_that_differ_by_more_than_their_runs_are_called_different() -> None:

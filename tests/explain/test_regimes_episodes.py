@@ -144,7 +144,7 @@ def test_ranks_that_are_slow_together_are_the_machine() -> None:
     states = calm(0.9)[:8, :1000]
     states[:, 400:460] = 2
     machine = found(states).filter(pl.col("kind") == "machine")
-    assert machine["first"].to_list() == [pytest.approx(400, abs=8)]
+    assert machine["first"].to_list() == [pytest.approx(400, abs=16)]
 
 
 def test_of_few_stretches_nobody_knows_what_is_usual() -> None:

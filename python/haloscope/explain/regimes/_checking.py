@@ -60,7 +60,8 @@ def checked(
         timings = replace(timings, durations=np.ascontiguousarray(timings.durations[:, :width]))
     if len(columns):
         notes.append(_lost(durations, ranks, rows, columns))
-        timings = timings.at(~wrong[:, : timings.durations.shape[1]].any(axis=0))
+        every = np.arange(timings.durations.shape[1])
+        timings = timings.at(np.isin(every, columns, invert=True))
     return replace(timings, notes=tuple(notes))
 
 

@@ -30,6 +30,8 @@ __all__ = ["Claim", "Method", "claims"]
 
 _WRONG = 0.05  # of all comparisons of a command, in how many anything wrong may be said to be sure
 _UNLIKE = 1.5  # times as large a share
+_FEWEST = 20  # independent instances: of less, how much they depend is itself not known
+_OF_A_TEST = ("p_corrected", "effective_first", "effective_second")
 _QUANTILES = 1 << 16  # of longer samples, at which their distance is sought
 
 
@@ -127,9 +129,13 @@ def _of_methods(
 
 def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
     """Return why two runs may have the same times after all."""
-    corrected = compare_distributions([peer, own])["p_corrected"][0]
+    test = compare_distributions([peer, own]).row(0, named=True)
+    corrected, *worth = (test[name] for name in _OF_A_TEST)
     if corrected is None:
         return ["there are too few instances for a KS test"]
+    if min(worth) < _FEWEST:
+        told = f"{min(worth):.2g} independent ones"
+        return [f"the instances depend on each other so much that they are worth {told}"]
     if corrected >= 1 - level:
         return [f"the KS test of all times has p {corrected:.2g}"]
     return []

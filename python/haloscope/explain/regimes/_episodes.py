@@ -95,7 +95,8 @@ def _steps(seen: Slow, base: float, stays: float) -> NDArray[np.float64]:
     """Return what each instance scores for a bad machine."""
     share = seen.typical_share()
     event, absence = scores(base, stays)
-    return seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
+    steps: NDArray[np.float64] = seen.there.sum(axis=0) * (share * event + (1 - share) * absence)
+    return steps
 
 
 def _rate(seen: Slow, where: NDArray[np.bool_]) -> float:

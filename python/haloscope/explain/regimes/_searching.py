@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Search", "Searched"]
 
 # Starts are tried on so many instances, and on fewer if the family has no kernels of its own.
-_TRIED, _TRIED_SLOWLY = 1 << 15, 1 << 13
+_TRIED, _TRIED_SLOWLY = 1 << 14, 1 << 13
 _WINDOW = 512  # instances of a sequence that are left together at least
 _STEPS = 30  # of a start that is tried
 _CLIMBED = 3  # starts that go on to the top
