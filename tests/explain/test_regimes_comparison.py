@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import lfilter
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, sem
+from scipy.stats import t as student
 
 from haloscope.explain.regimes._comparison import compare_distributions
 from haloscope.explain.regimes._dependence import autocorrelation, long_run_variance
@@ -167,3 +168,19 @@ def test_the_autocorrelation_is_what_its_definition_says() -> None:
     expected = [centred[: 101 - lag] @ centred[lag:] / (centred @ centred) for lag in range(20)]
     np.testing.assert_allclose(autocorrelation(series, 19), expected, atol=1e-12)
     assert autocorrelation(np.full(5, 0.1), 9).tolist() == [1, 0, 0, 0, 0]
+
+
+def test_few_instances_have_students_interval() -> None:
+    """Swinging ones, which are never worth more than as many independent ones."""
+    times = np.tile([1.0, 2.0], 4)
+    row = regime_means([Sample("a", times[np.newaxis])], regime=None).row(0, named=True)
+    low, high = student.interval(0.95, times.size - 1, times.mean(), sem(times))
+    assert (row["effective"], row["mean_low"], row["mean_high"]) == pytest.approx((8, low, high))
+
+
+def test_times_of_two_ticks_are_worth_their_changes() -> None:
+    """Most are of one tick, the least, and each comes ten times in a row."""
+    random = np.random.default_rng(4)
+    times = np.repeat(1.0 + (random.random(400) < 0.04), 10)[np.newaxis]
+    row = compare_distributions([Sample("a", times), Sample("b", times)]).row(0, named=True)
+    assert 200 < row["effective_first"] < 800

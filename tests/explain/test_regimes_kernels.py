@@ -184,3 +184,17 @@ def test_what_is_no_batch_is_refused() -> None:
         _kernels.gaussian_viterbi(values[::2], places_of(sizes), *rest)
     with pytest.raises(ValueError, match="33 states"):
         _kernels.viterbi(np.zeros((10, 33)), places_of(sizes), chain_of(33, 0.9))
+
+
+@pytest.mark.usefixtures("instructions")
+def test_a_sequence_that_ends_waits_for_longer_ones() -> None:
+    """Side by side they have the paths that they have alone, though states change all the time."""
+    lengths = [3, 40, 17, 8, 1, 24, 9, 33]
+    density = np.random.default_rng(5).normal(size=(sum(lengths), 2))
+    chain = Chain(np.array([0.5, 0.5]), np.array([[0.05, 0.95], [0.95, 0.05]]))
+    alone = [
+        _kernels.viterbi(part, places_of(np.array([len(part)])), chain)
+        for part in np.split(density, np.cumsum(lengths)[:-1])
+    ]
+    together = _kernels.viterbi(density, places_of(np.array(lengths)), chain)
+    np.testing.assert_array_equal(together, np.concatenate(alone))
