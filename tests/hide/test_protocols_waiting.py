@@ -1,6 +1,6 @@
 """The protocol layer where a rank waits for something else than the receive that it has posted.
 
-The patience is so long that a rank that does not look after its receives stalls its sender for good.
+The patience is so long that a rank that neglects its receives stalls its sender for good.
 """
 
 from __future__ import annotations
