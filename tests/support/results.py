@@ -26,11 +26,10 @@ def pytest_runtest_makereport(
     try:
         return (yield)
     except Exception as error:
+        assert call.when != "collect"
         failed = call.excinfo.exconly() if call.excinfo else "nothing failed"
         text = f"{failed}\n\nmore cannot be shown: {type(error).__name__}: {error}"
-        return pytest.TestReport(
-            item.nodeid, item.location, {}, "failed", text, call.when or "call"
-        )
+        return pytest.TestReport(item.nodeid, item.location, {}, "failed", text, call.when)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

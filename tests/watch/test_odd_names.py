@@ -55,7 +55,16 @@ def test_each_region_has_a_path_of_its_own(odd: Watched) -> None:
 def test_a_path_names_one_region(
     odd: Watched, haloscope: Path, region: str, expected: list[int]
 ) -> None:
-    words = [haloscope, "show", odd.path, "--table", "regions", "--exclusive", "--format", "json"]
+    words: list[str | Path] = [
+        haloscope,
+        "show",
+        odd.path,
+        "--table",
+        "regions",
+        "--exclusive",
+        "--format",
+        "json",
+    ]
     done = subprocess.run([*words, "--region", region], capture_output=True, text=True, check=True)
     assert [row["bytes_sent_total"] for row in json.loads(done.stdout)] == expected
 
@@ -64,7 +73,7 @@ def test_people_see_a_short_name_and_programs_the_whole_one(
     odd: Watched, haloscope: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    show = [haloscope, "show", odd.path]
+    show: list[str | Path] = [haloscope, "show", odd.path]
     for words in (show, [haloscope, "report", odd.path, "-o", page], [*show, "--region", "y"]):
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert len(done.stdout + done.stderr) < 20_000

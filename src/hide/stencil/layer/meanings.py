@@ -69,8 +69,8 @@ ANSWERED = {
     **COMPLETIONS,
 }
 
-# They wait for other ranks, and there is nothing that could be asked in their place: a collective's twin that
-# does not block matches its twins only.
+# They wait for other ranks, and there is nothing that could be asked in their place: a collective's
+# twin that does not block matches its twins only.
 _BLOCKING = (
     *COLLECTIVES, "Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create",
     "Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create",
