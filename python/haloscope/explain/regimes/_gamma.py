@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Gamma"]
 
 _SHAPES = (1e-2, 1e8)  # above, a gamma is a Gaussian to all digits that timings have
-_MARGIN = 1e-3  # of median − minimum: how close the shift may come to the shortest duration
+# How close the shift may come to the shortest duration: so much of median − minimum, over the root of
+# the number of durations, as no regular likelihood tells it better than that.
+_MARGIN = 2.0
 _NEAREST = 1e-12  # of the largest mean latency: where durations up to the shift are taken to be
 _EMPTY = 1e-9  # points of weight below which a state stays as it is
 
@@ -32,7 +34,8 @@ class Gamma(States):
     in what the machine adds. One shift a state would not be identifiable in practice: a state whose
     shift has passed a point gives it no weight and never takes the shift back, and the likelihood
     grows without bound as a shift reaches the smallest point of a state with shape < 1. For the
-    same reason the common one stays below the shortest duration by 0.1 % of median − minimum.
+    same reason the common one stays below the shortest duration, by as much as so many durations
+    cannot tell: nearer there is a likelier top that is farther from the truth.
     """
 
     name: ClassVar[str] = "gamma"
@@ -109,8 +112,8 @@ class Gamma(States):
         """
         weights = posterior.sum(axis=0)
         smallest, median = float(values.min()), float(np.median(values))
-        margin = _MARGIN * (median - smallest) or _MARGIN * abs(smallest)
-        farthest = max(smallest, margin)  # the shift is not negative
+        farthest = smallest  # the shift is not negative
+        margin = min(_MARGIN / np.sqrt(len(values)) * ((median - smallest) or smallest), farthest)
         distance = float(np.clip(smallest - self.shift, margin, farthest))
 
         def at(distance: float) -> tuple[float, Gamma]:

@@ -44,8 +44,9 @@ class Intervals:
 class Likelihood:
     """The log-likelihood as a function of one vector, around a fitted model.
 
-    The vector holds what is added to the parameters of the emission, in units of their scale, and
-    to the logarithms of the transition probabilities, less those of each row's largest one. Where
+    The vector holds what is added to the parameters of the emission, in units of their scale, to
+    the logarithms of the transition probabilities, less those of each row's largest one, and to
+    the shift that gamma regimes share, in units of its distance to the least duration. Where
     sequences start is taken as known.
     """
 
@@ -79,11 +80,7 @@ class Likelihood:
         return Intervals(level, means, stds, np.clip(parts, 0.0, 1.0))
 
     def _keys(self) -> dict[str, Vector]:
-        """Return the scale of each parameter of the emission, (regimes,) each.
-
-        The shift of gamma regimes is taken as known: near the least duration its likelihood is not
-        regular, and it is known much better than all else.
-        """
+        """Return the scale of each parameter of the emission that each regime has, (regimes,)."""
         named = self.emission.parameters
         return {key: np.abs(named[_SCALES.get(key, key)]) for key in named if key != "shift"}
 
@@ -93,7 +90,10 @@ class Likelihood:
         named = dict(self.emission.parameters)
         for (key, scale), steps in zip(keys.items(), added, strict=True):
             named[key] = named[key] + scale * steps
-        logits = vector[states * len(keys) :].reshape(-1, states)
+        end = len(vector) - self.emission.n_shared
+        for shift in vector[end:]:
+            named["shift"] = named["shift"] + (self.values.min() - named["shift"]) * shift
+        logits = vector[states * len(keys) : end].reshape(-1, states)
         transition = self.chain.transition * np.exp(logits)
         return type(self.emission).from_parameters(named), transition / transition.sum(
             1, keepdims=True
@@ -113,23 +113,32 @@ class Likelihood:
         posterior, pairs = self._expectation(vector)
         parts, states = [], len(self.chain.start)
         for number in range(len(self._keys())):
-            step = np.zeros(len(vector))
-            step[number * states : (number + 1) * states] = _STEP
-            above, below = (self._at(vector + way * step)[0] for way in (1.0, -1.0))
-            slope = above.log_density(self.values) - below.log_density(self.values)
-            parts.append(np.einsum("ij,ij->j", posterior, slope) / (2 * _STEP))
+            where = slice(number * states, (number + 1) * states)
+            parts.append(self._slope(vector, where, posterior))
         transition = self._at(vector)[1][: len(pairs)]
         parts.append((pairs - pairs.sum(axis=1, keepdims=True) * transition).ravel())
+        if self.emission.n_shared:
+            parts.append(self._slope(vector, slice(-1, None), posterior).sum(keepdims=True))
         return np.concatenate(parts)
+
+    def _slope(self, vector: Vector, where: slice, posterior: NDArray[np.float64]) -> Vector:
+        """Return how the likelihood of each regime's instances grows with these, (regimes,)."""
+        step = np.zeros(len(vector))
+        step[where] = _STEP
+        above, below = (self._at(vector + way * step)[0] for way in (1.0, -1.0))
+        slope = above.log_density(self.values) - below.log_density(self.values)
+        summed: Vector = np.einsum("ij,ij->j", posterior, slope) / (2 * _STEP)
+        return summed
 
     def _free(self) -> NDArray[np.bool_]:
         """Return which entries of the vector are estimated: of a row all seen but the largest."""
-        states, keys = len(self.chain.start), self._keys()
-        nothing = np.zeros(states * len(keys) + states * (states if self.memory else 1))
+        states, keys, shared = len(self.chain.start), self._keys(), self.emission.n_shared
+        nothing = np.zeros(states * len(keys) + states * (states if self.memory else 1) + shared)
         pairs = self._expectation(nothing)[1]
         seen = pairs > _SEEN
         seen[np.arange(len(pairs)), pairs.argmax(axis=1)] = False
-        return np.concatenate([np.ones(states * len(keys), bool), seen.ravel()])
+        own, common = np.ones(states * len(keys), bool), np.ones(shared, bool)
+        return np.concatenate([own, seen.ravel(), common])
 
     def _quantities(self, vector: Vector) -> Vector:
         emission, transition = self._at(vector)
