@@ -14,7 +14,7 @@ status=0
 say() { printf '%s\n' "-- $*"; }
 files() { git ls-files --cached --others --exclude-standard -- "$@" | xargs -r ls -d 2>/dev/null; }
 # clang-tidy on the files that are named on standard input.
-check() { xargs -r sh -c "\"$bin/python\" tools/tidy.py $1 \"\$@\" $2" sh || status=1; }
+check() { xargs -r sh -c "\"$bin/python\" tools/tidy.py $1 \"\$@\" ${2:-}" sh || status=1; }
 left_out() { # in CI nothing is
   say "left out: $*"
   [ "${CI:-}" != true ] || status=1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
 
-__all__ = ["Compiler"]
+__all__ = ["Compiler", "without_builds"]
 
 _WRAPPERS = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"}
 
@@ -74,3 +74,9 @@ def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stderr}")
+
+
+def without_builds(stderr: str) -> str:
+    """Return what a command says beside that it builds something, as the first one does."""
+    lines = stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("haloscope: building "))

@@ -73,14 +73,13 @@ def test_people_see_a_short_name_and_programs_the_whole_one(
     odd: Watched, haloscope: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    show = [haloscope, "show", odd.path]
-    for words in (show, [haloscope, "report", odd.path, "-o", page], [*show, "--region", "y"]):
+    show = [str(haloscope), "show", str(odd.path)]
+    report = [str(haloscope), "report", str(odd.path), "-o", str(page)]
+    for words in (show, report, [*show, "--region", "y"]):
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert len(done.stdout + done.stderr) < 20_000
     assert "x" * 1000 not in page.read_text()
-    csv = subprocess.run(
-        [haloscope, "show", odd.path, "--format", "csv"], capture_output=True, text=True, check=True
-    )
+    csv = subprocess.run([*show, "--format", "csv"], capture_output=True, text=True, check=True)
     assert LONG in csv.stdout
 
 

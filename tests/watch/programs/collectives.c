@@ -63,7 +63,7 @@ static void barriers(void) {
   }
 }
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define PERSISTENT(name, lower, ...)                                                                         \
   REGION(#name "_init") {                                                                                    \
     MPI_Request request;                                                                                     \
