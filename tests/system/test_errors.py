@@ -76,7 +76,6 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         (("run", "--memory", "0", "--", "true"), ("--memory 0",)),
         (("run", "--mpi", "lam", "--", "true"), ("lam", "openmpi")),
         (("run", "--series", "", "--", "true"), ("--series",)),
-        (("recover",), ("DIR", "--help")),
         (("show",), ("F.halo", "--help")),
         (("show", "x.halo", "--table", "frobs"), ("frobs", "regions")),
         (("show", "x.halo", "--format", "xml"), ("xml", "json")),

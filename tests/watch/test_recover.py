@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
@@ -153,7 +154,7 @@ def test_records_of_others_are_refused(
 ) -> None:  # fmt: skip
     """They say where to write, and are mapped as if they were our own: all of them, and one."""
     if os.geteuid() != 0:
-        pytest.skip("giving files away needs root")
+        missing("giving files away needs root")
     with job(mpi, compiler, haloscope, live, "segfault"):
         pass
     records = sorted(live.glob("*/*.live"))
