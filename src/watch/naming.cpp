@@ -18,8 +18,8 @@ constexpr int most_names = 1 << 20U;
 constexpr unsigned no_replace = 1;
 constexpr unsigned exchange = 2;
 
-[[noreturn]] void fail_naming(const char *what) {
-  throw std::system_error(errno, std::generic_category(), what);
+[[noreturn]] void fail_naming(const char *what, int error) {
+  throw std::system_error(error, std::generic_category(), what);
 }
 
 std::string numbered(const std::string &path, int number) {
@@ -35,12 +35,14 @@ bool rename_how(const std::string &from, const std::string &to, unsigned how) {
 
 bool is_unsupported(int error) { return error == EINVAL || error == ENOSYS || error == ENOTSUP; }
 
-bool rename_new(const std::string &from, const std::string &to) {
-  if (rename_how(from, to, no_replace)) return true;
-  if (!is_unsupported(errno)) return false;
-  if (link(from.c_str(), to.c_str()) == 0) return unlink(from.c_str()) == 0;
+// Return 0 or the error: EEXIST where the name is taken.
+int rename_new(const std::string &from, const std::string &to) {
+  if (rename_how(from, to, no_replace)) return 0;
+  if (!is_unsupported(errno)) return errno;
+  if (link(from.c_str(), to.c_str()) == 0) return unlink(from.c_str()) == 0 ? 0 : errno;
+  if (errno == EEXIST || access(to.c_str(), F_OK) == 0) return EEXIST;
   // A file system without any of it: what comes between the two is lost.
-  return errno != EEXIST && access(to.c_str(), F_OK) != 0 && std::rename(from.c_str(), to.c_str()) == 0;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 // What a person may have made, or another program of this run, is not ours to replace. An empty file is
@@ -64,29 +66,28 @@ bool is_replaceable(const std::string &path, std::uint64_t since) {
 
 NewFile create_beside(const std::string &path) {
   struct stat there{};
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    errno = EEXIST; // a device, and nothing that a file may replace
-    fail_naming("open");
-  }
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    fail_naming("open", EEXIST); // a device, and nothing that a file may replace
   std::string name = path + ".part-" + std::to_string(getpid());
   for (int i = 0; i < 100; i++) {
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file >= 0) return {file, name};
-    if (errno != EEXIST) break;
-    name += "+";
+    if (errno != EEXIST) fail_naming("open", errno);
+    name += '+';
   }
-  fail_naming("open");
+  fail_naming("open", EEXIST);
 }
 
 std::string give_name(const std::string &file, const std::string &path, std::uint64_t since) {
   for (int number = 1; number < most_names; number++) {
     const std::string name = numbered(path, number);
-    if (rename_new(file, name)) return name;
-    if (errno != EEXIST) break;
+    const int error = rename_new(file, name);
+    if (error == 0) return name;
+    if (error != EEXIST) fail_naming("rename", error);
     if (!is_replaceable(name, since)) continue;
     if (!rename_how(file, name, exchange)) {
       if (is_unsupported(errno) && std::rename(file.c_str(), name.c_str()) == 0) return name;
-      break;
+      fail_naming("rename", errno);
     }
     // Now `file` is what had the name. Another program of this run may just have given it to its profile:
     // that goes on to the next one.
@@ -95,7 +96,7 @@ std::string give_name(const std::string &file, const std::string &path, std::uin
       return name;
     }
   }
-  fail_naming("rename");
+  fail_naming("rename", EEXIST);
 }
 
 } // namespace haloscope::watch

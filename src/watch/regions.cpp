@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,8 +71,8 @@ bool take_suffix(std::string_view &text, char last) noexcept {
 // backslash, and before <program>, which is the root's name alone.
 bool take_name(std::string_view &path, const Node &node) noexcept {
   const std::string_view name{node.name};
-  for (auto c = name.rbegin(); c != name.rend(); ++c)
-    if (!take_suffix(path, *c) || ((*c == '/' || *c == '\\') && !take_suffix(path, '\\'))) return false;
+  for (const char c : std::views::reverse(name))
+    if (!take_suffix(path, c) || ((c == '/' || c == '\\') && !take_suffix(path, '\\'))) return false;
   return node.parent == nullptr || name != root_name || take_suffix(path, '\\');
 }
 
