@@ -76,16 +76,18 @@ bool take_name(std::string_view &path, const Node &node) noexcept {
   return node.parent == nullptr || name != root_name || take_suffix(path, '\\');
 }
 
-// `wanted`: a path, the end of one, or a name as the program has it.
+// `wanted`: a path, or the end of one.
 bool is_path_of(std::string_view wanted, const Node &node) noexcept {
-  if (wanted == node.name) return true;
   if (!take_name(wanted, node)) return false;
   if (wanted.empty()) return true;
   return node.parent != nullptr && take_suffix(wanted, '/') && is_path_of(wanted, *node.parent);
 }
 
+// A name may also be given as the program has it.
 bool is_one_of(const Names &names, const Node &node) noexcept {
-  return std::ranges::any_of(names, [&](const std::string &wanted) { return is_path_of(wanted, node); });
+  return std::ranges::any_of(names, [&](const std::string &wanted) {
+    return wanted == node.name || is_path_of(wanted, node);
+  });
 }
 
 const char *copy_name(Arena &arena, const char *name) noexcept {

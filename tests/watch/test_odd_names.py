@@ -84,12 +84,12 @@ def test_people_see_a_short_name_and_programs_the_whole_one(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kept"), [(r"a\/b", {16}), ("a/b", {8, 16}), (r"\<program>", {4, 12})]
+    ("wanted", "kept"), [(r"a\/b", {16, 20}), ("a/b", {8, 16}), (r"\<program>", {4, 12})]
 )
 def test_the_recorder_knows_paths_by_the_same_rule(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, wanted: str, kept: set[int]
 ) -> None:
-    """A name that has a slash may be given as it is, too."""
+    """A name may also be given as it is, with its slashes and backslashes."""
     command = [program(compiler, any_mpi, "odd_names.c")]
     run = watch(any_mpi, 1, command, tmp_path, options=["--only", wanted])
     rows = run.rows("regions", exclusive=True)
