@@ -1,6 +1,7 @@
 #include "copying.hpp"
 
 #include "registering.hpp"
+#include "waiting.hpp"
 
 #include <algorithm>
 #include <array>

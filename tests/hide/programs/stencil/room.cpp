@@ -17,7 +17,7 @@ using haloscope::stencil::page;
 
 [[noreturn]] void fail(const char *what) {
   std::printf("room: %s\n", what);
-  std::exit(1);
+  std::exit(1); // NOLINT(concurrency-mt-unsafe)
 }
 
 std::size_t resident(const Arena &arena) {
@@ -43,6 +43,7 @@ int main(int, char **arguments) {
   const std::size_t ranks = std::strtoul(arguments[1], nullptr, 10), bytes = Channels::bytes(ranks, ranks);
   Arena *arena = Arena::make(std::size_t{4} << 30);
   std::vector<std::span<std::byte>> regions;
+  regions.reserve(ranks);
   for (std::size_t i = 0; i < ranks; i++) regions.emplace_back(cleared(*arena, bytes), bytes);
   std::vector<Channels> all;
   all.reserve(ranks);
