@@ -198,3 +198,11 @@ def test_a_sequence_that_ends_waits_for_longer_ones() -> None:
     ]
     together = _kernels.viterbi(density, places_of(np.array(lengths)), chain)
     np.testing.assert_array_equal(together, np.concatenate(alone))
+
+
+def test_medians_are_exact() -> None:
+    """Also of two equal halves where a sample, of every other value, shows the higher one alone."""
+    halves, many = np.tile([3.0, 1.0], 1024), np.random.default_rng(0).normal(size=4001)
+    values, sizes = np.concatenate([halves, many, many[:6]]), np.array([2048, 4001, 6])
+    found = _kernels.medians(values, places_of(sizes), 1)
+    np.testing.assert_array_equal(found, [2, np.median(many), np.median(many[:6])])

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from haloscope import explain
+from haloscope.predict.simulate._pattern import _share
 from support.missing import missing
 from support.mpi import Mpi
 
@@ -225,6 +226,10 @@ def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path
         cwd=tmp_path, capture_output=True, check=False, timeout=120,
     )  # fmt: skip
     assert page.returncode == 0
+
+
+def test_instances_share_all_that_there_is() -> None:
+    assert [_share(7, 3, index) for index in range(3)] == [2, 2, 3]
 
 
 @pytest.mark.parametrize("scale", ["weak", "strong"])

@@ -12,7 +12,7 @@ import pytest
 
 from haloscope._errors import TimingsError, UsageError
 from haloscope.predict.bench._sweep import Sweep
-from haloscope.predict.tune._choice import Candidate, choose_from, holm, rules_of
+from haloscope.predict.tune._choice import Candidate, batches, choose_from, holm, rules_of
 from haloscope.predict.tune._rules import Rule
 from haloscope.predict.tune._verify import Point
 
@@ -104,6 +104,10 @@ def test_few_wild_times_prove_nothing(tmp_path: Path) -> None:
         made = sweep(tmp_path / "s", lambda _, size: base(size), 0.03, seed, wild="chain")
         alarms += "chain" in names(choose_from(made, margin=0.0))
     assert alarms <= 4
+
+
+def test_a_call_takes_as_long_as_its_slowest_rank() -> None:
+    assert np.exp(batches(np.array([[9, 1, 9], [1, 9, 1]]))) == pytest.approx([9])
 
 
 def test_failed_points_are_left_out(tmp_path: Path) -> None:

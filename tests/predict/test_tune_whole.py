@@ -54,6 +54,10 @@ def test_rules_that_do_not_hold_are_found() -> None:
     assert not_holding(apart, {**trials, POINTS[1]: trial(1.0), POINTS[2]: trial(1.0)}) == {
         POINTS[2]
     }
+    # So is one of another collective, though it says the same.
+    other = Point("allreduce", 4, 512)
+    both = {other: trial(0.8), **dict.fromkeys(POINTS, trial(1.3))}
+    assert not_holding({other: CHAIN, **chosen}, both) == {other}
 
 
 def test_gains_have_intervals() -> None:

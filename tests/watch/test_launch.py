@@ -11,10 +11,11 @@ from haloscope.watch._launch import parse
 
 @pytest.fixture
 def bin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of empty executables that is all of PATH."""
+    """A directory of empty executables that is all of PATH; some are called as words are."""
     for name in (
         "mpiexec", "mpirun", "mpiexec.hydra", "mpirun_rsh", "orterun", "prterun", "srun", "flux",
         "jsrun", "aprun", "env", "timeout", "nice", "app", "other", "ls", "PATH", "hosts",
+        "run", "4",
     ):  # fmt: skip
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
