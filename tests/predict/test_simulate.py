@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from haloscope import explain
-from haloscope.predict.simulate._pattern import _share
+from haloscope.predict.simulate._pattern import Pattern, _share
 from support.missing import missing
 from support.mpi import Mpi
+from support.profiles import draft, path_rows, process_rows
 
 Simulate = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("cg", "--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "1")
@@ -226,6 +227,31 @@ def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path
         cwd=tmp_path, capture_output=True, check=False, timeout=120,
     )  # fmt: skip
     assert page.returncode == 0
+
+
+def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(
+    tmp_path: Path,
+) -> None:
+    """Partner -1 stands for processes outside MPI_COMM_WORLD, whom nobody replays."""
+    times = ((0, 10.0, 0.0), (1, 6.0, 0.0), (2, 2.0, 1.5))
+    written = draft(
+        paths=path_rows("solve", "solve/halo"),
+        processes=process_rows("a", "a"),
+        ranks=[
+            {"path": path, "rank": rank, "instances": 1, "time": time, "p2p_time": inside}
+            for path, time, inside in times
+            for rank in range(2)
+        ],
+        partners=[
+            {"path": 2, "rank": 0, "partner": partner, "sends": 3, "bytes_sent": 30}
+            for partner in (1, -1)
+        ],
+    )
+    root = Pattern.of(written.write(tmp_path / "a.halo"), None, "weak", 1.0).root
+    (solve,) = root.children
+    (halo,) = solve.children
+    assert [node.own[1][1] for node in (root, solve, halo)] == pytest.approx([4, 4, 0.5])
+    assert halo.sends == {0: {1: (3, 30)}}
 
 
 def test_instances_share_all_that_there_is() -> None:
