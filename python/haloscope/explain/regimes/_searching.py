@@ -27,7 +27,6 @@ _STEPS = 30  # of a start that is tried
 _CLIMBED = 3  # starts that go on to the top
 # Of more instances than this a part chooses the one start that goes on to the top of everything.
 _MANY, _PART = 1 << 20, 1 << 18
-_SLOWER = 3  # powers of two, for families without kernels of their own
 _SAME = 2.0  # in log likelihood, beside what is left to gain: the same top
 
 
@@ -85,8 +84,8 @@ class Search:
 
     def _climbed(self, part: Sequences, first: Sequence[Parameters], number: int) -> Searched:
         work = self._work(part)
-        ends = sorted((climb(work, start, self.rules) for start in first),
-                      key=lambda end: -end.log_likelihood)  # fmt: skip
+        ends = [climb(work, start, self.rules) for start in first]
+        ends.sort(key=lambda end: -end.log_likelihood)
         best = ends[0]
         below = np.array([best.log_likelihood - end.log_likelihood for end in ends])
         other = below > _SAME + 10 * max(self.rules.tol, 0.0) * part.points
