@@ -76,11 +76,11 @@ class RegimeModel:
         """Take options; raises `UsageError` for one that cannot be.
 
         `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
-        `random_state` draws all after the third but the last, which grows by splits, and what `sample`
-        draws. `tol` is how much
-        log likelihood per instance may still be to gain. Without `memory` regimes are drawn anew
-        for each instance (a mixture); `stickiness` adds so many instances that stayed in each
-        regime. By default all processors are used; the result does not depend on `threads`.
+        `random_state` draws all after the third but the last, which grows by splits, and what
+        `sample` draws. `tol` is how much log likelihood per instance may still be to gain. Without
+        `memory` regimes are drawn anew for each instance (a mixture); `stickiness` adds so many
+        instances that stayed in each regime. By default all processors are used; the result does
+        not depend on `threads`.
         """
         if not 1 <= n_regimes <= MOST_STATES:
             raise UsageError(f"{n_regimes} regimes cannot be fitted; ask for 1 to {MOST_STATES}")

@@ -27,6 +27,7 @@ _STEPS = 30  # of a start that is tried
 _CLIMBED = 3  # starts that go on to the top
 # Of more instances than this a part chooses the one start that goes on to the top of everything.
 _MANY, _PART = 1 << 20, 1 << 18
+_SLOWER = 3  # powers of two, for families without kernels of their own
 _SAME = 2.0  # in log likelihood, beside what is left to gain: the same top
 
 
@@ -61,7 +62,8 @@ class Search:
         Of several starts one grows: from one regime, that regime is split which gains most by it.
         """
         native = self.kind in NATIVE
-        part = _part(sequences, *((_MANY, _PART) if native else (_MANY >> 3, _PART >> 3)))
+        slower = 0 if native else _SLOWER
+        part = _part(sequences, _MANY >> slower, _PART >> slower)
         sample = _windows(part, _TRIED if native else _TRIED_SLOWLY)
         first = list(starts(part, self.kind, self.regimes, self.number, self.seed))
         if fewer is not None:
