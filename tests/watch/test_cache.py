@@ -70,7 +70,7 @@ def test_a_build_that_was_killed_leaves_nothing(cache: Path, tmp_path: Path) -> 
     killed.communicate()
     assert len(list(cache.glob(".building-*"))) == 1
     build_once("thing-2", thing)
-    assert sorted(path.name for path in cache.iterdir()) == ["lock", "thing-2"]
+    assert sorted(path.name for path in cache.iterdir()) == [".thing.lock", "thing-2"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"cod", b"coDe", None])

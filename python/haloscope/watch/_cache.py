@@ -65,19 +65,20 @@ def build_once(
 ) -> Path:
     """The directory `name` of the cache, made by `build` in a temporary one and then renamed.
 
-    One process builds at a time, and who waited takes what the other one has built. What is there
-    is used only if it is what was built: a library cut short would be blamed on the program.
+    One process builds of a kind, the name's first word, at a time, and who waited takes what the
+    other one has built. What is there is used only if it is what was built: a library cut short
+    would be blamed on the program.
     """
-    target = cache() / name
+    target, kind = cache() / name, name.partition("-")[0]
     if is_whole(target):
         return target
     say = _mute if quiet else _tell
     try:
         cache().mkdir(parents=True, exist_ok=True)
-        with _alone(say):
+        with _alone(kind, say):
             if not is_whole(target):
-                say(f"{what}, once: {_how_long(name)}")
-                _build_aside(target, build)
+                say(f"{what}, once: {_how_long(kind)}")
+                _build_aside(target, kind, build)
     except OSError as error:
         damaged = f"{target} is damaged: remove it, or " if target.exists() else ""
         raise RecorderError(
@@ -106,25 +107,25 @@ def _sums(directory: Path) -> list[str]:
 
 
 @contextmanager
-def _alone(say: Callable[[str], None]) -> Iterator[None]:
-    """While no other process builds in this cache."""
-    with (cache() / "lock").open("w") as lock:
+def _alone(kind: str, say: Callable[[str], None]) -> Iterator[None]:
+    """While no other process builds something of this kind in this cache."""
+    with (cache() / f".{kind}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another process builds in {cache()}: waiting for it")
+            say(f"building waits: another process builds in {cache()}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks: two that build do no harm, but cost time
             yield
             return
-        # Nobody builds now: what is there was left by builds that were killed.
-        for leftover in cache().glob(f"{_SCRATCH}*"):
+        # Nobody builds one now: what is there was left by builds that were killed.
+        for leftover in cache().glob(f"{_SCRATCH}{kind}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
 
 
-def _build_aside(target: Path, build: Callable[[Path], None]) -> None:
-    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=target.parent))
+def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{kind}-", dir=target.parent))
     made = scratch / "made"
     try:
         made.mkdir(mode=0o755)
@@ -139,10 +140,10 @@ def _build_aside(target: Path, build: Callable[[Path], None]) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _how_long(name: str) -> str:
+def _how_long(kind: str) -> str:
     """By the last build of this kind."""
     times = []
-    for sums in cache().glob(f"{name.partition('-')[0]}-*/{_SUMS}"):
+    for sums in cache().glob(f"{kind}-*/{_SUMS}"):
         first = sums.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
         times.append((sums.stat().st_mtime, first.removeprefix("# built in ")))
     return f"the last one took {max(times)[1]}" if times else "it can take a minute or two"
