@@ -85,9 +85,8 @@ bool is_path_of(std::string_view wanted, const Node &node) noexcept {
 
 // A name may also be given as the program has it.
 bool is_one_of(const Names &names, const Node &node) noexcept {
-  return std::ranges::any_of(names, [&](const std::string &wanted) {
-    return wanted == node.name || is_path_of(wanted, node);
-  });
+  return std::ranges::any_of(
+      names, [&](const std::string &wanted) { return wanted == node.name || is_path_of(wanted, node); });
 }
 
 const char *copy_name(Arena &arena, const char *name) noexcept {
