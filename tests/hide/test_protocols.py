@@ -14,7 +14,7 @@ import pytest
 
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.protocols import CONFORM, RANDOM, Layer, carried, conform_flags
+from support.protocols import CONFORM, RANDOM, Layer, carried, conform_flags, offered
 
 pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
 
@@ -118,7 +118,7 @@ def test_other_mpis_are_as_without_the_layer(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == wanted, differences(lines, wanted)
-    assert carried(record)["GET"] > 50
+    assert offered(record) > 50
 
 
 @ONE
@@ -129,8 +129,8 @@ def test_what_is_carried_is_of_shared_memory(layer: Layer, conform: Path, tmp_pa
         done = layer.run(2, conform, "plain", kind, settings={"record": str(record)})
         assert done.returncode == 0, done.stderr
     shared, heap = carried(tmp_path / "shared"), carried(tmp_path / "heap")
-    assert min(shared["GET"], shared["COOP"], shared["ESCAPE"]) > 0
-    assert not {"GET", "COOP", "STEAL", "ESCAPE"} & set(heap)
+    assert offered(tmp_path / "shared") > 50
+    assert not {"GET", "COOP", "STEAL", "ESCAPE", "MPI (late)"} & set(heap)
     # Why not, is said.
     assert heap["MPI (memory)"] > shared["MPI (memory)"] + 50
     assert min(shared["MPI (datatype)"], heap["MPI (datatype)"]) > 0
@@ -158,8 +158,7 @@ def test_random_programs_get_every_byte(
         )
         assert done.returncode == 0, done.stderr
         total += int(done.stdout.split()[0])
-        counts = carried(record)
-        assert sum(counts[name] for name in ("GET", "COOP", "STEAL", "ESCAPE")) > 200, seed
+        assert offered(record) > 200, seed
         if ranks == 2:
             assert done.stdout == mpi.run(ranks, [program, str(seed), "17000"]).stdout
     assert total >= 100_000

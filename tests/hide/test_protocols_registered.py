@@ -12,7 +12,7 @@ import pytest
 from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.protocols import Layer, carried
+from support.protocols import Layer, offered
 
 pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
 
@@ -20,18 +20,12 @@ PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
 SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 
 
-def received(record: Path) -> int:
-    """Carried messages; those that escaped have a row of their sender's, too."""
-    protocols = carried(record)
-    return sum(protocols[name] for name in ("GET", "COOP", "STEAL"))
-
-
 @SYSTEM
 @pytest.mark.parametrize("source", ["registered.c", "registered.f90"])
 def test_registered_memory(
     mpi: Mpi, compiler: Compiler, layer: Layer, source: str, tmp_path: Path
 ) -> None:
-    """Exactly the messages from there are carried, and it keeps what it holds."""
+    """Exactly the messages from there are for the layer, and it keeps what it holds."""
     flags = ["-Wall", "-Wextra", str(layer.library)]
     if source.endswith(".f90"):
         if mpi.mpifort is None:
@@ -43,7 +37,7 @@ def test_registered_memory(
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == second
-    assert received(record) == 2 * int(first.removeprefix("right "))
+    assert offered(record) == 2 * int(first.removeprefix("right "))
 
 
 @SYSTEM

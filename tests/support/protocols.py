@@ -14,7 +14,16 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
 
-__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags", "processes_of"]
+__all__ = [
+    "CONFORM",
+    "RANDOM",
+    "Layer",
+    "built_layer",
+    "carried",
+    "conform_flags",
+    "offered",
+    "processes_of",
+]
 
 _PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "stencil"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
@@ -62,6 +71,15 @@ def carried(record: Path) -> Counter[str]:
             if messages.isdigit():
                 counts[protocol] += int(messages)
     return counts
+
+
+def offered(record: Path) -> int:
+    """Messages that the layer carried, or left to MPI because their receiver came too late.
+
+    Which of the two depends on what else the machine does. Those that escaped are among the received.
+    """
+    counts = carried(record)
+    return sum(counts[name] for name in ("GET", "COOP", "STEAL", "MPI (late)"))
 
 
 def built_layer(haloscope: Path, mpi: Mpi) -> Layer:
