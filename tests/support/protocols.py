@@ -76,7 +76,7 @@ def carried(record: Path) -> Counter[str]:
 def offered(record: Path) -> int:
     """Messages that the layer carried, or left to MPI because their receiver came too late.
 
-    Which of the two depends on what else the machine does. Those that escaped are among the received.
+    Which of the two depends on what else the machine does. Who received counts what escaped, too.
     """
     counts = carried(record)
     return sum(counts[name] for name in ("GET", "COOP", "STEAL", "MPI (late)"))
