@@ -203,8 +203,7 @@ int end_receive(Request &request, MPI_Status &status) {
   }
   if (request.lent) lend(request.buffer, status);
   if (!request.was_token) return MPI_SUCCESS;
-  real.Status_set_elements_x(&status, MPI_BYTE,
-                             static_cast<MPI_Count>(std::min<std::uint64_t>(request.sent, request.capacity)));
+  real.Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(request.sent));
   return request.sent > request.capacity ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
 }
 

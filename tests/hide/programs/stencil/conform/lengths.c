@@ -2,6 +2,52 @@
  */
 #include "conform.h"
 
+/* Behind a large message whose token is as long: nobody has received it, so it is not sent. */
+static void synchronous_length(void) {
+  const int bytes = 67 + 8 * 8;
+  if (rank == 0) {
+    Pending ahead = giving(large, 1, 2, comm);
+    MPI_Request request;
+    int sent = 0;
+    MPI_Issend(message((size_t)bytes), bytes, MPI_BYTE, 1, 1, comm, &request);
+    for (int i = 0; i < 100 && !sent; ++i) MPI_Test(&request, &sent, MPI_STATUS_IGNORE);
+    note(sent ? " SENT" : " under way");
+    give(1, 1, 3, comm);
+    if (!sent) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    done(&ahead);
+  } else if (rank == 1) {
+    take(1, 0, 3, comm);
+    take(bytes, 0, 1, comm);
+    take(large, 0, 2, comm);
+  }
+}
+
+#if MPI_VERSION >= 4
+/* Sent while something else is received. */
+static void exchanged_length(void) {
+  enum { bytes = 67 + 8 * 8 };
+  if (rank == 0) {
+    char none;
+    MPI_Request request;
+    MPI_Isendrecv(message(bytes), bytes, MPI_BYTE, 1, 1, &none, 1, MPI_BYTE, 1, 4, comm, &request);
+    Pending behind = giving(large, 1, 2, comm);
+    give(1, 1, 3, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    done(&behind);
+  } else if (rank == 1) {
+    MPI_Status status;
+    int count;
+    take(1, 0, 3, comm);
+    MPI_Probe(0, 1, comm, &status);
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    note(" %d bytes", count);
+    take(bytes, 0, 1, comm);
+    give(1, 0, 4, comm);
+    take(large, 0, 2, comm);
+  }
+}
+#endif
+
 /* One, before a large message whose token could be as long, and others behind. */
 static void one_length(void) {
   const int shortest = 67, step = 8;
@@ -58,5 +104,11 @@ static void probed_lengths(void) {
   for (int i = 0; i < 128 && rank == 0; ++i) done(&out[i]);
 }
 
-const Case lengths[] = {
-    {"one_length", one_length}, {"token_lengths", token_lengths}, {"probed_lengths", probed_lengths}, {0}};
+const Case lengths[] = {{"synchronous_length", synchronous_length},
+#if MPI_VERSION >= 4
+                        {"exchanged_length", exchanged_length},
+#endif
+                        {"one_length", one_length},
+                        {"token_lengths", token_lengths},
+                        {"probed_lengths", probed_lengths},
+                        {0}};
