@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain.regimes import RegimeModel, Timings, find_regimes, select
 from haloscope.explain.regimes._emissions import Emission, Gaussian, LogNormal
 from haloscope.explain.regimes._gamma import Gamma

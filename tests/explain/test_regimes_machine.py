@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.regimes import MachineModel, RegimeModel
 from haloscope.explain.regimes._coupled import Chains, evidence
 from haloscope.explain.regimes._passes import expectation, viterbi

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain._kernels import Chain
 from haloscope.explain.regimes import find_regimes, representative

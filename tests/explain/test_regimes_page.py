@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from haloscope import explain
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes import MachineModel, RegimeModel
 from haloscope.explain.regimes._cells import cells

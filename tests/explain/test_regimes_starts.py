@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain.regimes import Selection, select
 from haloscope.explain.regimes._climbing import Climb

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope._errors import HaloscopeError
+from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
 from haloscope.predict.bench._journal import journal

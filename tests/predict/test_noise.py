@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.bench._noise import Noise, noise
 
 pytestmark = pytest.mark.alone

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from haloscope import predict
-from haloscope._errors import MachineError, OutputError
+from haloscope.base.errors import MachineError, OutputError
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict._machine_file import machine_text, write_machine
 from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
@@ -19,7 +20,6 @@ from haloscope.predict.bench._p2p import Point
 from haloscope.predict.bench._p2p_page import write_page
 from haloscope.predict.bench._pairs import Pair, System
 from haloscope.predict.bench._topology import Shared, Topology
-from haloscope.watch._applications import Toolchain
 from support.missing import missing
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.simulate import load_platform, platforms
 from haloscope.predict.simulate._description import Change, capacity, host_names, platform_xml
 from haloscope.predict.simulate._grids import Grid, detect

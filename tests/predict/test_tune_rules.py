@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope._errors import RecorderError, UsageError
+from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.tune._mpich import canary, embedded_tree, read_tree, write_tree
 from haloscope.predict.tune._openmpi_json import read_json, write_json
 from haloscope.predict.tune._openmpi_text import IDENTIFIERS, read_text, write_text

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import RecorderError
-from haloscope.watch._cache import build_once, is_whole
+from haloscope.base.cache import build_once, is_whole
+from haloscope.base.errors import RecorderError
 
 # Builds `thing-1`: says so in a file, and takes until another file is there.
 _BUILDER = """\
@@ -108,7 +108,7 @@ def test_how_long_it_takes_is_what_it_took(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0.0, 42.0, 50.0, 60.0])
-    monkeypatch.setattr("haloscope.watch._cache.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("haloscope.base.cache.time.monotonic", lambda: next(clock))
     build_once("thing-1", thing, "building the thing", quiet=False)
     build_once("thing-2", thing, "building the thing", quiet=False)
     first, second = capsys.readouterr().err.splitlines()
@@ -125,5 +125,5 @@ def test_a_file_system_without_locks(cache: Path, monkeypatch: pytest.MonkeyPatc
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("haloscope.watch._cache.fcntl.flock", no_locks)
+    monkeypatch.setattr("haloscope.base.cache.fcntl.flock", no_locks)
     assert is_whole(build_once("thing-1", thing))

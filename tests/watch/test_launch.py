@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.watch._launch import parse
+from haloscope.base.launch import parse
 
 
 @pytest.fixture

@@ -8,19 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import UsageError
-from haloscope.watch._build import Recorder
-from haloscope.watch._environment import (
-    earlier_preload,
-    forwarded,
-    launched,
-    recorder_environment,
-)
-from haloscope.watch._headers import Headers
-from haloscope.watch._launch import parse
-from haloscope.watch._mpi import Mpi, Origin
-from haloscope.watch._objects import Abi, Library
-from haloscope.watch._settings import SETTINGS, Value, to_environment
+from haloscope.base.environment import earlier_preload, forwarded, launched, recorder_environment
+from haloscope.base.errors import UsageError
+from haloscope.base.headers import Headers
+from haloscope.base.launch import parse
+from haloscope.base.mpi import Mpi, Origin
+from haloscope.base.objects import Abi, Library
+from haloscope.base.settings import Value, to_environment
+from haloscope.watch._recorder import Recorder
+from haloscope.watch._settings import SETTINGS
 
 LIST = "OMPI_MCA_mca_base_env_list"
 RECORDER = Recorder(Path("/cache/recorder"))
@@ -159,7 +155,9 @@ def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "output": Path("a b.halo"), "series": ("halo", "main/solve x"), "exact_times": True,
         "memory": 32, "live": None,
     }  # fmt: skip
-    assert to_environment(values, {"HALOSCOPE_LIVE": "/scratch", "HALOSCOPE_MEMORY": "8"}) == {
+    assert to_environment(
+        values, {"HALOSCOPE_LIVE": "/scratch", "HALOSCOPE_MEMORY": "8"}, SETTINGS
+    ) == {
         "HALOSCOPE_OUTPUT": f"{tmp_path}/a b.halo",
         "HALOSCOPE_SERIES": "halo\nmain/solve x",
         "HALOSCOPE_EXACT_TIMES": "1",
@@ -173,7 +171,7 @@ def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 )
 def test_settings_are_checked(values: dict[str, Value]) -> None:
     with pytest.raises(UsageError):
-        to_environment(values, {})
+        to_environment(values, {}, SETTINGS)
 
 
 def test_settings_are_documented() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import RecorderError
-from haloscope.watch._headers import Headers, find_headers, library_version, read_headers
-from haloscope.watch._launch import parse
-from haloscope.watch._mpi import detect, installed
-from haloscope.watch._objects import Library, abi_of, interpreter, linked_mpi
+from haloscope.base.errors import RecorderError
+from haloscope.base.headers import Headers, find_headers, library_version, read_headers
+from haloscope.base.launch import parse
+from haloscope.base.mpi import detect, installed
+from haloscope.base.objects import Library, abi_of, interpreter, linked_mpi
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -174,7 +174,7 @@ def test_library_without_headers_takes_others_that_are_not_newer(
     moved = tmp_path / "site" / "deep" / "lib" / any_mpi.library.name
     moved.parent.mkdir(parents=True)
     moved.symlink_to(any_mpi.library)
-    monkeypatch.setattr("haloscope.watch._headers._near", lambda _: iter(()))
+    monkeypatch.setattr("haloscope.base.headers._near", lambda _: iter(()))
     monkeypatch.setenv("PATH", f"{any_mpi.mpicc.parent}:{os.environ['PATH']}")
     abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
     version = library_version(any_mpi.library)

@@ -16,9 +16,8 @@ from haloscope.cli._numbers import counts, sizes
 from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._collective import Method
-    from haloscope.predict.bench._journal import Journal
-    from haloscope.predict.bench._mpi_library import Library
+    from haloscope.predict.bench import CollectiveMethod as Method
+    from haloscope.predict.bench import Journal, Library
 
 __all__ = ["collective"]
 
@@ -126,11 +125,7 @@ def collective(
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
     gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all.
     """
-    from haloscope.predict.bench._grid import Grid, units
-    from haloscope.predict.bench._journal import journal
-    from haloscope.predict.bench._mpi_library import library
-    from haloscope.predict.bench._surroundings import surroundings
-    from haloscope.predict.bench._sweep import Sweep
+    from haloscope.predict.bench import Grid, Sweep, journal, library, surroundings, units
 
     launcher = tuple(shlex.split(mpiexec or ""))
     offered = _simulated(asked["platform"]) if asked["platform"] else library(launcher)
@@ -164,16 +159,14 @@ def collective(
 
 
 def _simulated(platform: str) -> Library:
-    from haloscope.predict.simulate import load_platform
-    from haloscope.predict.simulate._library import SmpiLibrary
-    from haloscope.predict.simulate._simgrid import smpirun
+    from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
 
     smpirun()  # said before anything is compiled
     return SmpiLibrary(load_platform(platform))
 
 
 def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journal) -> None:
-    from haloscope.predict.bench._collective import measure
+    from haloscope.predict.bench import measure_collectives as measure
 
     # A batch system's TERM must not leave ranks behind either.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -186,14 +179,14 @@ def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journa
 
 def _asked(made: Sequence[Any], kept: Journal) -> list[Any]:
     """Of all that the journal holds, what was asked for now."""
-    from haloscope.predict.bench._sweep import identity
+    from haloscope.predict.bench import identity
 
     keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
     return [kept.points[key] for key in keys if key in kept.points]
 
 
 def _method(asked: dict[str, Any]) -> Method:
-    from haloscope.predict.bench._collective import Method
+    from haloscope.predict.bench import CollectiveMethod as Method
 
     untimed = 5 if asked["untimed"] is None else asked["untimed"]
     return Method(
@@ -238,6 +231,6 @@ def _say_failures(sweep: Any) -> None:
 
 
 def _say(text: str) -> None:
-    from haloscope._errors import printable
+    from haloscope.base.errors import printable
 
     click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope._errors import OutputError, printable
+from haloscope.base.errors import OutputError, printable
 from haloscope.cli._bench_output import percentiles
 from haloscope.cli._numbers import sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._p2p import Failure, Method, Point
-    from haloscope.predict.bench._pairs import System
+    from haloscope.predict.bench import Failure, System
+    from haloscope.predict.bench import P2pMethod as Method
+    from haloscope.predict.bench import P2pPoint as Point
 
 __all__ = ["p2p"]
 
@@ -35,7 +36,7 @@ _MODELLED = ("latency", "bw", "bibw", "overhead", "reduce")
 
 
 def _tests(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    from haloscope.predict.bench._p2p import TESTS
+    from haloscope.predict.bench import P2P_TESTS as TESTS
 
     names = [word.strip() for word in (text or "").split(",") if word.strip()]
     if "all" in names:
@@ -126,7 +127,8 @@ def p2p(
 
     By default core 0 sends to one core of each level of the topology.
     """
-    from haloscope.predict.bench._p2p import Failure, Method
+    from haloscope.predict.bench import Failure
+    from haloscope.predict.bench import P2pMethod as Method
 
     names = ("iterations", "warmup", "window", "datatype", "check", "limit", "memory")
     method = Method(tuple(asked["sizes"]), **{name: asked[name] for name in names}).checked()
@@ -180,10 +182,7 @@ def _check_places(*files: Path | None) -> None:
 
 
 def _system(nodes: int, mpiexec: str | None, method: Method) -> System:
-    from haloscope.predict.bench._mpi_library import library
-    from haloscope.predict.bench._p2p import with_switches
-    from haloscope.predict.bench._pairs import System, launcher_of
-    from haloscope.predict.bench._topology import topology
+    from haloscope.predict.bench import System, launcher_of, library, topology, with_switches
 
     launcher = launcher_of(shlex.split(mpiexec or ""))
     found = topology()
@@ -196,7 +195,9 @@ def _measured(
     system: System, tests: Sequence[str], pairs: Sequence[Any], method: Method, modelled: bool,
     matrix: bool,
 ) -> Iterator[Point | Failure]:  # fmt: skip
-    from haloscope.predict.bench._p2p import Point, all_pairs, measure, refined
+    from haloscope.predict.bench import P2pPoint as Point
+    from haloscope.predict.bench import all_pairs, refined
+    from haloscope.predict.bench import measure_p2p as measure
 
     for test in tests:
         # What one core does alone is measured once.
@@ -215,7 +216,8 @@ def _measured(
 def _print(
     point: Point, before: tuple[str, int, int], system: System, full: bool, tails: Sequence[float]
 ) -> tuple[str, int, int]:
-    from haloscope.predict.bench._p2p_text import header, row
+    from haloscope.predict.bench import p2p_header as header
+    from haloscope.predict.bench import p2p_row as row
 
     same = (point.test, point.pair.first, point.pair.second)
     if same != before:
@@ -225,7 +227,7 @@ def _print(
 
 
 def _write(points: Sequence[Point], form: str) -> None:
-    from haloscope.predict.bench._p2p_text import record
+    from haloscope.predict.bench import p2p_record as record
 
     records = [record(point) for point in points]
     if form == "json":
@@ -244,9 +246,8 @@ def _write(points: Sequence[Point], form: str) -> None:
 def _write_model(
     system: System, points: Sequence[Point], output: Path | None, page: Path | None
 ) -> None:
-    from haloscope.predict._machine_file import write_machine
-    from haloscope.predict.bench._measured import machine
-    from haloscope.predict.bench._surroundings import surroundings
+    from haloscope.predict import write_machine
+    from haloscope.predict.bench import machine, surroundings
 
     about = surroundings(system.library.name, "", {})
     cores = f"{len(system.topology.cores)} cores"
@@ -259,7 +260,7 @@ def _write_model(
     if output is not None:
         write_machine(made, output, [f"Made by: {about['command']}"])
     if page is not None:
-        from haloscope.predict.bench._p2p_page import write_page
+        from haloscope.predict.bench import write_p2p_page as write_page
 
         write_page(made, system, points, page)
 

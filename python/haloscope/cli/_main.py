@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from haloscope._errors import HaloscopeError, printable
+from haloscope.base.errors import HaloscopeError, printable
 
 __all__ = ["haloscope", "main"]
 

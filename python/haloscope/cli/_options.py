@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope._errors import printable
-from haloscope.watch._objects import ABIS
-from haloscope.watch._settings import Setting
+from haloscope.base.errors import printable
+from haloscope.base.objects import ABIS
+from haloscope.base.settings import Setting
 
 __all__ = ["mpi_options", "say_remarks", "setting_options"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.explain._layout import LAYOUT, OPTIONAL
 
 __all__ = ["Chunk", "Column", "DamageError", "Directory", "Table", "parse"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._instances import Series
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from haloscope._errors import printable, shortened
+from haloscope.base.errors import printable, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

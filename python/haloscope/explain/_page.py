@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import plotly.offline
 
 from haloscope import __version__
-from haloscope._errors import printable
-from haloscope._files import write_whole
+from haloscope.base.errors import printable
+from haloscope.base.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

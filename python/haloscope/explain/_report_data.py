@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain._info import info, run_information
 from haloscope.explain._names import region_text
 from haloscope.explain._ranks import rank_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._info import info
 from haloscope.explain._ranks import ranks
 from haloscope.explain._regions import regions

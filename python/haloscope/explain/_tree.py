@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._directory import DamageError
 from haloscope.explain._names import escaped
 

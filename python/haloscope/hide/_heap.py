@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope.watch._build import build_with_cmake, compiler
-from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint
+from haloscope.base import paths
+from haloscope.base.building import build_with_cmake
+from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.toolchain import compiler, compiler_identity
 
 __all__ = ["build_heap"]
 
@@ -17,8 +18,8 @@ _WHAT = "building the shareable heap"
 
 def build_heap(quiet: bool = False) -> Path:
     """The library to be preloaded, from the cache or built now."""
-    room = _paths.source("src", "hide", "stencil")
-    heap = _paths.source("src", "hide", "stencil", "heap")
+    room = paths.source("src", "hide", "stencil")
+    heap = paths.source("src", "hide", "stencil", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
     build = build_once(f"heap-{key}", lambda to: _build(heap, to), _WHAT, quiet)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope.watch._build import build_preload
-from haloscope.watch._headers import Headers
+from haloscope.base import paths
+from haloscope.base.building import build_preload
+from haloscope.base.headers import Headers
 
 __all__ = ["Injector", "build_injector"]
 
@@ -27,6 +27,6 @@ class Injector:
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
     """The injector for these headers, from the cache or built now."""
     places = (("hide", "inject"), ("hide", "wrappers"), ("watch",))
-    sources = [_paths.source("src", *place) for place in places]
+    sources = [paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)
     return Injector(build_preload("injector", headers, made, sources, quiet))

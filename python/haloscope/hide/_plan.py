@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.hide._latency import LatencyModel, seconds
 
 __all__ = ["Event", "Plan", "read_event", "read_every"]

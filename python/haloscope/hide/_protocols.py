@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope.watch._build import build_preload
-from haloscope.watch._headers import Headers
+from haloscope.base import paths
+from haloscope.base.building import build_preload
+from haloscope.base.headers import Headers
+from haloscope.base.preloading import Choice, find_target
 
-__all__ = ["Protocols", "build_protocols"]
+__all__ = ["Protocols", "build_protocols", "build_protocols_for"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Protocols:
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
     """The layer for these headers, from the cache or built now."""
     places = (("hide", "stencil", "layer"), ("hide", "stencil"), ("hide", "wrappers"), ("watch",))
-    sources = [*(_paths.source("src", *place) for place in places), _paths.include()]
+    sources = [*(paths.source("src", *place) for place in places), paths.include()]
     made = ("libhaloscope-stencil.so",)
     return Protocols(build_preload("protocols", headers, made, sources, quiet))
+
+
+def build_protocols_for(command: Sequence[str]) -> Protocols:
+    """Return the layer for the MPI of a launch command, from the cache or built now."""
+    return build_protocols(find_target(command, Choice(), "there is no layer for it").mpi.headers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._units import bytes_text
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict import _paper
 from haloscope.predict import schedule as schedules
 from haloscope.predict._hockney import hockney

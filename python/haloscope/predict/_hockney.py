@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.fitted._observation import Observation, Theta
 from haloscope.predict.schedule import uses
 

@@ -10,13 +10,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from haloscope.predict import _quantities
+from haloscope.base import quantities
 
 __all__ = ["Cost", "Hockney", "Link", "LogGP", "PLogP", "Protocol", "Speed", "Text", "Time"]
 
-Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
-Cost = Annotated[Decimal, BeforeValidator(_quantities.cost)]
-Speed = Annotated[Decimal, BeforeValidator(_quantities.speed)]
+Time = Annotated[Decimal, BeforeValidator(quantities.time)]
+Cost = Annotated[Decimal, BeforeValidator(quantities.cost)]
+Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
 Text = Annotated[str, Field(min_length=1)]
 
 

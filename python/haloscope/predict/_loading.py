@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import yaml
 from pydantic import ValidationError
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 from haloscope.predict._machine import Machine
 
 if TYPE_CHECKING:

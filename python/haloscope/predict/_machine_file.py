@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._files import write_whole
+from haloscope.base.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import printable
-from haloscope.explain._units import bytes_text
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text
 from haloscope.predict._figure import COLOURS, DASHES, topology
 
 if TYPE_CHECKING:

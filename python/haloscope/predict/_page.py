@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._page import page
-from haloscope.explain._page import write_page as write
-from haloscope.explain._units import time_text
+from haloscope.base.errors import printable
+from haloscope.base.units import time_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
 from haloscope.predict._figure import figure
 from haloscope.predict._measured_figures import measured_figures
 from haloscope.predict.fitted._evaluation import error_summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

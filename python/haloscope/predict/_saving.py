@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from haloscope._files import write_whole
+from haloscope.base.files import write_whole
 from haloscope.predict._loading import machine_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from haloscope._errors import OutputError
+from haloscope.base.errors import OutputError
 
 __all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain import _kernels
 from haloscope.explain.regimes._sequences import Sequences
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import ProfileError
-from haloscope.explain._units import ranks_text
+from haloscope.base.errors import ProfileError
+from haloscope.base.units import ranks_text
 from haloscope.explain.regimes._timings import Timings
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import ttest_ind
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain.regimes._comparison import compare_distributions
 from haloscope.explain.regimes._distance import largest_distance
 from haloscope.explain.regimes._means import regime_means, sentence

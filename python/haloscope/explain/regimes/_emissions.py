@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from haloscope._errors import TimingsError
+from haloscope.base.errors import TimingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

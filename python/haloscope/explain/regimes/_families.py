@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain.regimes._emissions import Gaussian, LogNormal
 from haloscope.explain.regimes._gamma import Gamma
 from haloscope.explain.regimes._student import Student

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.explain._units import ranks_text
+from haloscope.base.units import ranks_text
 from haloscope.explain.regimes._cdfs import Cdfs, common_times, rank_cdfs
 from haloscope.explain.regimes._depth import FunctionalBoxplot, functional_boxplot
 from haloscope.explain.regimes._figures import (

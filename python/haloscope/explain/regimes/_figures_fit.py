@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain.regimes._figures import (
     METHOD_COLOURS,
     Figure,

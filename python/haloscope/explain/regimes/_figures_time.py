@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain._units import time_text
+from haloscope.base.units import time_text
 from haloscope.explain.regimes._cells import MOST_COLUMNS, MOST_ROWS, Cells, cells
 from haloscope.explain.regimes._figures import (
     Figure,

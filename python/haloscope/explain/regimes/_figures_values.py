@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError, printable
+from haloscope.base.errors import UsageError, printable
 from haloscope.explain.regimes._density import density
 from haloscope.explain.regimes._figures import (
     METHOD_COLOURS,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.explain.regimes._families import family
 from haloscope.explain.regimes._intervals import shares
 from haloscope.explain.regimes._saved import Saved

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.explain.regimes._climb import Place, fitted, settled, started
 from haloscope.explain.regimes._coupled import Chains, evidence
 from haloscope.explain.regimes._filing import emission_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
 from haloscope.explain.regimes._chains import Parameters, Work
 from haloscope.explain.regimes._climbing import Rules

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, ProfileError, UsageError
+from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
+from haloscope.base.units import ranks_text
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._profile import Profile
-from haloscope.explain._units import ranks_text
 from haloscope.explain.regimes._checking import checked
 from haloscope.explain.regimes._reading_arrays import read_arrays
 from haloscope.explain.regimes._reading_tables import read_csv, read_parquet

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.explain.regimes._checking import checked
 
 if TYPE_CHECKING:

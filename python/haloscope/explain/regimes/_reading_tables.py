@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope._errors import ProfileError, UsageError, printable
+from haloscope.base.errors import ProfileError, UsageError, printable
 from haloscope.explain.regimes._checking import checked
 from haloscope.explain.regimes._reading_arrays import of_matrix
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
+from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain._page import page, write_page
-from haloscope.explain._units import count_text, percent_text, time_text
 from haloscope.explain.regimes._episodes import episodes
 from haloscope.explain.regimes._figures import Figure, Section, Unit, unit_of
 from haloscope.explain.regimes._figures_cdfs import functional_boxes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, printable
+from haloscope.base.errors import HaloscopeError, printable
 from haloscope.explain.regimes._figures import Section, unit_of
 from haloscope.explain.regimes._figures_time import heat_maps, median_ranks, slowest_ranks
 from haloscope.explain.regimes._reading import series_of, timings_of

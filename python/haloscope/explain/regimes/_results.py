@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain.regimes._claims import Claim, Method, claims
 from haloscope.explain.regimes._comparison import compare_distributions
 from haloscope.explain.regimes._means import regime_means

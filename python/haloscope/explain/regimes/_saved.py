@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import OutputError, ProfileError
+from haloscope.base.errors import OutputError, ProfileError
 from haloscope.explain._kernels import MOST_STATES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from haloscope._errors import HaloscopeError, UsageError
+from haloscope.base.errors import HaloscopeError, UsageError
 from haloscope.explain.regimes._model import RegimeModel
 
 if TYPE_CHECKING:

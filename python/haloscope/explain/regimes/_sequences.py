@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import TimingsError
+from haloscope.base.errors import TimingsError
 from haloscope.explain._kernels import Places
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._units import count_text, percent_text, time_text
+from haloscope.base.errors import printable
+from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain.regimes._figures import Table
 
 if TYPE_CHECKING:

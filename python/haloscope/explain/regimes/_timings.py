@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from haloscope.explain._units import ranks_text
+from haloscope.base.units import ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

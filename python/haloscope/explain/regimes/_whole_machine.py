@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain.regimes._machine import NONE, MachineModel, MachineStates
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 from haloscope.predict.bench._mpi_library import COLLECTIVES, DEFAULT
 from haloscope.predict.bench._osu_text import TITLES
 from haloscope.predict.bench._sweep import Sweep, frame

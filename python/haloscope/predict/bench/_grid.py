@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from haloscope._errors import UsageError
-from haloscope.explain._units import bytes_text
+from haloscope.base.errors import UsageError
+from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
 
 __all__ = ["Grid", "Unit", "units"]

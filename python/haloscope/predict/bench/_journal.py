@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from haloscope._errors import OutputError
+from haloscope.base.errors import OutputError
 from haloscope.predict.bench._sweep import identity, read_records
 
 __all__ = ["Journal", "journal"]

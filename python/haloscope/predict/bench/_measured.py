@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 from haloscope.predict._fits import line, pieces
 from haloscope.predict._link import Hockney, Link, LogGP, PLogP, Protocol
 from haloscope.predict._machine import Level, Machine, Matrix

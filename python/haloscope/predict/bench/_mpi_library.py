@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from haloscope._errors import RecorderError
+from haloscope.base.errors import RecorderError
+from haloscope.base.mpi import installed
+from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.predict.bench._programs import program
-from haloscope.watch._applications import Toolchain, toolchain
-from haloscope.watch._mpi import installed
 
 __all__ = [
     "COLLECTIVES",

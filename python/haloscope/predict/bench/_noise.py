@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, UsageError
+from haloscope.base.errors import HaloscopeError, UsageError
 from haloscope.predict.bench._programs import program
 from haloscope.predict.bench._stream import Stopped, stream
 

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.predict.bench._mpi_library import DEFAULT
 
 if TYPE_CHECKING:

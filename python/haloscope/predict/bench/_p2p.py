@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, LaunchError, UsageError
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.predict._fits import pieces
 from haloscope.predict.bench._pairs import Pair, System, leaf_switches
 from haloscope.predict.bench._stream import Stopped, stream

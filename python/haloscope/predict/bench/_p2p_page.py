@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._page import page
-from haloscope.explain._page import write_page as write
-from haloscope.explain._units import bytes_text, time_text
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text, time_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
 from haloscope.predict._figure import escaped
 from haloscope.predict._machine_file import machine_text
 from haloscope.predict.bench._measured import gaps

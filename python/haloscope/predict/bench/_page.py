@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._page import page
-from haloscope.explain._page import write_page as write
-from haloscope.explain._units import bytes_text
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
 from haloscope.predict.bench._mpi_library import DEFAULT
 
 if TYPE_CHECKING:

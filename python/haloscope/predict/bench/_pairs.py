@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from haloscope._errors import LaunchError, UsageError
+from haloscope.base.errors import LaunchError, UsageError
 from haloscope.predict.bench._topology import Shared, Topology
 
 if TYPE_CHECKING:

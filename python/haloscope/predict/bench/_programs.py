@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope import _paths
-from haloscope.watch._applications import build_executable
+from haloscope.base import paths
+from haloscope.base.building import build_executable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,5 +15,5 @@ __all__ = ["program"]
 
 def program(name: str, compiler: Path | None = None, quiet: bool = False) -> Path:
     """The executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
-    folder = _paths.source("src", "predict")
+    folder = paths.source("src", "predict")
     return build_executable(name, [folder / f"{name}.cpp"], [folder], compiler, quiet)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, LaunchError, UsageError
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.predict.bench._stream import Stopped, stream
 
 if TYPE_CHECKING:
@@ -142,13 +142,20 @@ class Result:
 
 
 def measure(
-    library: Library, method: Method, step: Callable[[str], None] = lambda what: None
+    library: Library,
+    method: Method,
+    step: Callable[[str], None] = lambda what: None,
+    build_layer: Callable[[Sequence[str]], object] = lambda command: None,
 ) -> Result:
-    """Launch after launch, layers by turns. Raises `LaunchError` if one does not end well."""
+    """Launch after launch, layers by turns. Raises `LaunchError` if one does not end well.
+
+    `build_layer` gets the launch command before the first launch with the layer, as building it
+    may take longer than a launch may be silent.
+    """
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
     start: Mapping[str, Any] = {}
     if "on" in method.layers:
-        _build_layer(library, method)
+        build_layer(library.launch([str(library.program("stencil"))], method.ranks, {}))
     with TemporaryDirectory() as place:
         for layer in method.layers * method.rounds:
             step(f"layer {layer}")
@@ -166,16 +173,6 @@ def measure(
     ]  # fmt: skip
     series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
     return Result(method, library.name, tuple(start["sides"]), start["nodes"], series)
-
-
-def _build_layer(library: Library, method: Method) -> None:
-    """It may take longer than a launch may be silent."""
-    from haloscope.hide._preloading import find_target
-    from haloscope.hide._protocols import build_protocols
-    from haloscope.watch._run import Choice
-
-    command = library.launch([str(library.program("stencil"))], method.ranks, {})
-    build_protocols(find_target(command, Choice(), "there is no layer for it").mpi.headers)
 
 
 def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from haloscope._errors import HaloscopeError
+from haloscope.base.errors import HaloscopeError
 
 __all__ = ["surroundings"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

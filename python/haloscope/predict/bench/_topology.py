@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._fitting import measured
 from haloscope.predict.fitted._prediction import choose, predict
 

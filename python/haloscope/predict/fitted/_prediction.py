@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._generic import generic_rows
 from haloscope.predict.fitted._observation import Observation, Theta
 from haloscope.predict.schedule import Plan

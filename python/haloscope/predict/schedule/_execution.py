@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from haloscope.explain._native import library
+from haloscope.explain import native_library as library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

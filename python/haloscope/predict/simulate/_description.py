@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict._loading import load_machine
 from haloscope.predict._machine import Level, Machine
 from haloscope.predict.simulate._platform import (

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import SimulationError
+from haloscope.base.errors import SimulationError
 from haloscope.predict.bench._mpi_library import COLLECTIVES, Algorithm
 from haloscope.predict.bench._programs import program
 from haloscope.predict.simulate import _simgrid

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 from haloscope.predict._loading import load_machine, machines
 from haloscope.predict.simulate._platform import (
     Dragonfly,

@@ -8,13 +8,13 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from haloscope.predict import _quantities
+from haloscope.base import quantities
 from haloscope.predict.simulate._sizes import fitting_dragonfly, fitting_tree, near_cube
 
 __all__ = ["Dragonfly", "FatTree", "MachinePlatform", "Network", "Platform", "Torus"]
 
-Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
-Speed = Annotated[Decimal, BeforeValidator(_quantities.speed)]
+Time = Annotated[Decimal, BeforeValidator(quantities.time)]
+Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
 Sharing = Literal["splitduplex", "shared", "fatpipe"]
 _MOST_HOSTS = 1 << 17

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from haloscope.explain._writing import write_profile
+from haloscope.explain import write_profile
 from haloscope.predict.simulate import _simgrid
 
 __all__ = ["read_counts", "save"]

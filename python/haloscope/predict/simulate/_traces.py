@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from haloscope._errors import SimulationError, UsageError
+from haloscope.base.errors import SimulationError, UsageError
 
 __all__ = ["trace_list", "write_traces"]
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from haloscope._errors import UsageError
+from haloscope.base.building import applications
+from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
 from haloscope.predict.simulate._description import Change
 from haloscope.predict.simulate._pattern import Pattern
 from haloscope.predict.simulate._profile import save
 from haloscope.predict.simulate._running import Options, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
-from haloscope.watch._applications import applications
 
 __all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "what_if"]
 

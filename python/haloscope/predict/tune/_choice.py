@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
 from haloscope.predict.tune._verify import Point
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from haloscope._errors import OutputError, RecorderError, UsageError
+from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.bench._mpi_library import Library
 from haloscope.predict.tune._mpich import embedded_tree, write_tree
 from haloscope.predict.tune._openmpi_json import write_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._prediction import choose, predict
 from haloscope.predict.tune._choice import Candidate
 from haloscope.predict.tune._verify import Point

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from haloscope._errors import RecorderError, UsageError
+from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.tune._rules import DEFAULT, Rule, closed, counted_bytes
 
 __all__ = ["Tree", "canary", "embedded_tree", "function", "read_tree", "write_tree"]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.tune._openmpi_text import IDENTIFIERS
 from haloscope.predict.tune._rules import DEFAULT, Rule, closed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.tune._rules import DEFAULT, Rule, closed
 
 __all__ = ["IDENTIFIERS", "read_text", "write_text"]

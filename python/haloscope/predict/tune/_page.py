@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._page import page
-from haloscope.explain._page import write_page as write
-from haloscope.explain._units import time_text
+from haloscope.base.errors import printable
+from haloscope.base.units import time_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
 from haloscope.predict.tune._formats import usage
 from haloscope.predict.tune._table import program_gain, program_text, summary
 from haloscope.predict.tune._tune import Tuning

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain._units import time_text
+from haloscope.base.units import time_text
 from haloscope.predict.tune._choice import Candidate
 from haloscope.predict.tune._holding import gain_interval, mean_gain
 from haloscope.predict.tune._tune import Tuning

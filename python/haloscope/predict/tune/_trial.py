@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import RecorderError
+from haloscope.base.errors import RecorderError
 from haloscope.predict.bench._collective import Method, measure
 from haloscope.predict.bench._grid import Unit
 from haloscope.predict.bench._journal import Journal

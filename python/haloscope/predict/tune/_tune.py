@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._files import write_whole
+from haloscope.base.files import write_whole
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.tune._choice import Candidate, rules_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.predict.bench._mpi_library import COLLECTIVES
 from haloscope.predict.tune._verify import Point
 

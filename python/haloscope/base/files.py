@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from haloscope._errors import OutputError
+from haloscope.base.errors import OutputError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,13 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from haloscope._errors import RecorderError
+from haloscope.base.errors import RecorderError
 
-__all__ = [
-    "build_once", "cache", "compiler_identity", "fingerprint", "is_whole", "run_logged",
-]  # fmt: skip
+__all__ = ["build_once", "cache", "fingerprint", "is_whole"]
 
-_LOG_LINES = 400
 _SUMS = "SHA256SUMS"
 _SCRATCH = ".building-"
 
@@ -47,17 +43,6 @@ def fingerprint(files: Iterable[Path], *texts: str) -> str:
     for text in texts:
         digest.update(f"{text}\0".encode())
     return digest.hexdigest()[:20]
-
-
-def compiler_identity(compiler: str) -> str:
-    """What a compiler says about itself; another version builds anew."""
-    try:
-        answer = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return compiler
-    return f"{compiler} {answer.stdout.partition(chr(10))[0]}"
 
 
 def build_once(
@@ -156,19 +141,3 @@ def _mute(text: str) -> None:
 def _tell(text: str) -> None:
     with contextlib.suppress(OSError):
         print(f"haloscope: {text}", file=sys.stderr, flush=True)
-
-
-def run_logged(command: list[str], what: str, log: Path, environment: dict[str, str]) -> None:
-    """Run a build command; if it fails, keep the end of its output in `log` and say so."""
-    try:
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise RecorderError(f"{what}: {command[0]}: {error.strerror}") from None
-    if done.returncode:
-        lines = done.stdout.decode("utf-8", "replace").splitlines()
-        log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
-        reason = next((line.strip() for line in lines if "error" in line.lower()), "")
-        raise RecorderError(f"{what} failed; the compiler's words are in {log}: {reason[:200]}")

@@ -1,28 +1,45 @@
-"""Runs a launch command with a library of this room preloaded before its MPI."""
+"""Runs a launch command with a library of ours preloaded before its MPI."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import LaunchError, UsageError
-from haloscope.watch._child import run_child
-from haloscope.watch._environment import (
+from haloscope.base.child import run_child
+from haloscope.base.environment import (
     Preloaded,
     earlier_preload,
     launched,
     outer_settings,
     recorder_environment,
 )
-from haloscope.watch._launch import Launch, parse, resolve
-from haloscope.watch._mpi import Mpi, detect
-from haloscope.watch._run import Choice
+from haloscope.base.errors import LaunchError, UsageError
+from haloscope.base.launch import Launch, parse, resolve
+from haloscope.base.mpi import Mpi, detect
+from haloscope.base.objects import Abi
 
-__all__ = ["Target", "find_target", "run_preloaded"]
+__all__ = ["Choice", "Outcome", "Target", "find_target", "run_preloaded"]
 
 _NESTED = ("run", "inject", "stencil")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user decides about the MPI, instead of having it found out."""
+
+    abi: Abi | None = None
+    include: tuple[Path, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """How a watched command ended: `waitpid`'s status, the profiles, and remarks for a person."""
+
+    status: int
+    profiles: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

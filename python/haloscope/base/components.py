@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import ComponentError
+from haloscope.base.errors import ComponentError
 
 __all__ = ["P4est", "Petsc", "find_p4est", "find_petsc"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import RecorderError
-from haloscope.watch._objects import Abi, Library
+from haloscope.base.errors import RecorderError
+from haloscope.base.objects import Abi, Library
 
 __all__ = ["Headers", "find_headers", "library_version", "read_headers", "wrapper_directories"]
 

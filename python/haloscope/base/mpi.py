@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from haloscope._errors import RecorderError
-from haloscope.watch._headers import Headers, find_headers, read_headers, wrapper_directories
-from haloscope.watch._launch import PYTHON, Launch, Program, launchers, resolve
-from haloscope.watch._objects import (
+from haloscope.base.errors import RecorderError
+from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
+from haloscope.base.launch import PYTHON, Launch, Program, launchers, resolve
+from haloscope.base.objects import (
     Abi,
     Library,
     abi_of,
@@ -26,7 +26,15 @@ from haloscope.watch._objects import (
     pick,
 )
 
-__all__ = ["Mpi", "Origin", "detect", "environment_compiler", "installed", "statically_linked"]
+__all__ = [
+    "Mpi",
+    "Origin",
+    "detect",
+    "environment_compiler",
+    "installed",
+    "on_path",
+    "statically_linked",
+]
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
@@ -95,6 +103,13 @@ def detect(
     if include:
         return Mpi(found, _given(include, found.abi), origin)
     return Mpi(found, find_headers(found, _compilers(launch)), origin)
+
+
+def on_path() -> Mpi:
+    """The MPI of this environment: that of the first compiler wrapper on PATH."""
+    mpi = detect(None)
+    assert mpi is not None  # without a command there is an MPI, or an exception
+    return mpi
 
 
 def statically_linked(program: Path) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from haloscope._errors import RecorderError
-from haloscope.watch._launch import Launch, script_text
-from haloscope.watch._mpi import Mpi
+from haloscope.base.errors import RecorderError
+from haloscope.base.launch import Launch, script_text
+from haloscope.base.mpi import Mpi
 
 __all__ = [
     "Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings",

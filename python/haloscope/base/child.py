@@ -7,7 +7,7 @@ import resource
 import signal
 from collections.abc import Mapping, Sequence
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 
 __all__ = ["leave_like", "run_child"]
 

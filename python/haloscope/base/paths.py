@@ -6,7 +6,7 @@ from pathlib import Path
 
 __all__ = ["include", "is_checkout", "root", "source"]
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent.parent
 
 
