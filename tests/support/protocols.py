@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope.base.headers import read_headers
 from haloscope.hide._protocols import build_protocols
+from haloscope.watch._headers import read_headers
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
@@ -76,8 +76,7 @@ def carried(record: Path) -> Counter[str]:
 def offered(record: Path) -> int:
     """Messages that the layer carried, or left to MPI because their receiver came too late.
 
-    Which of the two depends on what else the machine does. Those that escaped are among the
-    received.
+    Which of the two depends on what else the machine does. Who received counts what escaped, too.
     """
     counts = carried(record)
     return sum(counts[name] for name in ("GET", "COOP", "STEAL", "MPI (late)"))
