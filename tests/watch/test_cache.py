@@ -16,7 +16,7 @@ from haloscope.base.errors import RecorderError
 _BUILDER = """\
 import sys, time
 from pathlib import Path
-from haloscope.watch._cache import build_once
+from haloscope.base.cache import build_once
 place = Path(sys.argv[1])
 def build(directory):
     with (place / "built").open("a") as log:
