@@ -39,13 +39,13 @@ _SOURCES = {".cpp", ".hpp", ".h"}
 
 
 def applications() -> list[str]:
-    """The names of the bundled applications that need nothing but MPI."""
+    """Return the names of the bundled applications that need nothing but MPI."""
     folders = [path.parent for path in (paths.root() / "apps").glob("*/main.cpp")]
     return sorted(path.name for path in folders if not (path / "CMakeLists.txt").is_file())
 
 
 def build_application(name: str, quiet: bool = False) -> Path:
-    """The executable of a bundled application, from the cache or compiled now."""
+    """Return the executable of a bundled application, from the cache or compiled now."""
     folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
     return build_executable(name, sources, [paths.source("apps"), paths.include()], quiet=quiet)
@@ -58,7 +58,7 @@ def build_executable(
     compiler: Path | None = None,
     quiet: bool = False,
 ) -> Path:
-    """An executable made of `sources`, from the cache or compiled now by this MPI's compiler.
+    """Return an executable made of `sources`, from the cache or compiled now by `compiler`.
 
     It is built anew when anything in `includes`, which are the include path too, has changed.
     """
@@ -74,7 +74,7 @@ def build_executable(
 
 
 def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
-    """All sources of a folder as one object file, from the cache or compiled now."""
+    """Return all sources of a folder as one object file, from the cache or compiled now."""
     compiler = toolchain().compiler
     sources = [p for p in folder.iterdir() if p.suffix in _SOURCES]
     headers = [p for p in paths.include().rglob("*") if p.suffix in _SOURCES]
@@ -91,7 +91,7 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
 def build_preload(
     kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool = False
 ) -> Path:
-    """The directory of what is preloaded before an MPI: `made`, from the cache or built now.
+    """Return the directory of what is preloaded before an MPI: `made`, from the cache or built now.
 
     It is built from the first of the directories of `sources`; the others are what it depends on.
     """
@@ -127,7 +127,7 @@ def build_with_cmake(
 
 
 def preload_name(kind: str, headers: Headers, directories: Iterable[Path]) -> str:
-    """The name in the cache of what is built from these directories for these headers."""
+    """Return the name in the cache of what is built from these directories for these headers."""
     sources = [
         path
         for directory in directories

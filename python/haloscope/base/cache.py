@@ -23,7 +23,7 @@ _SCRATCH = ".building-"
 
 
 def cache() -> Path:
-    """`$HALOSCOPE_CACHE`, else `haloscope` in the user's cache directory."""
+    """Return `$HALOSCOPE_CACHE`, else `haloscope` in the user's cache directory."""
     own = os.environ.get("HALOSCOPE_CACHE")
     if own:
         return Path(own).absolute()
@@ -34,7 +34,7 @@ def cache() -> Path:
 
 
 def fingerprint(files: Iterable[Path], *texts: str) -> str:
-    """A name for what is built from these files and circumstances."""
+    """Return a name for what is built from these files and circumstances."""
     digest = hashlib.sha256()
     # By name and content: one directory may have two paths.
     for name, content in sorted((file.name, file.read_bytes()) for file in files):
@@ -48,7 +48,7 @@ def fingerprint(files: Iterable[Path], *texts: str) -> str:
 def build_once(
     name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True
 ) -> Path:
-    """The directory `name` of the cache, made by `build` in a temporary one and then renamed.
+    """Return the directory `name` of the cache; `build` fills a temporary one, which is renamed.
 
     One process builds of a kind, the name's first word, at a time, and who waited takes what the
     other one has built. What is there is used only if it is what was built: a library cut short
@@ -74,7 +74,7 @@ def build_once(
 
 
 def is_whole(directory: Path) -> bool:
-    """Whether a directory of the cache holds what was built into it, byte for byte."""
+    """Return whether a directory of the cache holds what was built into it, byte for byte."""
     try:
         sums = (directory / _SUMS).read_text(encoding="utf-8").splitlines()[1:]
         return bool(sums) and sums == _sums(directory)

@@ -32,7 +32,7 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def leave_like(status: int) -> int:
-    """The exit status that tells our caller what the child's told us.
+    """Return the exit status that tells our caller what the child's told us.
 
     A child killed by a signal is followed: this process dies of the same signal, without a core.
     """

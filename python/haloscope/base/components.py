@@ -78,7 +78,7 @@ class Petsc:
 
 
 def find_p4est() -> P4est:
-    """The installation that `P4EST_DIR` names, else the system's."""
+    """Return the installation that `P4EST_DIR` names, else the system's."""
     named = os.environ.get("P4EST_DIR")
     for place in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
         if (place / "include" / "p8est.h").is_file():
@@ -87,7 +87,7 @@ def find_p4est() -> P4est:
 
 
 def find_petsc() -> Petsc:
-    """The one that `PETSC_DIR` names, else what pkg-config knows, else Debian's with reals."""
+    """Return the one that `PETSC_DIR` names, else pkg-config's, else Debian's with reals."""
     found = [petsc for petsc in _petscs() if (petsc.includes[1] / "petscconf.h").is_file()]
     if not found:
         raise ComponentError(_PETSC_MISSING)

@@ -43,7 +43,7 @@ def recorder_environment(
     earlier: str,
     behind: Sequence[Path] = (),
 ) -> dict[str, str]:
-    """What a rank needs: the recorder preloaded, before `earlier` preloads, and its settings.
+    """Return what a rank needs: the recorder, preloaded before `earlier`, and its settings.
 
     The same for others that stand before an MPI, in their order; `behind` is what they need.
     """
@@ -63,7 +63,7 @@ def _place(word: str) -> int:
 
 
 def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """What verbs around this one have set, which all ranks must get."""
+    """Return what verbs around this one have set, which all ranks must get."""
     outer = ("HALOSCOPE_INJECT", "HALOSCOPE_STENCIL")
     return {name: value for name, value in environment.items() if name.startswith(outer)}
 
@@ -71,7 +71,7 @@ def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
 def forwarded(
     variables: Mapping[str, str], environment: Mapping[str, str], openmpi: bool = True
 ) -> dict[str, str]:
-    """`variables`, and what makes launchers pass them on to other nodes.
+    """Return `variables`, and what makes launchers pass them on to other nodes.
 
     Open MPI (4 and 5) passes on only what this list names; names, as values may hold semicolons.
     Slurm passes on everything, unless it is told not to.
@@ -90,7 +90,7 @@ def forwarded(
 def launched(
     launch: Launch, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> tuple[Launch, dict[str, str]]:
-    """The command and the environment to start it with."""
+    """Return the command and the environment to start it with."""
     complete = dict(environment) | dict(variables)
     if launch.programs and _needs_command(launch, variables, environment):
         return launch.with_environment(variables), complete
@@ -99,7 +99,7 @@ def launched(
 
 
 def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> str:
-    """What the user preloads already, by the environment or by the launcher's options."""
+    """Return what the user preloads already, by the environment or by the launcher's options."""
     words = launch.options if launch else ()
     for index, word in enumerate(words):
         if word.startswith("LD_PRELOAD="):

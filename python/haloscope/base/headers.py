@@ -52,7 +52,7 @@ class Headers:
 
 
 def find_headers(library: Library, compilers: tuple[Path, ...] = ()) -> Headers:
-    """The headers nearest to a library: its own installation's first, then any that fit."""
+    """Return the headers nearest to a library: its own installation's first, then any that fit."""
     near, far = _near(library.path), _far(compilers)
     for directory in near:
         headers = read_headers(directory, library.abi)
@@ -67,7 +67,7 @@ def find_headers(library: Library, compilers: tuple[Path, ...] = ()) -> Headers:
 
 
 def read_headers(directory: Path, abi: Abi) -> Headers | None:
-    """What `mpi.h` (`mpi_abi.h` for the standard interface) in a directory declares."""
+    """Return what `mpi.h` (`mpi_abi.h` for the standard interface) in a directory declares."""
     try:
         name = "mpi_abi.h" if abi == "standard" else "mpi.h"
         text = (directory / name).read_text(encoding="utf-8", errors="replace")
@@ -82,7 +82,7 @@ def read_headers(directory: Path, abi: Abi) -> Headers | None:
 
 
 def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
-    """The standard that a library says it has, and its product text; None if it can't be asked."""
+    """Return the standard and product that a library says it has; None if it cannot be asked."""
     try:
         answer = subprocess.run(
             [sys.executable, "-c", _ASK, str(path)],
@@ -95,7 +95,7 @@ def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
 
 
 def wrapper_directories(wrapper: Path, option: str = "-I") -> tuple[Path, ...]:
-    """The directories that an MPI compiler wrapper passes on with `-I` or `-L`."""
+    """Return the directories that an MPI compiler wrapper passes on with `-I` or `-L`."""
     try:
         shown = subprocess.run(
             [str(wrapper), "-show"], capture_output=True, text=True, timeout=60, check=False

@@ -78,7 +78,7 @@ class Launch:
 
 
 def name_of(launch: Launch) -> str:
-    """What a person calls the first program: of a Python program, its script or module."""
+    """Return what a person calls the first program: of a Python program, its script or module."""
     if not launch.programs:
         return launch.command[0]
     first = launch.programs[0]
@@ -91,7 +91,7 @@ def name_of(launch: Launch) -> str:
 
 
 def launchers(launch: Launch) -> list[Path]:
-    """The launcher, or those that a script which is started names with their path."""
+    """Return the launcher, or those that a script which is started names with their path."""
     if launch.launcher is not None:
         return [launch.launcher]
     words = [word for program in launch.programs for word in script_text(program.path).split()]
@@ -100,7 +100,7 @@ def launchers(launch: Launch) -> list[Path]:
 
 
 def script_text(path: Path) -> str:
-    """What a script says; nothing of other files."""
+    """Return what a script says; nothing of other files."""
     try:
         with path.open("rb") as file:
             text = file.read(1 << 20)
@@ -110,7 +110,7 @@ def script_text(path: Path) -> str:
 
 
 def resolve(word: str) -> Path | None:
-    """The executable file that a word of a command would start, if any."""
+    """Return the executable file that a word of a command would start, if any."""
     found = shutil.which(os.path.expanduser(word))
     return Path(found).absolute() if found and os.path.isfile(found) else None
 

@@ -82,7 +82,7 @@ class Mpi:
 def detect(
     launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()
 ) -> Mpi | None:
-    """The MPI of a command, or of this environment if there is no command.
+    """Return the MPI of a command, or of this environment if there is no command.
 
     `abi` and `include` are the user's word and go before what is found. None means that the
     command runs one program that has nothing to do with MPI.
@@ -106,19 +106,19 @@ def detect(
 
 
 def on_path() -> Mpi:
-    """The MPI of this environment: that of the first compiler wrapper on PATH."""
+    """Return the MPI of this environment: that of the first compiler wrapper on PATH."""
     mpi = detect(None)
     assert mpi is not None  # without a command there is an MPI, or an exception
     return mpi
 
 
 def statically_linked(program: Path) -> bool:
-    """True if MPI is inside the executable, where preloading can't reach it."""
+    """Return whether MPI is inside the executable, where preloading can't reach it."""
     return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
 
 
 def installed(tool: Path) -> Library | None:
-    """The MPI library of the installation that a launcher or a compiler wrapper belongs to."""
+    """Return the MPI library of the installation that a launcher or compiler wrapper belongs to."""
     real = tool.resolve()
     found = [
         library
@@ -133,7 +133,7 @@ def installed(tool: Path) -> Library | None:
 
 
 def environment_compiler() -> Path | None:
-    """The compiler wrapper of the MPI wheel in this Python environment."""
+    """Return the compiler wrapper of the MPI wheel in this Python environment."""
     wrapper = Path(sys.prefix) / "bin" / "mpicc"
     return wrapper if wrapper.is_file() else None
 

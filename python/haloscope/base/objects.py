@@ -43,11 +43,12 @@ class Library:
 
 
 def is_elf(path: Path) -> bool:
+    """Return whether the file is an executable or a library."""
     return _head(path, 4) == b"\x7fELF"
 
 
 def contains(path: Path, text: bytes) -> bool:
-    """True if the file has these bytes anywhere; cheap, and good enough for symbol names."""
+    """Return whether the file has these bytes anywhere; cheap, and good enough for symbol names."""
     try:
         return text in path.read_bytes()
     except OSError:
@@ -55,7 +56,7 @@ def contains(path: Path, text: bytes) -> bool:
 
 
 def interpreter(path: Path) -> tuple[str, ...]:
-    """The words of a script's `#!` line, without `env`; empty for other files."""
+    """Return the words of a script's `#!` line, without `env`; empty for other files."""
     head = _head(path, 256)
     if not head.startswith(b"#!"):
         return ()
@@ -66,7 +67,7 @@ def interpreter(path: Path) -> tuple[str, ...]:
 
 
 def abi_of(name: str, path: Path | None = None) -> Abi | None:
-    """The interface of a library, by its versioned name, else by what it defines."""
+    """Return the interface of a library, by its versioned name, else by what it defines."""
     if _STANDARD.match(name):
         return "standard"
     if _MPICH.match(name):
@@ -82,7 +83,7 @@ def abi_of(name: str, path: Path | None = None) -> Abi | None:
 
 
 def linked_mpi(path: Path) -> Library | None:
-    """The MPI library that an executable or a library needs, directly or through others."""
+    """Return the MPI library that an executable or a library needs, directly or through others."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
     try:
         listing = subprocess.run(
@@ -94,7 +95,7 @@ def linked_mpi(path: Path) -> Library | None:
 
 
 def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:
-    """The first MPI library of a list of names and files; the C library before its bindings."""
+    """Return the first MPI library among names and files; the C library before its bindings."""
     found = [
         (name, Library(abi, path))
         for name, path in libraries

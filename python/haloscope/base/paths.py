@@ -11,22 +11,22 @@ _CHECKOUT = _PACKAGE.parent.parent
 
 
 def is_checkout() -> bool:
-    """True in a checkout, false in an installed wheel."""
+    """Return true in a checkout, false in an installed wheel."""
     return (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "src").is_dir()
 
 
 def root() -> Path:
-    """The directory that holds `include`, `src` and `apps`."""
+    """Return the directory that holds `include`, `src` and `apps`."""
     return _CHECKOUT if is_checkout() else _PACKAGE / "_share"
 
 
 def include() -> Path:
-    """The directory to put on a compiler's include path for `<haloscope/region.h>`."""
+    """Return the directory to put on a compiler's include path for `<haloscope/region.h>`."""
     return root() / "include"
 
 
 def source(*parts: str) -> Path:
-    """A directory of sources below the root, such as `source("src", "watch")`."""
+    """Return a directory of sources below the root, such as `source("src", "watch")`."""
     path = root().joinpath(*parts)
     if not path.is_dir():
         raise FileNotFoundError(

@@ -52,7 +52,7 @@ class Target:
 
 
 def find_target(command: Sequence[str], choice: Choice, otherwise: str) -> Target:
-    """What is going to run; raises where it has no MPI, which means `otherwise`.
+    """Return what is going to run; raises where it has no MPI, which means `otherwise`.
 
     Other verbs of ours may stand before the launch command.
     """

@@ -17,20 +17,20 @@ _ZERO = re.compile(r"\s*0+\.?0*(?:[eE][-+]?[0-9]{1,3})?\s*(?:s|ms|us|µs|μs|ns)
 
 
 def time(value: object) -> Decimal:
-    """Seconds; a number without a unit is seconds. Raises `ValueError`."""
+    """Return seconds, which a number without a unit is. Raises `ValueError`."""
     number, power, _ = _parsed(value, _TIMES, "a time, such as 0.15 us (s, ms, us, ns)")
     return number.scaleb(power)
 
 
 def cost(value: object) -> Decimal:
-    """As `time`, but it may be nothing: `0`. Raises `ValueError`."""
+    """Return what `time` does, or nothing for `0`. Raises `ValueError`."""
     if not isinstance(value, bool) and _ZERO.fullmatch(str(value)):
         return Decimal()
     return time(value)
 
 
 def speed(value: object) -> Decimal:
-    """Bytes a second; a number without a unit is that. Raises `ValueError`."""
+    """Return bytes a second, which a number without a unit is. Raises `ValueError`."""
     number, power, unit = _parsed(value, _SPEEDS, "a speed, such as 12.5 GB/s or 100 Gbit/s")
     return number.scaleb(power) / (8 if unit.endswith("bit/s") else 1)
 

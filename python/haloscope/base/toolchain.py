@@ -34,7 +34,7 @@ class Toolchain:
 
 
 def toolchain() -> Toolchain:
-    """The MPI whose `mpicc` is on PATH, else the wheel in this Python environment."""
+    """Return the MPI whose `mpicc` is on PATH, else the wheel in this Python environment."""
     found = shutil.which("mpicc")
     for wrapper in (found, Path(sys.prefix) / "bin" / "mpicc"):
         directory = Path(wrapper).parent if wrapper else Path()
@@ -47,7 +47,7 @@ def toolchain() -> Toolchain:
 
 
 def compiler() -> str:
-    """The C++ compiler: `$CXX`, else the first on PATH."""
+    """Return the C++ compiler: `$CXX`, else the first on PATH."""
     for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
@@ -58,7 +58,7 @@ def compiler() -> str:
 
 
 def compiler_identity(compiler: str) -> str:
-    """What a compiler says about itself; another version builds anew."""
+    """Return what a compiler says about itself; another version builds anew."""
     try:
         answer = subprocess.run(
             [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
@@ -69,7 +69,7 @@ def compiler_identity(compiler: str) -> str:
 
 
 def wrapper_identity(compiler: Path) -> str:
-    """What the wrapper runs, and for which compiler: another one means another executable."""
+    """Return what the wrapper runs, and for which compiler: another one means another build."""
     words = []
     for option in ("-show", "--version"):
         try:
@@ -83,7 +83,7 @@ def wrapper_identity(compiler: Path) -> str:
 
 
 def build_tool(name: str) -> str:
-    """CMake and Ninja come with this Python environment; the system's will do as well."""
+    """Return the CMake or Ninja of this Python environment, else the system's."""
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
     if found is None:
@@ -92,7 +92,7 @@ def build_tool(name: str) -> str:
 
 
 def build_environment() -> dict[str, str]:
-    """The user's environment without what would change or watch the build itself."""
+    """Return the user's environment without what would change or watch the build itself."""
     dropped = {"LD_PRELOAD", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "DESTDIR"}
     return {name: value for name, value in os.environ.items() if name not in dropped}
 

@@ -36,7 +36,7 @@ _EXACT_BELOW = {"bytes": 10_000, "count": 10_000_000}
 
 
 def bytes_text(value: float | None) -> str:
-    """1342177280 → `1.34 GB`; a whole number below 10 000 exactly."""
+    """Return 1342177280 as `1.34 GB`; a whole number below 10 000 exactly."""
     if value is None:
         return UNKNOWN
     if abs(value) < _EXACT_BELOW["bytes"] and value == int(value):
@@ -45,7 +45,7 @@ def bytes_text(value: float | None) -> str:
 
 
 def count_text(value: float | None) -> str:
-    """184320 → `184320`, 255000000 → `255 M`."""
+    """Return 184320 as `184320`, 255000000 as `255 M`."""
     if value is None:
         return UNKNOWN
     if abs(value) < _EXACT_BELOW["count"]:
@@ -54,7 +54,7 @@ def count_text(value: float | None) -> str:
 
 
 def time_text(seconds: float | None) -> str:
-    """0.0123 → `12.3 ms`."""
+    """Return 0.0123 as `12.3 ms`."""
     if seconds is None:
         return UNKNOWN
     if seconds == 0:
@@ -63,14 +63,14 @@ def time_text(seconds: float | None) -> str:
 
 
 def percent_text(part: float | None, whole: float | None) -> str:
-    """The share of `part` in `whole`: `12.3 %`."""
+    """Return the share of `part` in `whole`: `12.3 %`."""
     if part is None or not whole:
         return UNKNOWN
     return f"{100 * part / whole:.1f} %"
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """[0, 1, 2, 5] → `ranks 0-2, 5`; of many ranges the first ones, and how many ranks in all."""
+    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; of many ranges the first, and how many ranks in all."""
     breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
     ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
     ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]
@@ -80,7 +80,7 @@ def ranks_text(ranks: Sequence[int]) -> str:
 
 
 def moment_text(seconds: float | None) -> str:
-    """Seconds since 1970 as local time: `2026-01-01 00:00:00 +0000`."""
+    """Return seconds since 1970 as local time: `2026-01-01 00:00:00 +0000`."""
     if seconds is None:
         return UNKNOWN
     try:

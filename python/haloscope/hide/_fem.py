@@ -56,7 +56,7 @@ class Fem:
 
 
 def build_fem(quiet: bool = False) -> Fem:
-    """The library and the application, from the cache or built now."""
+    """Return the library and the application, from the cache or built now."""
     p4est, petsc = find_p4est(), find_petsc()
     compiler = toolchain().compiler
     _require_same_mpi(compiler, petsc)
@@ -112,7 +112,7 @@ def _processor() -> str:
 
 
 def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
-    """Where the headers are; the components that are found, if none are given."""
+    """Return where the headers are; the components that are found, if none are given."""
     own = [paths.include(), paths.source("src", "hide", "fem")]
     others = [*(petsc or find_petsc()).includes, (p4est or find_p4est()).include]
     system = [path for path in dict.fromkeys(others) if path != Path("/usr/include")]

@@ -17,7 +17,7 @@ _WHAT = "building the shareable heap"
 
 
 def build_heap(quiet: bool = False) -> Path:
-    """The library to be preloaded, from the cache or built now."""
+    """Return the library to be preloaded, from the cache or built now."""
     room = paths.source("src", "hide", "stencil")
     heap = paths.source("src", "hide", "stencil", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]

@@ -25,7 +25,7 @@ class Injector:
 
 
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
-    """The injector for these headers, from the cache or built now."""
+    """Return the injector for these headers, from the cache or built now."""
     places = (("hide", "inject"), ("hide", "wrappers"), ("watch",))
     sources = [paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)

@@ -51,7 +51,7 @@ def seconds(text: str, option: str) -> float:
 def read_latency(
     text: str, option: str, scale: float = 1.0, excess: bool = False
 ) -> LatencyModel | None:
-    """The model that a line names; None for `none`. Raises `UsageError`, `ProfileError`."""
+    """Return the model that a line names; None for `none`. Raises `UsageError`, `ProfileError`."""
     kind, _, rest = text.partition(":")
     if text == "none":
         return None

@@ -11,10 +11,10 @@ __all__ = ["build_halo", "build_overlap"]
 
 
 def build_overlap(quiet: bool = False) -> Path:
-    """The overlap library as an object file to be linked, for the MPI on PATH."""
+    """Return the overlap library as an object file to be linked, for the MPI on PATH."""
     return build_object("overlap", paths.source("src", "hide", "overlap"), quiet)
 
 
 def build_halo(quiet: bool = False) -> Path:
-    """The halo library as an object file to be linked, for the MPI on PATH."""
+    """Return the halo library as an object file to be linked, for the MPI on PATH."""
     return build_object("halo", paths.source("src", "hide", "stencil"), quiet)

@@ -27,7 +27,7 @@ class Protocols:
 
 
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
-    """The layer for these headers, from the cache or built now."""
+    """Return the layer for these headers, from the cache or built now."""
     places = (("hide", "stencil", "layer"), ("hide", "stencil"), ("hide", "wrappers"), ("watch",))
     sources = [*(paths.source("src", *place) for place in places), paths.include()]
     made = ("libhaloscope-stencil.so",)

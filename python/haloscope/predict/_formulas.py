@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 
 
 def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str, ...]:
-    """The algorithms that a formula knows. Raises `UsageError` for a name that does not exist."""
+    """Return the algorithms that a formula knows. Raises `UsageError` for an unknown name."""
     if formula not in FORMULAS:
         raise UsageError(f"there is no formula {formula!r}; there is {', '.join(FORMULAS)}")
     by_formula: dict[str, dict[str, tuple[str, ...]]] = {

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 
 
 def machines() -> list[str]:
-    """Names of the machine models that come with Haloscope."""
+    """Return the names of the machine models that come with Haloscope."""
     names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
     return sorted(name.stem for name in names if name.suffix == ".yaml")
 

@@ -38,7 +38,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """All findings, the most necessary things first."""
+    """Yield all findings, the most necessary things first."""
     yield _compiler()
     yield from (_tool(name) for name in ("cmake", "ninja"))
     yield _module("pympistandard")

@@ -29,7 +29,7 @@ class Recorder:
 
 
 def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
-    """The recorder for these headers, from the cache or built now."""
+    """Return the recorder for these headers, from the cache or built now."""
     made = ("libhaloscope-watch.so", "haloscope-join")
     return Recorder(build_preload("recorder", headers, made, _sources(), quiet))
 

@@ -67,7 +67,7 @@ def exports(
     values: Mapping[str, Value | None],
     choice: Choice = _FOUND_OUT,
 ) -> dict[str, str]:
-    """The variables that make later launch commands of a shell watched."""
+    """Return the variables that make later launch commands of a shell watched."""
     settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
     _output(settings, values)
     launch = parse(command) if command else None

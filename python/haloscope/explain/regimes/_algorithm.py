@@ -68,7 +68,7 @@ def regimes_by(model: RegimeModel, timings: Timings, training: NDArray[np.int64]
 
 
 def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
-    """The rows of `number` ranks, equidistant among all ranks sorted by their median instance."""
+    """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
     if number < 1:
         raise UsageError(f"{number} ranks to be fitted; take 1 or more")
     everything = Sequences.of_timings(timings)

@@ -188,7 +188,7 @@ def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
 
 
 def tests_told(tests: pl.DataFrame) -> list[str]:
-    """Say the tests in lines of text."""
+    """Return the tests in lines of text."""
     return [printable(_test_told(row)) for row in tests.to_dicts()]
 
 

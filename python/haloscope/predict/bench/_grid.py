@@ -57,7 +57,7 @@ class Unit:
 
 
 def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) -> list[Unit]:
-    """All launches, in random order unless `seed` is None; raises `UsageError` for what can't be.
+    """Return all launches, in random order unless `seed` is None. Raises `UsageError`.
 
     With a launcher of the user's (`remote`) ranks may be anywhere, so that this machine's memory
     says nothing.

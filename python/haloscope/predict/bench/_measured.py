@@ -28,7 +28,7 @@ _OPERANDS = (1 << 10, 1 << 20)
 def machine(
     name: str, system: System, points: Sequence[Point], description: str = "", source: str = ""
 ) -> Machine:
-    """The model of what was measured. Raises `MachineError` if no level was."""
+    """Return the model of what was measured. Raises `MachineError` if no level was."""
     levels = []
     for level in system.levels:
         chosen = [one for one in points if one.pair.level == level.name]

@@ -130,7 +130,7 @@ class OtherLibrary:
 
 
 def library(launcher: Sequence[str] = ()) -> Library:
-    """The library of the `mpicc` in use; `launcher` is the user's word instead of its mpiexec."""
+    """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
     from haloscope.predict.bench._mpich import Mpich
     from haloscope.predict.bench._openmpi import OpenMpi
 

@@ -147,7 +147,7 @@ def measure(
     step: Callable[[str], None] = lambda what: None,
     build_layer: Callable[[Sequence[str]], object] = lambda command: None,
 ) -> Result:
-    """Launch after launch, layers by turns. Raises `LaunchError` if one does not end well.
+    """Measure launch after launch, layers by turns. Raises `LaunchError` if one does not end well.
 
     `build_layer` gets the launch command before the first launch with the layer, as building it
     may take longer than a launch may be silent.

@@ -22,7 +22,7 @@ _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MP
 
 
 def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict[str, Any]:
-    """The first record of a sweep."""
+    """Return the first record of a sweep."""
     return {
         "record": "environment",
         "haloscope": version("haloscope"),

@@ -67,7 +67,7 @@ class Sweep:
 
 
 def joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Several sweeps as one; the environment is the first one's."""
+    """Return several sweeps as one; the environment is the first one's."""
     import polars as pl
 
     records = [record for sweep in sweeps for record in sweep._records]
@@ -91,7 +91,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table of points, with its columns even where there are none."""
+    """Return the table of points, with its columns even where there are none."""
     import polars as pl
 
     schema: dict[str, Any] = {key: pl.Int64 if key in _NUMBERS else pl.String for key in _KEYS}
@@ -137,7 +137,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes a point another one."""
+    """Return what makes a point another one."""
     keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes")
     return tuple(record.get(key) or 0 for key in keys)
 

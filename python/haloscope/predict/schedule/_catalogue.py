@@ -130,17 +130,17 @@ _FANOUTS = {("bcast", "chain"), ("bcast", "knomial"), ("reduce", "chain")}
 
 
 def collectives() -> tuple[str, ...]:
-    """Those of which there are schedules."""
+    """Return those of which there are schedules."""
     return tuple(_CATALOGUE)
 
 
 def algorithms(collective: str) -> tuple[str, ...]:
-    """Those of a collective of which there are schedules; none of one that is not known."""
+    """Return those of a collective of which there are schedules; none of one that is not known."""
     return tuple(_CATALOGUE.get(collective, {}))
 
 
 def schedule(collective: str, algorithm: str, plan: Plan) -> Schedule | None:
-    """The messages of an algorithm; None if nobody has written them down here."""
+    """Return the messages of an algorithm; None if nobody has written them down here."""
     build = _CATALOGUE.get(collective, {}).get(_name(algorithm))
     if build is None:
         return None
@@ -151,7 +151,7 @@ def schedule(collective: str, algorithm: str, plan: Plan) -> Schedule | None:
 
 
 def uses(collective: str, algorithm: str) -> tuple[bool, bool]:
-    """Whether the algorithm goes by segments, and by a fan-out."""
+    """Return whether the algorithm goes by segments, and by a fan-out."""
     key = collective, _name(algorithm)
     return key in _SEGMENTS, key in _FANOUTS
 

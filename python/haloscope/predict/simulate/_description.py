@@ -55,7 +55,7 @@ def capacity(platform: Platform, ranks: int) -> int:
 
 
 def host_names(platform: Platform, ranks: int) -> list[str]:
-    """The host of each rank, filled in order. Raises `UsageError` if there are too few."""
+    """Return the host of each rank, filled in order. Raises `UsageError` if there are too few."""
     room = capacity(platform, ranks)
     if ranks > room:
         raise UsageError(f"platform {platform.name} has room for {room} ranks, not {ranks}")

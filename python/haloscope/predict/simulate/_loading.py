@@ -36,7 +36,7 @@ _FORM = "docs/reference/simulate.md has the form"
 
 
 def platforms() -> list[str]:
-    """Names of the platforms that come with Haloscope, the machine models among them."""
+    """Return the names of the platforms that come with Haloscope, the machine models among them."""
     names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
     return sorted({name.stem for name in names if name.suffix == ".yaml"} | set(machines()))
 

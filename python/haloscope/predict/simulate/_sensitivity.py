@@ -23,7 +23,7 @@ def sensitivity(
     factors: Sequence[float],
     step: Callable[[str], None] = lambda _: None,
 ) -> pl.DataFrame:
-    """A row for each region: its mean time with latencies times each factor, and the slope.
+    """Return a row for each region: its mean time with latencies times each factor, and the slope.
 
     `slope` is the least-squares line's: seconds more for one more of the platform's latency;
     `share` is the slope over the time with the least factor from 1 on, else the largest one.

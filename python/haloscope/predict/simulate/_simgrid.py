@@ -23,7 +23,7 @@ _MISSING = (
 
 
 def smpirun() -> Path:
-    """SimGrid's launcher."""
+    """Return SimGrid's launcher."""
     return _tool("smpirun")
 
 

@@ -46,7 +46,7 @@ Batches = Mapping[Candidate, "NDArray[np.float64]"]
 
 
 def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[Point, Candidate]:
-    """What to use at each measured point: `Candidate()` where nothing is faster for certain."""
+    """Return what to use at each measured point: `Candidate()` where nothing is surely faster."""
     points = _points(sweep)
     faster = _faster(points, margin, level)
     chosen: dict[Point, Candidate] = {}

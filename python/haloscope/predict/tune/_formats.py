@@ -49,7 +49,7 @@ def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> st
 
 
 def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, str]:
-    """The environment in which a library uses a file, and listens to it for these collectives."""
+    """Return the environment in which a library uses a file for these collectives."""
     path = str(file.absolute())
     if form == "mpich-json":
         devices = {f"MPIR_CVAR_{one.upper()}_DEVICE_COLLECTIVE": "0" for one in collectives}
@@ -67,7 +67,7 @@ def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, 
 
 
 def usage(form: Format, file: Path, collectives: Iterable[str]) -> list[str]:
-    """What a person types to use a file: with mpiexec, and in a job script."""
+    """Return what a person types to use a file: with mpiexec, and in a job script."""
     made = settings(form, file, collectives)
     exports = [f"export {name}={shlex.quote(value)}" for name, value in made.items()]
     if form == "mpich-json":

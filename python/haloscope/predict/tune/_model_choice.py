@@ -19,7 +19,7 @@ __all__ = ["choose_by_model", "model_points"]
 def model_points(
     machine: Machine, collectives: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]
 ) -> list[Point]:
-    """The grid, over what was fitted where nothing is asked for."""
+    """Return the grid, over what was fitted where nothing is asked for."""
     fitted = {one.collective for one in machine.fitted}
     if not fitted:
         raise UsageError(
@@ -43,7 +43,7 @@ def model_points(
 def choose_by_model(
     machine: Machine, points: Iterable[Point], margin: float = 0.05
 ) -> dict[Point, Candidate]:
-    """The fastest by the model; the library's own where that was fitted and is not much slower."""
+    """Return the fastest by the model; the library's own where that is fitted and not much slower."""
     with_default = {one.collective for one in machine.fitted if one.algorithm == "default"}
     chosen: dict[Point, Candidate] = {}
     for point in points:

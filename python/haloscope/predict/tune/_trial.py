@@ -49,14 +49,14 @@ def _lines(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
 
 
 def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> int:
-    """How many points `measure_all` measures."""
+    """Return how many points `measure_all` measures."""
     return sum(len(unit.sizes) for unit in _units(bench, points, segments))
 
 
 def measure_all(
     bench: Bench, points: Sequence[Point], segments: Sequence[int], method: Method, step: Step
 ) -> Sweep:
-    """Every algorithm of the library at these points, in random order."""
+    """Measure every algorithm of the library at these points, in random order."""
     units = _units(bench, points, segments)
     random.Random(method.seed).shuffle(units)
     kept = _journal(bench, method)
@@ -86,7 +86,7 @@ def measure_both(
     rounds: int,
     step: Step,
 ) -> dict[Point, Trial]:
-    """Default and tuned in turn, each a launch of its own, which of them first by lot."""
+    """Measure default and tuned in turn, each a launch of its own, which of them first by lot."""
     lot = random.Random(method.seed + 1)
     found: dict[Point, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):

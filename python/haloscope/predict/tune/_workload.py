@@ -31,7 +31,7 @@ class Workload:
 
 
 def read_workload(path: Path, share: float = 0.99) -> Workload:
-    """The points that take `share` of the time in collectives, the longest first.
+    """Return the points that take `share` of the time in collectives, the longest first.
 
     Raises `ProfileError` for a profile without collectives of more than one rank.
     """
