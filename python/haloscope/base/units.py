@@ -70,7 +70,7 @@ def percent_text(part: float | None, whole: float | None) -> str:
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; of many ranges the first, and how many ranks in all."""
+    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; of many the first, and how many ranks in all."""
     breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
     ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
     ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]

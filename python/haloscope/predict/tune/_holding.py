@@ -21,7 +21,7 @@ _OWN = Candidate()
 
 
 def gain_interval(logarithms: NDArray[np.float64], level: float = 0.05) -> tuple[float, ...]:
-    """Return the geometric mean of gains, one a round, and its interval: Student's t over rounds."""
+    """Return the geometric mean of gains, one a round, and its interval by Student's t."""
     from scipy.stats import t
 
     count, middle = len(logarithms), float(np.mean(logarithms))

@@ -43,7 +43,7 @@ def model_points(
 def choose_by_model(
     machine: Machine, points: Iterable[Point], margin: float = 0.05
 ) -> dict[Point, Candidate]:
-    """Return the fastest by the model; the library's own where that is fitted and not much slower."""
+    """Return the fastest by the model; the library's own where it is not much slower."""
     with_default = {one.collective for one in machine.fitted if one.algorithm == "default"}
     chosen: dict[Point, Candidate] = {}
     for point in points:
