@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from haloscope.base.errors import OutputError, ProfileError
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes._saved import Saved, read, write
+from haloscope.explain.regimes.fitting._saved import Saved, read, write
 
 SAVED = Saved(
     family="gamma",

@@ -155,7 +155,7 @@ def _history(profile: Profile, most_rows: int) -> dict[str, Any] | None:
 def _regimes(profile: Profile) -> list[dict[str, Any]]:
     if not profile.file.rows("instances"):
         return []
-    from haloscope.explain.regimes._report_section import report_sections
+    from haloscope.explain.regimes.figures._regimes_page import report_sections
 
     return report_sections(profile)
 

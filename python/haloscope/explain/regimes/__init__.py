@@ -8,20 +8,19 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.explain.regimes._algorithm import Regimes, find_regimes, representative
-    from haloscope.explain.regimes._analysis import Analysis, Options, analyse
+    from haloscope.explain.regimes._analysis import Analysis, Decoded, Options, View, analyse
     from haloscope.explain.regimes._claims import Method as ClaimMethod
     from haloscope.explain.regimes._claims import claims
-    from haloscope.explain.regimes._intervals import Intervals
-    from haloscope.explain.regimes._machine import MachineModel, MachineStates
-    from haloscope.explain.regimes._model import RegimeModel
-    from haloscope.explain.regimes._reading import read_timings
-    from haloscope.explain.regimes._regimes_page import write_regimes_page
     from haloscope.explain.regimes._results import FASTER, Results, results_of, tests_told, told
-    from haloscope.explain.regimes._saved import PARAMETERS
-    from haloscope.explain.regimes._saved import read as read_model
-    from haloscope.explain.regimes._selection import Criterion, Selection, select
-    from haloscope.explain.regimes._timings import Timings
-    from haloscope.explain.regimes._view import Decoded, View
+    from haloscope.explain.regimes.figures._regimes_page import write_regimes_page
+    from haloscope.explain.regimes.fitting._intervals import Intervals
+    from haloscope.explain.regimes.fitting._regime_model import RegimeModel
+    from haloscope.explain.regimes.fitting._saved import PARAMETERS
+    from haloscope.explain.regimes.fitting._saved import read as read_model
+    from haloscope.explain.regimes.fitting._selection import Criterion, Selection, select
+    from haloscope.explain.regimes.machine._whole_machine import MachineModel, MachineStates
+    from haloscope.explain.regimes.timings._reading import read_timings
+    from haloscope.explain.regimes.timings._timings import Timings
 
 __all__ = [
     "FASTER",
@@ -59,30 +58,30 @@ if not TYPE_CHECKING:
         {
             "Analysis": "_analysis",
             "ClaimMethod": "_claims:Method",
-            "Criterion": "_selection",
-            "Decoded": "_view",
+            "Criterion": "fitting._selection",
+            "Decoded": "_analysis",
             "FASTER": "_results",
-            "Intervals": "_intervals",
-            "MachineModel": "_machine",
-            "MachineStates": "_machine",
+            "Intervals": "fitting._intervals",
+            "MachineModel": "machine._whole_machine",
+            "MachineStates": "machine._whole_machine",
             "Options": "_analysis",
-            "PARAMETERS": "_saved",
-            "RegimeModel": "_model",
+            "PARAMETERS": "fitting._saved",
+            "RegimeModel": "fitting._regime_model",
             "Regimes": "_algorithm",
             "Results": "_results",
-            "Selection": "_selection",
-            "Timings": "_timings",
-            "View": "_view",
+            "Selection": "fitting._selection",
+            "Timings": "timings._timings",
+            "View": "_analysis",
             "analyse": "_analysis",
             "claims": "_claims",
             "find_regimes": "_algorithm",
-            "read_model": "_saved:read",
-            "read_timings": "_reading",
+            "read_model": "fitting._saved:read",
+            "read_timings": "timings._reading",
             "representative": "_algorithm",
             "results_of": "_results",
-            "select": "_selection",
+            "select": "fitting._selection",
             "tests_told": "_results",
             "told": "_results",
-            "write_regimes_page": "_regimes_page",
+            "write_regimes_page": "figures._regimes_page",
         },
     )

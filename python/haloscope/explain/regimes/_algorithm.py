@@ -9,13 +9,13 @@ import numpy as np
 
 from haloscope.base.errors import UsageError
 from haloscope.explain import _kernels
-from haloscope.explain.regimes._sequences import Sequences
+from haloscope.explain.regimes.fitting._sequences import Sequences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes._model import RegimeModel
-    from haloscope.explain.regimes._timings import Timings
+    from haloscope.explain.regimes.fitting._regime_model import RegimeModel
+    from haloscope.explain.regimes.timings._timings import Timings
 
 __all__ = ["Regimes", "chosen", "find_regimes", "regimes_by", "representative"]
 
