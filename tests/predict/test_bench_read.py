@@ -13,8 +13,7 @@ import pytest
 from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
-from haloscope.predict.bench._journal import journal
-from haloscope.predict.bench._sweep import median_interval
+from haloscope.predict.bench._sweep import journal, median_interval
 
 _OSU = """\
 

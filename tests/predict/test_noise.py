@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.bench._noise import Noise, noise
+from haloscope.predict.bench._surroundings import Noise, noise
 
 pytestmark = pytest.mark.alone
 

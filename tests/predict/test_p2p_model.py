@@ -12,7 +12,7 @@ import pytest
 from haloscope import predict
 from haloscope.base.errors import MachineError, OutputError
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict._machine_file import machine_text, write_machine
+from haloscope.predict._machine_files import machine_text, write_machine
 from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary

@@ -10,8 +10,8 @@ import polars as pl
 
 from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
-from haloscope.explain._hosts import Hosts
 from haloscope.explain._layout import LAYOUT
+from haloscope.explain._ranks import Hosts
 from haloscope.explain._tree import RegionTree
 
 if TYPE_CHECKING:

@@ -9,13 +9,19 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.hide._fem import Fem, build_fem
     from haloscope.hide._fem import include_flags as fem_flags
-    from haloscope.hide._heap import build_heap
     from haloscope.hide._inject import inject
-    from haloscope.hide._injector import Injector, build_injector
     from haloscope.hide._latency import LatencyModel, read_latency
-    from haloscope.hide._libraries import build_halo, build_overlap
+    from haloscope.hide._libraries import (
+        Injector,
+        Protocols,
+        build_halo,
+        build_heap,
+        build_injector,
+        build_overlap,
+        build_protocols,
+        build_protocols_for,
+    )
     from haloscope.hide._plan import Event, Plan, read_event, read_every
-    from haloscope.hide._protocols import Protocols, build_protocols, build_protocols_for
     from haloscope.hide._stencil import stencil
     from haloscope.hide._stencil_settings import STENCIL_SETTINGS
 
@@ -48,18 +54,18 @@ if not TYPE_CHECKING:
         {
             "Event": "_plan",
             "Fem": "_fem",
-            "Injector": "_injector",
+            "Injector": "_libraries",
             "LatencyModel": "_latency",
             "Plan": "_plan",
-            "Protocols": "_protocols",
+            "Protocols": "_libraries",
             "STENCIL_SETTINGS": "_stencil_settings",
             "build_fem": "_fem",
             "build_halo": "_libraries",
-            "build_heap": "_heap",
-            "build_injector": "_injector",
+            "build_heap": "_libraries",
+            "build_injector": "_libraries",
             "build_overlap": "_libraries",
-            "build_protocols": "_protocols",
-            "build_protocols_for": "_protocols",
+            "build_protocols": "_libraries",
+            "build_protocols_for": "_libraries",
             "fem_flags": "_fem:include_flags",
             "inject": "_inject",
             "read_event": "_plan",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
 from haloscope.hide._inject_record import join, prepared, said, totals
-from haloscope.hide._injector import build_injector
+from haloscope.hide._libraries import build_injector
 from haloscope.hide._plan import Plan
 
 __all__ = ["inject"]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
 from haloscope.base.settings import Value, to_environment
-from haloscope.hide._heap import build_heap
+from haloscope.hide._libraries import build_heap, build_protocols
 from haloscope.hide._parts import put_together, writable
-from haloscope.hide._protocols import build_protocols
 from haloscope.hide._stencil_settings import STENCIL_SETTINGS
 from haloscope.hide._stencil_summary import summary
 

@@ -8,14 +8,12 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict._formulas import ALGORITHMS, FORMULAS, algorithms_of
-    from haloscope.predict._loading import load_machine, machines
     from haloscope.predict._machine import Level, Machine
-    from haloscope.predict._machine_file import write_machine
+    from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
     from haloscope.predict._model import model
-    from haloscope.predict._page import write_measured_page, write_page
-    from haloscope.predict._saving import save_fitted
+    from haloscope.predict._model_page import write_measured_page, write_page
     from haloscope.predict.bench._foreign import read_imb, read_osu
-    from haloscope.predict.bench._noise import noise
+    from haloscope.predict.bench._surroundings import noise
     from haloscope.predict.bench._sweep import Sweep
     from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
     from haloscope.predict.fitted._fitting import fit_points
@@ -64,17 +62,17 @@ if not TYPE_CHECKING:
             "error_table": "fitted._evaluation",
             "errors": "fitted._evaluation",
             "fit_points": "fitted._fitting",
-            "load_machine": "_loading",
+            "load_machine": "_machine_files",
             "losses": "fitted._evaluation",
-            "machines": "_loading",
+            "machines": "_machine_files",
             "model": "_model",
-            "noise": "bench._noise",
+            "noise": "bench._surroundings",
             "predict": "fitted._prediction",
             "read_imb": "bench._foreign",
             "read_osu": "bench._foreign",
-            "save_fitted": "_saving",
-            "write_machine": "_machine_file",
-            "write_measured_page": "_page",
-            "write_page": "_page",
+            "save_fitted": "_machine_files",
+            "write_machine": "_machine_files",
+            "write_measured_page": "_model_page",
+            "write_page": "_model_page",
         },
     )

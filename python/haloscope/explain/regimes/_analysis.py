@@ -1,4 +1,4 @@
-"""One run as the figures see it: its times, its regimes, and those of its slowest ranks."""
+"""Timings of files, through Algorithm 1: every rank's, and those of the slowest rank."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.bench._collective import Method as CollectiveMethod
     from haloscope.predict.bench._collective import measure as measure_collectives
-    from haloscope.predict.bench._foreign import read_any
+    from haloscope.predict.bench._exchanges import Method as StencilMethod
+    from haloscope.predict.bench._exchanges import measure as measure_stencil
+    from haloscope.predict.bench._exchanges_text import write as write_stencil
+    from haloscope.predict.bench._foreign import read_any, write_osu
     from haloscope.predict.bench._grid import Grid, units
-    from haloscope.predict.bench._journal import Journal, journal
     from haloscope.predict.bench._measured import machine
     from haloscope.predict.bench._mpi_library import Library, library
-    from haloscope.predict.bench._noise import Noise, noise
-    from haloscope.predict.bench._osu_text import write_osu
     from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
     from haloscope.predict.bench._p2p import Failure, all_pairs, refined, with_switches
     from haloscope.predict.bench._p2p import Method as P2pMethod
@@ -25,14 +25,11 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._p2p_text import header as p2p_header
     from haloscope.predict.bench._p2p_text import record as p2p_record
     from haloscope.predict.bench._p2p_text import row as p2p_row
-    from haloscope.predict.bench._page import write_page
     from haloscope.predict.bench._pairs import Pair, System, launcher_of
-    from haloscope.predict.bench._stencil import Method as StencilMethod
-    from haloscope.predict.bench._stencil import measure as measure_stencil
-    from haloscope.predict.bench._stencil_text import write as write_stencil
     from haloscope.predict.bench._stream import stream
-    from haloscope.predict.bench._surroundings import surroundings
-    from haloscope.predict.bench._sweep import Sweep, frame, identity, joined
+    from haloscope.predict.bench._surroundings import Noise, noise, surroundings
+    from haloscope.predict.bench._sweep import Journal, Sweep, frame, identity, joined, journal
+    from haloscope.predict.bench._sweep_page import write_page
     from haloscope.predict.bench._topology import topology
 
 __all__ = [
@@ -84,28 +81,28 @@ if not TYPE_CHECKING:
             "CollectiveMethod": "_collective:Method",
             "Failure": "_p2p",
             "Grid": "_grid",
-            "Journal": "_journal",
+            "Journal": "_sweep",
             "Library": "_mpi_library",
-            "Noise": "_noise",
+            "Noise": "_surroundings",
             "P2P_TESTS": "_p2p:TESTS",
             "P2pMethod": "_p2p:Method",
             "P2pPoint": "_p2p:Point",
             "Pair": "_pairs",
-            "StencilMethod": "_stencil:Method",
+            "StencilMethod": "_exchanges:Method",
             "Sweep": "_sweep",
             "System": "_pairs",
             "all_pairs": "_p2p",
             "frame": "_sweep",
             "identity": "_sweep",
             "joined": "_sweep",
-            "journal": "_journal",
+            "journal": "_sweep",
             "launcher_of": "_pairs",
             "library": "_mpi_library",
             "machine": "_measured",
             "measure_collectives": "_collective:measure",
             "measure_p2p": "_p2p:measure",
-            "measure_stencil": "_stencil:measure",
-            "noise": "_noise",
+            "measure_stencil": "_exchanges:measure",
+            "noise": "_surroundings",
             "p2p_header": "_p2p_text:header",
             "p2p_record": "_p2p_text:record",
             "p2p_row": "_p2p_text:row",
@@ -116,9 +113,9 @@ if not TYPE_CHECKING:
             "topology": "_topology",
             "units": "_grid",
             "with_switches": "_p2p",
-            "write_osu": "_osu_text",
+            "write_osu": "_foreign",
             "write_p2p_page": "_p2p_page:write_page",
-            "write_page": "_page",
-            "write_stencil": "_stencil_text:write",
+            "write_page": "_sweep_page",
+            "write_stencil": "_exchanges_text:write",
         },
     )

@@ -8,8 +8,8 @@ from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
 from haloscope.explain import page
 from haloscope.explain import write_page as write
-from haloscope.predict._figure import escaped
-from haloscope.predict._machine_file import machine_text
+from haloscope.predict._figures import escaped
+from haloscope.predict._machine_files import machine_text
 from haloscope.predict.bench._measured import gaps
 from haloscope.predict.bench._pairs import SMT
 from haloscope.predict.bench._sweep import median_interval

@@ -10,9 +10,8 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.predict.fitted import _regression
-from haloscope.predict.fitted._generic import generic_rows
 from haloscope.predict.fitted._observation import EVERYTHING, Observation, Path, Theta
-from haloscope.predict.fitted._parameters import FittedAlgorithm, Range
+from haloscope.predict.fitted._parameters import FittedAlgorithm, Range, generic_rows
 from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.fitted._generic import generic_rows
 from haloscope.predict.fitted._observation import Observation, Theta
+from haloscope.predict.fitted._parameters import generic_rows
 from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:

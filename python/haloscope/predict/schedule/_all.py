@@ -8,20 +8,22 @@ import numpy as np
 
 from haloscope.predict import _trees
 from haloscope.predict.schedule import _rooted
-from haloscope.predict.schedule._flow import flow_down, flow_up, parts
-from haloscope.predict.schedule._plan import Plan
 from haloscope.predict.schedule._rounds import (
     blocks_of,
     doubling,
     exchange,
+    flow_down,
+    flow_up,
     fold,
     fold_whole,
     halve,
+    parts,
     ring,
     rounds,
     unfold,
     unfold_whole,
 )
+from haloscope.predict.schedule._schedule import Plan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

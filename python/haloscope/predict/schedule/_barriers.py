@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from haloscope.predict.schedule._plan import Plan
-    from haloscope.predict.schedule._schedule import Schedule
+    from haloscope.predict.schedule._schedule import Plan, Schedule
 
 __all__ = ["dissemination", "double_ring", "linear", "recursive_doubling", "tree"]
 

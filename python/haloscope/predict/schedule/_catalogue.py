@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from haloscope.predict import _trees
 from haloscope.predict.schedule import _all, _barriers, _rooted, _scatters
-from haloscope.predict.schedule._plan import Plan
-from haloscope.predict.schedule._schedule import Schedule
+from haloscope.predict.schedule._schedule import Plan, Schedule
 
 if TYPE_CHECKING:
     from haloscope.predict._trees import Tree

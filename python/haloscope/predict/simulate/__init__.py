@@ -9,11 +9,17 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.simulate._description import Change, host_names
     from haloscope.predict.simulate._library import SmpiLibrary
-    from haloscope.predict.simulate._loading import load_platform, platforms
+    from haloscope.predict.simulate._platform import load_platform, platforms
     from haloscope.predict.simulate._running import Options
-    from haloscope.predict.simulate._sensitivity import sensitivity
     from haloscope.predict.simulate._simgrid import smpirun
-    from haloscope.predict.simulate._works import ProfileWork, ProgramWork, TraceWork, Work, what_if
+    from haloscope.predict.simulate._works import (
+        ProfileWork,
+        ProgramWork,
+        TraceWork,
+        Work,
+        sensitivity,
+        what_if,
+    )
 
 __all__ = [
     "Change",
@@ -43,9 +49,9 @@ if not TYPE_CHECKING:
             "TraceWork": "_works",
             "Work": "_works",
             "host_names": "_description",
-            "load_platform": "_loading",
-            "platforms": "_loading",
-            "sensitivity": "_sensitivity",
+            "load_platform": "_platform",
+            "platforms": "_platform",
+            "sensitivity": "_works",
             "smpirun": "_simgrid",
             "what_if": "_works",
         },

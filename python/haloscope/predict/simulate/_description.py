@@ -8,8 +8,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict._loading import load_machine
 from haloscope.predict._machine import Level, Machine
+from haloscope.predict._machine_files import load_machine
 from haloscope.predict.simulate._platform import (
     FatTree,
     MachinePlatform,

@@ -19,7 +19,7 @@ from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate._description import SPEED
 from haloscope.predict.simulate._grids import Grid, Offset, detect
-from haloscope.predict.simulate._lowering import Round, lowered
+from haloscope.predict.simulate._traces import Round, lowered
 
 __all__ = ["Collective", "Node", "Pattern"]
 

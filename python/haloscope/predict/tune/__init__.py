@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.tune._choice import Candidate, choose_from
+    from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
     from haloscope.predict.tune._formats import check_output, settings, usage
-    from haloscope.predict.tune._holding import gain_interval
-    from haloscope.predict.tune._model_choice import choose_by_model, model_points
-    from haloscope.predict.tune._page import write_page
+    from haloscope.predict.tune._gains_page import write_page
     from haloscope.predict.tune._table import program_gain, program_text, summary, table
-    from haloscope.predict.tune._trial import Trial, measure_all, measure_both, steps_of_all
+    from haloscope.predict.tune._trial import (
+        Trial,
+        gain_interval,
+        measure_all,
+        measure_both,
+        steps_of_all,
+    )
     from haloscope.predict.tune._tune import Plan, Tuning, tune
     from haloscope.predict.tune._verify import Bench, Point
     from haloscope.predict.tune._workload import Workload, read_workload
@@ -57,12 +61,12 @@ if not TYPE_CHECKING:
             "Tuning": "_tune",
             "Workload": "_workload",
             "check_output": "_formats",
-            "choose_by_model": "_model_choice",
+            "choose_by_model": "_choice",
             "choose_from": "_choice",
-            "gain_interval": "_holding",
+            "gain_interval": "_trial",
             "measure_all": "_trial",
             "measure_both": "_trial",
-            "model_points": "_model_choice",
+            "model_points": "_choice",
             "program_gain": "_table",
             "program_text": "_table",
             "read_workload": "_workload",
@@ -72,6 +76,6 @@ if not TYPE_CHECKING:
             "table": "_table",
             "tune": "_tune",
             "usage": "_formats",
-            "write_page": "_page",
+            "write_page": "_gains_page",
         },
     )

@@ -12,9 +12,8 @@ from typing import Literal
 
 from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.bench._mpi_library import Library
-from haloscope.predict.tune._mpich import embedded_tree, write_tree
-from haloscope.predict.tune._openmpi_json import write_json
-from haloscope.predict.tune._openmpi_text import write_text
+from haloscope.predict.tune._mpich_rules import embedded_tree, write_tree
+from haloscope.predict.tune._openmpi_rules import write_json, write_text
 from haloscope.predict.tune._rules import Rule
 
 __all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from haloscope.base.units import time_text
 from haloscope.predict.tune._choice import Candidate
-from haloscope.predict.tune._holding import gain_interval, mean_gain
+from haloscope.predict.tune._trial import gain_interval, mean_gain
 from haloscope.predict.tune._tune import Tuning
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from haloscope.base.errors import printable
 from haloscope.base.units import time_text
 from haloscope.explain import page
 from haloscope.explain import write_page as write
-from haloscope.predict._figure import figure
-from haloscope.predict._measured_figures import measured_figures
+from haloscope.predict._figures import figure, measured_figures
 from haloscope.predict.fitted._evaluation import error_summary
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.predict.bench._stencil import Result, Series
+from haloscope.predict.bench._exchanges import Result, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
