@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from haloscope.cli._bench_output import output_options, print_sweep
-from haloscope.cli._numbers import counts, sizes
+from haloscope.cli._options import counts, sizes
 from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:

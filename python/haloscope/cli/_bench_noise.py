@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._numbers import counts
+from haloscope.cli._options import counts
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Noise

@@ -15,7 +15,7 @@ import click
 
 from haloscope.base.errors import OutputError, printable
 from haloscope.cli._bench_output import percentiles
-from haloscope.cli._numbers import sizes
+from haloscope.cli._options import sizes
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Failure, System

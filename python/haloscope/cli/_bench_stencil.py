@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope.cli._numbers import sizes
+from haloscope.cli._options import sizes
 from haloscope.cli._progress import progress
 
 __all__ = ["overlap", "stencil"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._numbers import counts, doublings
+from haloscope.cli._options import counts, doublings
 from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:

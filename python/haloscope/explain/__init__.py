@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.explain._ensemble import Ensemble, open_all
-    from haloscope.explain._matrix import Instances
+    from haloscope.explain._instances import Instances
     from haloscope.explain._native import library as native_library
     from haloscope.explain._page import page, write_page
     from haloscope.explain._profile import Profile
@@ -44,7 +44,7 @@ if not TYPE_CHECKING:
         {
             "Ensemble": "_ensemble",
             "FORMATS": "_render",
-            "Instances": "_matrix",
+            "Instances": "_instances",
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",

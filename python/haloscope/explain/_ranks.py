@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._directory import DamageError
-from haloscope.explain._layout import INSTANCE_QUANTITIES
+from haloscope.explain._directory import INSTANCE_QUANTITIES, DamageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from haloscope.explain._profile import Profile
-    from haloscope.explain._rollup import Reduction
-    from haloscope.explain._scope import Scope
+    from haloscope.explain._scope import Reduction, Scope
 
 __all__ = ["Hosts", "instance_columns", "rank_rows", "ranks"]
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from haloscope.base.errors import UsageError
 from haloscope.explain._info import TEXT_KEYS
-from haloscope.explain._names import PROGRAM
+from haloscope.explain._tree import PROGRAM
 from haloscope.explain._views import Row, View, views
 
 __all__ = ["FORMATS", "render"]

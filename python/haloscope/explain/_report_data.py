@@ -14,12 +14,12 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.explain._info import info, run_information
-from haloscope.explain._names import region_text
 from haloscope.explain._ranks import rank_rows
 from haloscope.explain._regions import region_rows
 from haloscope.explain._report_history import history
 from haloscope.explain._scope import Scope
 from haloscope.explain._summary import warnings
+from haloscope.explain._tree import region_text
 from haloscope.explain._views import views
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from haloscope.base.units import (
     time_text,
 )
 from haloscope.explain._info import TEXT_KEYS
-from haloscope.explain._names import region_text
+from haloscope.explain._tree import region_text
 
 __all__ = ["View", "views"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from haloscope.predict._link import Link
+    from haloscope.predict._machine import Link
     from haloscope.predict.fitted._parameters import FittedAlgorithm
 
 __all__ = [

@@ -9,8 +9,7 @@ import numpy as np
 
 from haloscope.base.errors import MachineError
 from haloscope.predict._fits import line, pieces
-from haloscope.predict._link import Hockney, Link, LogGP, PLogP, Protocol
-from haloscope.predict._machine import Level, Machine, Matrix
+from haloscope.predict._machine import Hockney, Level, Link, LogGP, Machine, Matrix, PLogP, Protocol
 from haloscope.predict.bench._pairs import SMT, System
 from haloscope.predict.bench._sweep import median_interval
 

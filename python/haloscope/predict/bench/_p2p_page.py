@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from haloscope.predict._link import Link
-    from haloscope.predict._machine import Machine
+    from haloscope.predict._machine import Link, Machine
     from haloscope.predict.bench._p2p import Point
     from haloscope.predict.bench._pairs import System
 

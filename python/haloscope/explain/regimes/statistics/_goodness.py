@@ -20,7 +20,6 @@ from haloscope.explain.regimes.statistics._samples import autocorrelation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from haloscope.explain.regimes.statistics._predictive import Emission, Floats

@@ -19,7 +19,6 @@ from haloscope.explain.regimes.timings._checking import checked
 if TYPE_CHECKING:
     import os
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from haloscope.explain.regimes.timings._timings import Timings
