@@ -87,6 +87,24 @@ def test_records_survive_a_bad_end(mpi: Mpi, compiler: Compiler, live: Path, how
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")
 
 
+@TWO
+def test_records_of_one_process_that_aborts(
+    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
+) -> None:
+    """Nobody launched it, so nobody else can tell what became of it."""
+    output = live.parent / "alone.halo"
+    done = subprocess.run(
+        [haloscope, "run", "--live", live, "-o", output, "--",
+         program(compiler, mpi, "ends.c"), "MPI_Abort"],
+        env=mpi.environment(), cwd=live.parent, capture_output=True, text=True, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 7
+    assert "\npartial: rank 0 did not come to MPI_Finalize\n" in done.stderr
+    assert Watched(done, output).traffic("ring").sends == 10
+    assert list(live.iterdir()) == []
+
+
 def test_records_survive_kill_9(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     watched = check_end(mpi, compiler, live, "kill")
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")

@@ -1,5 +1,5 @@
-// Each rank does the same work; then rank 1 ends as the first argument says, and the others do what the
-// second says: `wait` for it, or `leave` by MPI_Finalize.
+// Each rank does the same work; then rank 1, or the only one, ends as the first argument says, and the
+// others do what the second says: `wait` for it, or `leave` by MPI_Finalize.
 #include "common.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
   MPI_Barrier(MPI_COMM_WORLD); // all are in the region before one ends
   if (rank == 0) printf("working\n");
   fflush(stdout);
-  if (rank == 1 && !late) end(how);
+  if (rank == (size > 1) && !late) end(how);
   if (argc == 3 && !strcmp(others, "wait"))
     MPI_Recv(buffer, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   HALOSCOPE_REGION_END("last");

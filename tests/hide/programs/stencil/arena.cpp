@@ -1,6 +1,7 @@
 // The arena: random blocks in several threads, each byte of which is looked at, and what others see of them.
 #include "arena.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -81,6 +82,23 @@ void churn(Arena &arena, unsigned seed, int steps) {
   }
 }
 
+// What was a block's end once, and lies within it since it has grown, is no block: who gives it back is told.
+void give_what_is_within(Arena &arena) {
+  constexpr std::size_t page = 4096, before = 64 * page;
+  std::byte *grown = arena.take(before, page), *const first = grown;
+  require(arena.resize(grown, 4 * before) && grown == first, "there is room behind it");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::fclose(stderr);
+    arena.give(grown + before);
+    _exit(0);
+  }
+  int status = 0;
+  require(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+          "what is within a block is not given back");
+  arena.give(grown);
+}
+
 std::size_t memory(const Arena &arena) {
   struct stat found{};
   fstat(static_cast<int>(arena.name().descriptor), &found);
@@ -102,6 +120,7 @@ int main(int, char **arguments) {
   std::byte *all = arena->take(std::size_t{94} << 20, 1);
   require(all != nullptr, "all is one again");
   arena->give(all);
+  give_what_is_within(*arena);
 
   std::byte *mine = arena->take(100'000, 64);
   std::strcpy(reinterpret_cast<char *>(mine), "hello");
