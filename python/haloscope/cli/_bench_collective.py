@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from haloscope.cli._bench_output import output_options, print_sweep
+from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
-from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import CollectiveMethod as Method
@@ -205,32 +205,26 @@ def _collectives(asked: Sequence[str], offered: Library) -> list[str]:
 
 def _remark(collectives: Sequence[str], offered: Library, ranks: int, cores: int) -> None:
     if all(len(offered.algorithms(name)) == 1 for name in offered.collectives()):
-        _say(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
+        say(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
     else:
         alone = [name for name in collectives if len(offered.algorithms(name)) == 1]
         if alone:
-            _say(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
+            say(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
     if cores and ranks > cores:
-        _say(f"{ranks} processes share {cores} cores here: such times say little")
+        say(f"{ranks} processes share {cores} cores here: such times say little")
 
 
 def _say_interrupted(kept: Journal, output: Path | None) -> None:
     where = f"are in {output}; the same command goes on" if output else "follow"
-    _say(f"interrupted: {len(kept.points)} finished points {where}")
+    say(f"interrupted: {len(kept.points)} finished points {where}")
 
 
 def _say_failures(sweep: Any) -> None:
     failed = sweep.points.filter(sweep.points["status"].is_in(["failed", "timeout"]))
     if len(failed):
         first = failed.row(0, named=True)
-        _say(
+        say(
             f"{len(failed)} of {len(sweep.points)} points failed, the first of them "
             f"{first['collective']} {first['algorithm']} of {first['bytes']} B on "
             f"{first['ranks']} ranks: {first['reason']}"
         )
-
-
-def _say(text: str) -> None:
-    from haloscope.base.errors import printable
-
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.base.errors import OutputError, printable
+from haloscope.base.errors import OutputError
 from haloscope.cli._bench_output import percentiles
+from haloscope.cli._messages import say
 from haloscope.cli._options import sizes
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def p2p(
                 header = _print(one, header, system, full, asked["tails"])
     except KeyboardInterrupt:
         stopped = True
-        _say(f"interrupted: {len(kept)} finished points are kept")
+        say(f"interrupted: {len(kept)} finished points are kept")
     finally:
         signal.signal(signal.SIGTERM, before)
     if form != "osu":
@@ -171,7 +172,7 @@ def p2p(
 def _say_failures(failures: Sequence[Failure]) -> None:
     for failure in failures:
         cores = f"core {failure.pair.first} to core {failure.pair.second}"
-        _say(f"{failure.test}, {cores}: {failure.reason}")
+        say(f"{failure.test}, {cores}: {failure.reason}")
 
 
 def _check_places(*files: Path | None) -> None:
@@ -187,7 +188,7 @@ def _system(nodes: int, mpiexec: str | None, method: Method) -> System:
     launcher = launcher_of(shlex.split(mpiexec or ""))
     found = topology()
     for remark in found.remarks:
-        _say(remark)
+        say(remark)
     return with_switches(System(found, library(launcher), nodes, launcher), method.limit)
 
 
@@ -263,7 +264,3 @@ def _write_model(
         from haloscope.predict.bench import write_p2p_page as write_page
 
         write_page(made, system, points, page)
-
-
-def _say(text: str) -> None:
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

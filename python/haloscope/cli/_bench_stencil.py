@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
+from haloscope.cli._messages import progress
 from haloscope.cli._options import sizes
-from haloscope.cli._progress import progress
 
 __all__ = ["overlap", "stencil"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from haloscope.cli._options import mpi_options, say_remarks
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options
 
 __all__ = ["inject"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from haloscope.cli._messages import progress
 from haloscope.cli._options import counts, doublings
-from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,8 +1,7 @@
-"""What verbs share: options for a run, for numbers and sizes, and how remarks are said."""
+"""Options that verbs share: for a run, and for numbers and sizes."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope.base.errors import printable
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["counts", "doublings", "mpi_options", "say_remarks", "setting_options", "sizes"]
+__all__ = ["counts", "doublings", "mpi_options", "setting_options", "sizes"]
 
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
@@ -84,13 +82,6 @@ def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:
         return function
 
     return decorate
-
-
-def say_remarks(remarks: Iterable[str]) -> None:
-    """On standard error; that it is closed must not change the program's exit status."""
-    for remark in remarks:
-        with contextlib.suppress(OSError):
-            click.echo(f"haloscope: {printable(remark)}", err=True)
 
 
 def _option(setting: Setting) -> Callable[[_F], _F]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import TimingsError, UsageError, printable
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress
 
 if TYPE_CHECKING:
     from haloscope.predict.simulate import Options, Work

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from haloscope.cli._options import mpi_options, say_remarks, setting_options
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options, setting_options
 from haloscope.hide import STENCIL_SETTINGS
 
 __all__ = ["stencil"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
-from haloscope.cli._progress import progress
 
 if TYPE_CHECKING:
     from haloscope.predict.tune import Bench, Candidate, Plan, Point, Tuning, Workload
@@ -204,24 +204,18 @@ def _plan(asked: dict[str, Any]) -> Plan:
 def _say_result(made: Tuning, work: Workload | None, unverified: bool) -> None:
     from haloscope.predict.tune import program_gain, program_text, summary, usage
 
-    _say(summary(made))
+    say(summary(made))
     if made.problems:
         more = len(made.problems) - 1
         rest = f" (and {more} more)" if more else ""
-        _say(f"left to the library: {made.problems[0]}{rest}")
+        say(f"left to the library: {made.problems[0]}{rest}")
     if work is not None:
-        _say(program_text(program_gain(made, work), work))
+        say(program_text(program_gain(made, work), work))
     if not made.rules:
-        _say("no rule is worth it: no file is written, the library's own choice stands")
+        say("no rule is worth it: no file is written, the library's own choice stands")
         return
     state = "not verified" if unverified else "each rule was seen to take effect"
-    _say(f"{made.output}: rules for {made.bench.library.name}, {state}; use them by one of:")
+    say(f"{made.output}: rules for {made.bench.library.name}, {state}; use them by one of:")
     collectives = sorted({point.collective for point in made.tuned})
     for line in usage(made.bench.form, made.output, collectives):
         click.echo(f"  {line}", err=True)
-
-
-def _say(text: str) -> None:
-    from haloscope.base.errors import printable
-
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

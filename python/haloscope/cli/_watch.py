@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from haloscope.base.errors import HaloscopeError
-from haloscope.cli._options import mpi_options, say_remarks, setting_options
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options, setting_options
 from haloscope.watch import SETTINGS
 
 __all__ = ["env", "run"]
