@@ -2,6 +2,30 @@
  */
 #include "conform.h"
 
+/* One, before a large message whose token could be as long, and others behind. */
+static void one_length(void) {
+  const int shortest = 67, step = 8;
+  for (int i = 8; i >= 0; --i) {
+    const int bytes = shortest + step * i, before = i == 8;
+    if (rank == 0) {
+      Pending first = giving(before ? bytes : large, 1, before ? 1 : 2, comm);
+      Pending second = giving(before ? large : bytes, 1, before ? 2 : 1, comm);
+      give(1, 1, 3, comm);
+      done(&first);
+      done(&second);
+    } else if (rank == 1) {
+      MPI_Status status;
+      int count;
+      take(1, 0, 3, comm); /* the others are on their way */
+      MPI_Probe(0, 1, comm, &status);
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      note(" %d bytes", count);
+      take(bytes, 0, 1, comm);
+      take(large, 0, 2, comm);
+    }
+  }
+}
+
 /* Alone and behind large ones; received exactly and with room. */
 static void token_lengths(void) {
   for (int i = 0; i < 2 * 64; ++i) {
@@ -34,4 +58,5 @@ static void probed_lengths(void) {
   for (int i = 0; i < 128 && rank == 0; ++i) done(&out[i]);
 }
 
-const Case lengths[] = {{"token_lengths", token_lengths}, {"probed_lengths", probed_lengths}, {0}};
+const Case lengths[] = {
+    {"one_length", one_length}, {"token_lengths", token_lengths}, {"probed_lengths", probed_lengths}, {0}};
