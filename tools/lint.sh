@@ -69,7 +69,7 @@ tidy() {
 elements() {
   local flags mpi
   mpi=$(mpicxx -show 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p')
-  flags=$("$bin/python" -c 'from haloscope.hide._fem import include_flags; print(*include_flags())' 2>&1) && [ -n "$mpi" ] ||
+  flags=$("$bin/python" -c 'from haloscope.hide import fem_flags; print(*fem_flags())' 2>&1) && [ -n "$mpi" ] ||
     { left_out "finite elements: ${flags##*Error: }"; return; }
   check "" "-- -std=c++20 -march=native $flags ${mpi//$'\n'/ }" \
     < <(files 'src/hide/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')

@@ -30,7 +30,7 @@ from synthetic import REGION, packed, profile
 
 import haloscope
 from haloscope import explain
-from haloscope.watch._applications import toolchain
+from haloscope.base.toolchain import toolchain
 
 MOST_BYTES = 8.0
 REAL_REGION = "halo_exchange"

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from plot import Curve, figure
 
-from haloscope.watch._applications import toolchain
+from haloscope.base.toolchain import toolchain
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

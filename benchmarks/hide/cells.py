@@ -15,8 +15,9 @@ import numpy as np
 import scenario
 from numpy.typing import NDArray
 
-from haloscope.watch._applications import build_overlap, toolchain
-from haloscope.watch._cache import build_once
+from haloscope.base.cache import build_once
+from haloscope.base.toolchain import toolchain
+from haloscope.hide import build_overlap
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = os.environ | {

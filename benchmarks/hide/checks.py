@@ -17,8 +17,8 @@ import cells
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.watch._applications import toolchain
-from haloscope.watch._cache import build_once
+from haloscope.base.cache import build_once
+from haloscope.base.toolchain import toolchain
 
 Floats = NDArray[np.float64]
 

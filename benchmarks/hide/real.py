@@ -14,8 +14,9 @@ import numpy as np
 import scenario
 from numpy.typing import NDArray
 
-from haloscope._errors import HaloscopeError
-from haloscope.watch._applications import toolchain, where
+from haloscope.base.errors import HaloscopeError
+from haloscope.base.toolchain import toolchain
+from haloscope.hide import build_fem
 
 Floats = NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def compare(results: Path, runs: int, matvecs: int) -> None:
 
 def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> None:
     """apps/poisson with each method; latencies are Table 1's, for the work that it measures."""
-    program = str(where("poisson"))
+    program = str(build_fem().poisson)
     folder = results / "poisson"
     work = None
     for method in METHODS:
@@ -136,7 +137,7 @@ def measure(results: Path, runs: int, matvecs: int, level: int, solvers: tuple[s
     """All that is measured on two ranks; poisson where p4est and PETSc are."""
     compare(results, runs, min(matvecs, MATVECS))
     try:
-        where("poisson")
+        build_fem()
     except HaloscopeError as error:
         print(f"left out: {error}", file=sys.stderr)
         return

@@ -19,7 +19,7 @@ from common import emit, estimate
 from picture import Kernel, draw
 from programs import Program
 
-from haloscope._errors import HaloscopeError
+from haloscope.base.errors import HaloscopeError
 
 __all__ = ["CASES", "measure"]
 

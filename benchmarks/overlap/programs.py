@@ -12,12 +12,17 @@ from types import TracebackType
 
 from common import MPI_ENVIRONMENT
 
-from haloscope._errors import ComponentError
-from haloscope.hide._components import find_petsc
-from haloscope.hide._fem import build_fem
-from haloscope.watch._applications import build_overlap, toolchain
-from haloscope.watch._build import build_environment, build_tool
-from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
+from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.components import find_petsc
+from haloscope.base.errors import ComponentError
+from haloscope.base.toolchain import (
+    build_environment,
+    build_tool,
+    compiler_identity,
+    run_logged,
+    toolchain,
+)
+from haloscope.hide import build_fem, build_overlap
 
 __all__ = [
     "Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy",

@@ -20,7 +20,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 import common  # noqa: E402
 import picture  # noqa: E402
 
-from haloscope._errors import HaloscopeError  # noqa: E402
+from haloscope.base.errors import HaloscopeError  # noqa: E402
 
 BENCHMARK = "overlap"
 TOPICS = ("matvec", "solve", "late", "hidden")

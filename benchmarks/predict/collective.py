@@ -21,9 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT, emit, estimate
 
-from haloscope.predict.bench._mpi_library import Library, library
-from haloscope.predict.bench._stream import stream
-from haloscope.watch._applications import toolchain
+from haloscope.base.toolchain import toolchain
+from haloscope.predict.bench import Library, library, stream
 
 __all__ = ["CASES", "measure"]
 

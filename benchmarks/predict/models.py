@@ -20,7 +20,7 @@ import polars as pl
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 from haloscope import predict
-from haloscope.predict.bench._sweep import Sweep, frame
+from haloscope.predict.bench import Sweep, frame
 
 CASES = [
     f"models/{where}/{what}"

@@ -14,12 +14,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 import numpy as np
 
-from haloscope.predict.bench._mpi_library import library
-from haloscope.predict.bench._p2p import Method, Point
-from haloscope.predict.bench._p2p import measure as measured
-from haloscope.predict.bench._pairs import Pair, System
-from haloscope.predict.bench._topology import topology
-from haloscope.watch._applications import toolchain
+from haloscope.base.toolchain import toolchain
+from haloscope.predict.bench import P2pMethod as Method
+from haloscope.predict.bench import P2pPoint as Point
+from haloscope.predict.bench import Pair, System, library, topology
+from haloscope.predict.bench import measure_p2p as measured
 
 __all__ = ["CASES", "measure"]
 

@@ -20,13 +20,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import Estimate, emit
 
-from haloscope.predict.bench._collective import Method
-from haloscope.predict.tune._choice import choose_from
-from haloscope.predict.tune._formats import settings
-from haloscope.predict.tune._holding import gain_interval
-from haloscope.predict.tune._trial import Trial, measure_all, measure_both
-from haloscope.predict.tune._tune import Plan, Tuning, tune
-from haloscope.predict.tune._verify import Bench, Point
+from haloscope.predict.bench import CollectiveMethod as Method
+from haloscope.predict.tune import (
+    Bench,
+    Plan,
+    Point,
+    Trial,
+    Tuning,
+    choose_from,
+    gain_interval,
+    measure_all,
+    measure_both,
+    settings,
+    tune,
+)
 
 __all__ = ["CASES", "measure"]
 

@@ -10,9 +10,8 @@ from laws import autoregressive, stays, table_1
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from haloscope.explain.regimes import RegimeModel, Timings
-from haloscope.explain.regimes._analysis import Options, analyse
-from haloscope.explain.regimes._claims import Method, claims
+from haloscope.explain.regimes import ClaimMethod as Method
+from haloscope.explain.regimes import Options, RegimeModel, Timings, analyse, claims
 from haloscope.explain.regimes.statistics import episodes
 
 __all__ = ["measure_comparisons", "measure_episodes", "measure_starts", "report_rate"]

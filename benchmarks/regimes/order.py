@@ -9,8 +9,7 @@ import numpy as np
 from calibration import report_rate
 from laws import LAWS
 
-from haloscope.explain.regimes import select
-from haloscope.explain.regimes._selection import Criterion
+from haloscope.explain.regimes import Criterion, select
 
 __all__ = ["measure_order"]
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from programs import Floats, Library, layered, output, row
 
-from haloscope.watch._applications import build_application
+from haloscope.base.building import build_application
 
 __all__ = ["measure", "measure_bound"]
 

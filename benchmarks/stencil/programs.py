@@ -16,8 +16,9 @@ import numpy as np
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from numpy.typing import NDArray
 
-from haloscope.predict.bench._mpi_library import library
-from haloscope.watch._applications import Toolchain, build_executable, toolchain
+from haloscope.base.building import build_executable
+from haloscope.base.toolchain import Toolchain, toolchain
+from haloscope.predict.bench import library
 
 __all__ = [
     "CHECKOUT", "SIZES", "Blocks", "Floats", "Library", "exchanges", "layered", "libraries",

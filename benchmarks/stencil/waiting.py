@@ -15,7 +15,7 @@ import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
 from programs import HERE, Library, layered, output, row
 
-from haloscope.hide._heap import build_heap
+from haloscope.hide import build_heap
 
 __all__ = ["measure", "measure_heap", "measure_lammps"]
 

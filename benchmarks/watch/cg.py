@@ -15,7 +15,8 @@ import polars as pl
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 import haloscope
-from haloscope.watch._applications import build_application, toolchain
+from haloscope.base.building import build_application
+from haloscope.base.toolchain import toolchain
 
 SIZE = 104
 

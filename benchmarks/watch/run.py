@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cg import measure as measure_cg
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
-from haloscope.watch._applications import toolchain
+from haloscope.base.toolchain import toolchain
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"

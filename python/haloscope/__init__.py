@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from haloscope.base.lazy import lazily
+
 if TYPE_CHECKING:
+    from haloscope.base.errors import (
+        ComponentError,
+        HaloscopeError,
+        LaunchError,
+        MachineError,
+        OutputError,
+        ProfileError,
+        RecorderError,
+        SimulationError,
+        TimingsError,
+        UsageError,
+    )
     from haloscope.explain import open, open_all
     from haloscope.watch import comm_region, region, value
 
     __version__: str
 
-__all__ = ["__version__", "comm_region", "open", "open_all", "region", "value"]
+__all__ = [
+    "ComponentError",
+    "HaloscopeError",
+    "LaunchError",
+    "MachineError",
+    "OutputError",
+    "ProfileError",
+    "RecorderError",
+    "SimulationError",
+    "TimingsError",
+    "UsageError",
+    "__version__",
+    "comm_region",
+    "open",
+    "open_all",
+    "region",
+    "value",
+]
 
-# Looked up on first use: a marked program must not pay for reading tables.
-_HOMES = {
-    "comm_region": "haloscope.watch",
-    "open": "haloscope.explain",
-    "open_all": "haloscope.explain",
-    "region": "haloscope.watch",
-    "value": "haloscope.watch",
-}
+if not TYPE_CHECKING:
+    _look_up, __dir__ = lazily(
+        __name__,
+        {
+            "ComponentError": "base.errors",
+            "HaloscopeError": "base.errors",
+            "LaunchError": "base.errors",
+            "MachineError": "base.errors",
+            "OutputError": "base.errors",
+            "ProfileError": "base.errors",
+            "RecorderError": "base.errors",
+            "SimulationError": "base.errors",
+            "TimingsError": "base.errors",
+            "UsageError": "base.errors",
+            "comm_region": "watch",
+            "open": "explain",
+            "open_all": "explain",
+            "region": "watch",
+            "value": "watch",
+        },
+    )
 
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("haloscope")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'haloscope' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+            return version("haloscope")
+        return _look_up(name)

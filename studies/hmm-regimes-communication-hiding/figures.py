@@ -17,12 +17,19 @@ import study
 import tables
 from study import Method, cells
 
-from haloscope.explain._page import page, write_page
-from haloscope.explain.regimes._figures import Section, Unit
-from haloscope.explain.regimes._figures_cdfs import functional_boxes
-from haloscope.explain.regimes._figures_spread import boxes, median_densities, sums
-from haloscope.explain.regimes._figures_time import heat_maps, median_ranks, slowest_ranks
-from haloscope.explain.regimes._figures_values import values
+from haloscope.explain import page, write_page
+from haloscope.explain.regimes.figures import (
+    Section,
+    Unit,
+    boxes,
+    functional_boxes,
+    heat_maps,
+    median_densities,
+    median_ranks,
+    slowest_ranks,
+    sums,
+    values,
+)
 
 SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
 MS = Unit(1e-3, "ms")

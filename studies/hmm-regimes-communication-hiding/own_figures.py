@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from study import Floats, Method, cells
 
-from haloscope.explain.regimes._figures import (
+from haloscope.explain.regimes.figures import (
     METHOD_COLOURS,
     Figure,
     Panel,
@@ -19,7 +19,7 @@ from haloscope.explain.regimes._figures import (
     axis,
     margin,
     panels,
-)  # fmt: skip
+)
 
 MOST = 2048  # points of a line
 

@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hid
 
 import cells
 
-from haloscope.explain.regimes import RegimeModel, Regimes, Timings, find_regimes
-from haloscope.explain.regimes._view import Decoded, View
+from haloscope.explain.regimes import Decoded, RegimeModel, Regimes, Timings, View, find_regimes
 
 Floats = NDArray[np.float64]
 

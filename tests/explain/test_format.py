@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope import explain
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from support.profiles import COLUMNS, Draft, draft, path_rows, process_rows, seal
 
 if TYPE_CHECKING:

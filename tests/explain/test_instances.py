@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haloscope import explain
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from support.profiles import Draft, draft, path_rows, process_rows
 
 if TYPE_CHECKING:

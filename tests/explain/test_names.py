@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope.explain._names import joined, parts, region_text
-from haloscope.explain._tree import RegionTree
+from haloscope.explain._tree import RegionTree, joined, parts, region_text
 
 NAMES = st.lists(st.text() | st.text("a/\\<>") | st.just("<program>"), max_size=5)
 

@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 
 from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes._claims import Method, claims
-from haloscope.explain.regimes._samples import Sample
+from haloscope.explain.regimes.statistics._samples import Sample
 
 Floats = NDArray[np.float64]
 REPETITIONS = 100

@@ -11,11 +11,14 @@ from scipy.signal import lfilter
 from scipy.stats import ks_2samp, sem
 from scipy.stats import t as student
 
-from haloscope.explain.regimes._comparison import compare_distributions
-from haloscope.explain.regimes._dependence import autocorrelation, long_run_variance
-from haloscope.explain.regimes._distance import largest_distance
-from haloscope.explain.regimes._means import regime_means, sentences
-from haloscope.explain.regimes._samples import Sample
+from haloscope.explain.regimes.statistics._comparison import compare_distributions
+from haloscope.explain.regimes.statistics._means import regime_means, sentences
+from haloscope.explain.regimes.statistics._samples import (
+    Sample,
+    autocorrelation,
+    largest_distance,
+    long_run_variance,
+)
 
 Floats = NDArray[np.float64]
 

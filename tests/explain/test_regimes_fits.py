@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain.regimes import RegimeModel, Timings, find_regimes, select
-from haloscope.explain.regimes._emissions import Emission, Gaussian, LogNormal
-from haloscope.explain.regimes._gamma import Gamma
-from haloscope.explain.regimes._student import Student
+from haloscope.explain.regimes.emissions._emissions import Emission, Gaussian, LogNormal
+from haloscope.explain.regimes.emissions._gamma import Gamma
+from haloscope.explain.regimes.emissions._student import Student
 
 Floats = NDArray[np.float64]
 

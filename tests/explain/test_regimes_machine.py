@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes._coupled import Chains, evidence
-from haloscope.explain.regimes._passes import expectation, viterbi
+from haloscope.explain.regimes.machine._coupled import Chains, evidence
+from haloscope.explain.regimes.machine._passes import expectation, viterbi
 
 
 def some_chains(rng: np.random.Generator, machine: int = 2, states: int = 3) -> Chains:

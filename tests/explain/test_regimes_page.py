@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from haloscope import explain
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes._cells import cells
+from haloscope.explain.regimes.figures._over_time import cells
 from support.missing import missing
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from haloscope import explain
-from haloscope._errors import HaloscopeError, ProfileError, UsageError
+from haloscope.base.errors import HaloscopeError, ProfileError, UsageError
 from haloscope.explain.regimes import Timings, read_timings
 from support.profiles import draft, path_rows, process_rows
 

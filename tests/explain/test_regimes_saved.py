@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope._errors import OutputError, ProfileError
+from haloscope.base.errors import OutputError, ProfileError
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes._saved import Saved, read, write
+from haloscope.explain.regimes.fitting._saved import Saved, read, write
 
 SAVED = Saved(
     family="gamma",

@@ -7,15 +7,13 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain.regimes import Selection, select
-from haloscope.explain.regimes._climbing import Climb
-from haloscope.explain.regimes._doubts import disagreement
-from haloscope.explain.regimes._emissions import Gaussian
-from haloscope.explain.regimes._searching import Searched
-from haloscope.explain.regimes._sequences import Sequences
-from haloscope.explain.regimes._starts import starts
+from haloscope.explain.regimes.emissions._emissions import Gaussian
+from haloscope.explain.regimes.fitting._searching import Climb, Searched, disagreement
+from haloscope.explain.regimes.fitting._sequences import Sequences
+from haloscope.explain.regimes.fitting._starts import starts
 
 Floats = NDArray[np.float64]
 

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from haloscope.explain.regimes._boxes import MOST_POINTS, box_table, rank_medians
-from haloscope.explain.regimes._density import density
-from haloscope.explain.regimes._samples import ROWS, Sample
-from haloscope.explain.regimes._sums import cumulative_sums
-from haloscope.explain.regimes._tables import regime_table
+from haloscope.explain.regimes.statistics._distributions import (
+    MOST_POINTS,
+    box_table,
+    cumulative_sums,
+    density,
+    rank_medians,
+)
+from haloscope.explain.regimes.statistics._means import regime_table
+from haloscope.explain.regimes.statistics._samples import ROWS, Sample
 
 NONE = 255
 

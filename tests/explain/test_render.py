@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from haloscope import explain
-from haloscope._errors import UsageError
-from haloscope.explain import _render
-from haloscope.explain._units import (
+from haloscope.base.errors import UsageError
+from haloscope.base.units import (
     bytes_text,
     count_text,
     moment_text,
@@ -20,6 +19,7 @@ from haloscope.explain._units import (
     ranks_text,
     time_text,
 )
+from haloscope.explain import _render
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from haloscope import explain
-from haloscope._errors import OutputError, ProfileError, UsageError
+from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.explain import _report_data
 from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows

@@ -13,7 +13,7 @@ import pytest
 
 import haloscope
 from haloscope import explain
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from support.profiles import INFO, Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 

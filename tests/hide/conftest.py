@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import ComponentError
+from haloscope.base.errors import ComponentError
 from haloscope.hide._fem import build_fem
 from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import haloscope as library
-from haloscope._errors import ComponentError
-from haloscope.hide import _components
+from haloscope.base import components
+from haloscope.base.errors import ComponentError
 from haloscope.hide._fem import build_fem
 from support.mpi import Mpi
 
@@ -162,18 +162,18 @@ def test_where_and_doctor_know_them(poisson: Path, haloscope: Path) -> None:
 def test_missing_components_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("P4EST_DIR", str(tmp_path))
     with pytest.raises(ComponentError, match="libp4est-dev"):
-        _components.find_p4est()
+        components.find_p4est()
     monkeypatch.setenv("PETSC_DIR", str(tmp_path))
     with pytest.raises(ComponentError, match="libpetsc-real-dev"):
-        _components.find_petsc()
+        components.find_petsc()
     (tmp_path / "arch" / "include").mkdir(parents=True)
     configured = tmp_path / "arch" / "include" / "petscconf.h"
     configured.write_text("#define PETSC_USE_COMPLEX 1\n#define PETSC_HAVE_MPICH_NUMVERSION 4\n")
     monkeypatch.setenv("PETSC_ARCH", "arch")
     with pytest.raises(ComponentError, match="complex"):
-        _components.find_petsc()
+        components.find_petsc()
     configured.write_text("#define PETSC_HAVE_MPICH_NUMVERSION 4\n")
-    assert _components.find_petsc().abi == "mpich"
+    assert components.find_petsc().abi == "mpich"
 
 
 @ONE

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.hide._heap import build_heap
+from haloscope.hide._libraries import build_heap
 from support.missing import missing
 from support.mpi import CHECKOUT
 

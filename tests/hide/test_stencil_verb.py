@@ -9,15 +9,15 @@ import polars
 import pytest
 
 import haloscope as library
+from haloscope.base.environment import recorder_environment
+from haloscope.base.headers import Headers
+from haloscope.base.mpi import Mpi as DetectedMpi
+from haloscope.base.objects import Library
+from haloscope.base.preloading import Choice
+from haloscope.base.settings import Value
 from haloscope.hide import _stencil
 from haloscope.hide._stencil_settings import STENCIL_SETTINGS
 from haloscope.hide._stencil_summary import summary
-from haloscope.watch._environment import recorder_environment
-from haloscope.watch._headers import Headers
-from haloscope.watch._mpi import Mpi as DetectedMpi
-from haloscope.watch._objects import Library
-from haloscope.watch._run import Choice
-from haloscope.watch._settings import Value
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench._grid import Grid, units
 from haloscope.predict.bench._mpi_library import COLLECTIVES, OtherLibrary
 from haloscope.predict.bench._sweep import Sweep
-from haloscope.watch._applications import Toolchain
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi, find
 from support.mpis import tools

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope._errors import HaloscopeError
+from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
-from haloscope.predict.bench._journal import journal
-from haloscope.predict.bench._sweep import median_interval
+from haloscope.predict.bench._sweep import journal, median_interval
 
 _OSU = """\
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from haloscope import predict
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.cli import _main
 from haloscope.predict.bench._sweep import frame
 from haloscope.predict.fitted._parameters import FittedAlgorithm, Range

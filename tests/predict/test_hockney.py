@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haloscope import predict
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import _trees
 from haloscope.predict.fitted._observation import Observation, Theta
 from haloscope.predict.schedule import Schedule

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from haloscope import predict
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 
 MEASURED = """
 name: measured

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloscope._errors import UsageError
-from haloscope.predict.bench._noise import Noise, noise
+from haloscope.base.errors import UsageError
+from haloscope.predict.bench._surroundings import Noise, noise
 
 pytestmark = pytest.mark.alone
 

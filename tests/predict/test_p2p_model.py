@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from haloscope import predict
-from haloscope._errors import MachineError, OutputError
-from haloscope.predict._machine_file import machine_text, write_machine
+from haloscope.base.errors import MachineError, OutputError
+from haloscope.base.toolchain import Toolchain
+from haloscope.predict._machine_files import machine_text, write_machine
 from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary
@@ -19,7 +20,6 @@ from haloscope.predict.bench._p2p import Point
 from haloscope.predict.bench._p2p_page import write_page
 from haloscope.predict.bench._pairs import Pair, System
 from haloscope.predict.bench._topology import Shared, Topology
-from haloscope.watch._applications import Toolchain
 from support.missing import missing
 
 CHROMIUM = Path("/usr/bin/chromium")

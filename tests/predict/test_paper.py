@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from haloscope import predict
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from support.collectives import PAPER, orfeo
 from support.mpi import CHECKOUT
 

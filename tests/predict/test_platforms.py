@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict.simulate import load_platform, platforms
 from haloscope.predict.simulate._description import Change, capacity, host_names, platform_xml
 from haloscope.predict.simulate._grids import Grid, detect
-from haloscope.predict.simulate._lowering import lowered
+from haloscope.predict.simulate._traces import lowered
 
 LINKS = "bandwidth: 10 GB/s\nlatency: 1 us\n"
 

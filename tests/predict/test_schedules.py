@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict import schedule as schedules
 from haloscope.predict.schedule import Durations, Plan, Schedule
 from support import events

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import MachineError, UsageError
+from haloscope.base.errors import MachineError, UsageError
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench._mpi_library import OtherLibrary
 from haloscope.predict.bench._pairs import System, leaf_switches
 from haloscope.predict.bench._topology import Shared, Topology, parse, topology
-from haloscope.watch._applications import Toolchain
 from support.missing import missing
 
 Synthetic = Callable[[str], str]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
 from haloscope.predict.bench._sweep import Sweep
 from haloscope.predict.tune._choice import Candidate, batches, choose_from, holm, rules_of
 from haloscope.predict.tune._rules import Rule

@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haloscope._errors import RecorderError, UsageError
-from haloscope.predict.tune._mpich import canary, embedded_tree, read_tree, write_tree
-from haloscope.predict.tune._openmpi_json import read_json, write_json
-from haloscope.predict.tune._openmpi_text import IDENTIFIERS, read_text, write_text
+from haloscope.base.errors import RecorderError, UsageError
+from haloscope.predict.tune._mpich_rules import canary, embedded_tree, read_tree, write_tree
+from haloscope.predict.tune._openmpi_rules import (
+    IDENTIFIERS,
+    read_json,
+    read_text,
+    write_json,
+    write_text,
+)
 from haloscope.predict.tune._rules import Rule, block_bytes, closed, counted_bytes, rule_for
 from support.missing import missing
 from support.mpi import find

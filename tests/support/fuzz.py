@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 from haloscope import explain
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from haloscope.cli._main import _run
 from haloscope.predict.simulate._works import ProfileWork
 from support.profiles import Draft, draft, path_rows, process_rows, seal

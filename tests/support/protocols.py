@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope.hide._protocols import build_protocols
-from haloscope.watch._headers import read_headers
+from haloscope.base.headers import read_headers
+from haloscope.hide._libraries import build_protocols
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools

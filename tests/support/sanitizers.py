@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from haloscope.watch._build import Recorder
-from haloscope.watch._headers import find_headers
-from haloscope.watch._objects import Library
+from haloscope.base.headers import find_headers
+from haloscope.base.objects import Library
+from haloscope.watch._recorder import Recorder
 from support.mpi import CHECKOUT, Mpi
 
 __all__ = ["Sanitized", "build", "build_kernels", "report_options", "reports"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.predict.simulate._works import ProfileWork
 from support.mpi import Mpi
 from support.programs import Compiler

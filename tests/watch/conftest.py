@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.watch._build import Recorder
-from haloscope.watch._headers import Headers
+from haloscope.base.headers import Headers
+from haloscope.watch._recorder import Recorder
 
 STUB = Path(__file__).with_name("stub")
 

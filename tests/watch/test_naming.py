@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.watch._launch import name_of, parse
+from haloscope.base.launch import name_of, parse
 from haloscope.watch._outputs import Output, is_other, place
 from support.mpi import CHECKOUT
 
@@ -99,8 +99,8 @@ def test_links_are_not_followed(names: Path, tmp_path: Path) -> None:
 
 
 def test_pages_do_not_follow_links_either(tmp_path: Path) -> None:
-    from haloscope._errors import OutputError
-    from haloscope._files import write_whole
+    from haloscope.base.errors import OutputError
+    from haloscope.base.files import write_whole
 
     victim = tmp_path / "victim"
     victim.write_text("precious")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.watch._build import build_recorder
-from haloscope.watch._headers import Headers, find_headers
-from haloscope.watch._objects import Library
+from haloscope.base.headers import Headers, find_headers
+from haloscope.base.objects import Library
+from haloscope.watch._recorder import build_recorder
 from support.mpi import Mpi
 
 ALLOWED = re.compile(

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from haloscope.cli._bench_output import output_options, print_sweep
-from haloscope.cli._numbers import counts, sizes
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress, say
+from haloscope.cli._options import counts, sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._collective import Method
-    from haloscope.predict.bench._journal import Journal
-    from haloscope.predict.bench._mpi_library import Library
+    from haloscope.predict.bench import CollectiveMethod as Method
+    from haloscope.predict.bench import Journal, Library
 
 __all__ = ["collective"]
 
@@ -126,11 +125,7 @@ def collective(
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
     gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all.
     """
-    from haloscope.predict.bench._grid import Grid, units
-    from haloscope.predict.bench._journal import journal
-    from haloscope.predict.bench._mpi_library import library
-    from haloscope.predict.bench._surroundings import surroundings
-    from haloscope.predict.bench._sweep import Sweep
+    from haloscope.predict.bench import Grid, Sweep, journal, library, surroundings, units
 
     launcher = tuple(shlex.split(mpiexec or ""))
     offered = _simulated(asked["platform"]) if asked["platform"] else library(launcher)
@@ -164,16 +159,14 @@ def collective(
 
 
 def _simulated(platform: str) -> Library:
-    from haloscope.predict.simulate import load_platform
-    from haloscope.predict.simulate._library import SmpiLibrary
-    from haloscope.predict.simulate._simgrid import smpirun
+    from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
 
     smpirun()  # said before anything is compiled
     return SmpiLibrary(load_platform(platform))
 
 
 def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journal) -> None:
-    from haloscope.predict.bench._collective import measure
+    from haloscope.predict.bench import measure_collectives as measure
 
     # A batch system's TERM must not leave ranks behind either.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -186,14 +179,14 @@ def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journa
 
 def _asked(made: Sequence[Any], kept: Journal) -> list[Any]:
     """Of all that the journal holds, what was asked for now."""
-    from haloscope.predict.bench._sweep import identity
+    from haloscope.predict.bench import identity
 
     keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
     return [kept.points[key] for key in keys if key in kept.points]
 
 
 def _method(asked: dict[str, Any]) -> Method:
-    from haloscope.predict.bench._collective import Method
+    from haloscope.predict.bench import CollectiveMethod as Method
 
     untimed = 5 if asked["untimed"] is None else asked["untimed"]
     return Method(
@@ -212,32 +205,26 @@ def _collectives(asked: Sequence[str], offered: Library) -> list[str]:
 
 def _remark(collectives: Sequence[str], offered: Library, ranks: int, cores: int) -> None:
     if all(len(offered.algorithms(name)) == 1 for name in offered.collectives()):
-        _say(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
+        say(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
     else:
         alone = [name for name in collectives if len(offered.algorithms(name)) == 1]
         if alone:
-            _say(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
+            say(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
     if cores and ranks > cores:
-        _say(f"{ranks} processes share {cores} cores here: such times say little")
+        say(f"{ranks} processes share {cores} cores here: such times say little")
 
 
 def _say_interrupted(kept: Journal, output: Path | None) -> None:
     where = f"are in {output}; the same command goes on" if output else "follow"
-    _say(f"interrupted: {len(kept.points)} finished points {where}")
+    say(f"interrupted: {len(kept.points)} finished points {where}")
 
 
 def _say_failures(sweep: Any) -> None:
     failed = sweep.points.filter(sweep.points["status"].is_in(["failed", "timeout"]))
     if len(failed):
         first = failed.row(0, named=True)
-        _say(
+        say(
             f"{len(failed)} of {len(sweep.points)} points failed, the first of them "
             f"{first['collective']} {first['algorithm']} of {first['bytes']} B on "
             f"{first['ranks']} ranks: {first['reason']}"
         )
-
-
-def _say(text: str) -> None:
-    from haloscope._errors import printable
-
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._numbers import counts
+from haloscope.cli._options import counts
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._noise import Noise
+    from haloscope.predict.bench import Noise
 
 __all__ = ["noise"]
 
@@ -51,7 +51,7 @@ def noise(form: str, **asked: Any) -> None:
 
     What is lost is the share of the time beyond that of the best quantum.
     """
-    from haloscope.predict.bench._noise import noise as measured
+    from haloscope.predict.bench import noise as measured
 
     found = measured(**asked)
     if form == "json":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._sweep import Sweep
+    from haloscope.predict.bench import Sweep
 
 __all__ = ["output_options", "percentiles", "print_sweep"]
 
@@ -64,11 +64,11 @@ def print_sweep(
 ) -> None:  # fmt: skip
     """Print on standard output, and write the page if one is asked for."""
     from haloscope import explain
-    from haloscope.predict.bench._osu_text import write_osu
+    from haloscope.predict.bench import write_osu
 
     sweep = sweep.sorted()
     if page is not None:
-        from haloscope.predict.bench._page import write_page
+        from haloscope.predict.bench import write_page
 
         write_page(sweep, page)
     if form == "osu":

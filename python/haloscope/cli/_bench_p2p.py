@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope._errors import OutputError, printable
+from haloscope.base.errors import OutputError
 from haloscope.cli._bench_output import percentiles
-from haloscope.cli._numbers import sizes
+from haloscope.cli._messages import say
+from haloscope.cli._options import sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._p2p import Failure, Method, Point
-    from haloscope.predict.bench._pairs import System
+    from haloscope.predict.bench import Failure, System
+    from haloscope.predict.bench import P2pMethod as Method
+    from haloscope.predict.bench import P2pPoint as Point
 
 __all__ = ["p2p"]
 
@@ -35,7 +37,7 @@ _MODELLED = ("latency", "bw", "bibw", "overhead", "reduce")
 
 
 def _tests(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    from haloscope.predict.bench._p2p import TESTS
+    from haloscope.predict.bench import P2P_TESTS as TESTS
 
     names = [word.strip() for word in (text or "").split(",") if word.strip()]
     if "all" in names:
@@ -126,7 +128,8 @@ def p2p(
 
     By default core 0 sends to one core of each level of the topology.
     """
-    from haloscope.predict.bench._p2p import Failure, Method
+    from haloscope.predict.bench import Failure
+    from haloscope.predict.bench import P2pMethod as Method
 
     names = ("iterations", "warmup", "window", "datatype", "check", "limit", "memory")
     method = Method(tuple(asked["sizes"]), **{name: asked[name] for name in names}).checked()
@@ -152,7 +155,7 @@ def p2p(
                 header = _print(one, header, system, full, asked["tails"])
     except KeyboardInterrupt:
         stopped = True
-        _say(f"interrupted: {len(kept)} finished points are kept")
+        say(f"interrupted: {len(kept)} finished points are kept")
     finally:
         signal.signal(signal.SIGTERM, before)
     if form != "osu":
@@ -169,7 +172,7 @@ def p2p(
 def _say_failures(failures: Sequence[Failure]) -> None:
     for failure in failures:
         cores = f"core {failure.pair.first} to core {failure.pair.second}"
-        _say(f"{failure.test}, {cores}: {failure.reason}")
+        say(f"{failure.test}, {cores}: {failure.reason}")
 
 
 def _check_places(*files: Path | None) -> None:
@@ -180,15 +183,12 @@ def _check_places(*files: Path | None) -> None:
 
 
 def _system(nodes: int, mpiexec: str | None, method: Method) -> System:
-    from haloscope.predict.bench._mpi_library import library
-    from haloscope.predict.bench._p2p import with_switches
-    from haloscope.predict.bench._pairs import System, launcher_of
-    from haloscope.predict.bench._topology import topology
+    from haloscope.predict.bench import System, launcher_of, library, topology, with_switches
 
     launcher = launcher_of(shlex.split(mpiexec or ""))
     found = topology()
     for remark in found.remarks:
-        _say(remark)
+        say(remark)
     return with_switches(System(found, library(launcher), nodes, launcher), method.limit)
 
 
@@ -196,7 +196,9 @@ def _measured(
     system: System, tests: Sequence[str], pairs: Sequence[Any], method: Method, modelled: bool,
     matrix: bool,
 ) -> Iterator[Point | Failure]:  # fmt: skip
-    from haloscope.predict.bench._p2p import Point, all_pairs, measure, refined
+    from haloscope.predict.bench import P2pPoint as Point
+    from haloscope.predict.bench import all_pairs, refined
+    from haloscope.predict.bench import measure_p2p as measure
 
     for test in tests:
         # What one core does alone is measured once.
@@ -215,7 +217,8 @@ def _measured(
 def _print(
     point: Point, before: tuple[str, int, int], system: System, full: bool, tails: Sequence[float]
 ) -> tuple[str, int, int]:
-    from haloscope.predict.bench._p2p_text import header, row
+    from haloscope.predict.bench import p2p_header as header
+    from haloscope.predict.bench import p2p_row as row
 
     same = (point.test, point.pair.first, point.pair.second)
     if same != before:
@@ -225,7 +228,7 @@ def _print(
 
 
 def _write(points: Sequence[Point], form: str) -> None:
-    from haloscope.predict.bench._p2p_text import record
+    from haloscope.predict.bench import p2p_record as record
 
     records = [record(point) for point in points]
     if form == "json":
@@ -244,9 +247,8 @@ def _write(points: Sequence[Point], form: str) -> None:
 def _write_model(
     system: System, points: Sequence[Point], output: Path | None, page: Path | None
 ) -> None:
-    from haloscope.predict._machine_file import write_machine
-    from haloscope.predict.bench._measured import machine
-    from haloscope.predict.bench._surroundings import surroundings
+    from haloscope.predict import write_machine
+    from haloscope.predict.bench import machine, surroundings
 
     about = surroundings(system.library.name, "", {})
     cores = f"{len(system.topology.cores)} cores"
@@ -259,10 +261,6 @@ def _write_model(
     if output is not None:
         write_machine(made, output, [f"Made by: {about['command']}"])
     if page is not None:
-        from haloscope.predict.bench._p2p_page import write_page
+        from haloscope.predict.bench import write_p2p_page as write_page
 
         write_page(made, system, points, page)
-
-
-def _say(text: str) -> None:
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

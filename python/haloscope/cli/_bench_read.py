@@ -29,7 +29,6 @@ Examples:
 @output_options
 def read(files: Sequence[Path], ranks: int | None, **printed: Any) -> None:
     """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""
-    from haloscope.predict.bench._foreign import read_any
-    from haloscope.predict.bench._sweep import joined
+    from haloscope.predict.bench import joined, read_any
 
     print_sweep(joined([read_any(path, ranks) for path in files]), **printed)

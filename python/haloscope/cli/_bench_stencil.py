@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope.cli._numbers import sizes
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress
+from haloscope.cli._options import sizes
 
 __all__ = ["overlap", "stencil"]
 
@@ -131,10 +131,11 @@ def _measure(
     test: str, *, form: str, full: bool, layer: str, mpiexec: str | None, ranks: int | None,
     rounds: int | None, dims: str, **asked: Any,
 ) -> None:  # fmt: skip
-    from haloscope.predict.bench._mpi_library import library
-    from haloscope.predict.bench._pairs import launcher_of
-    from haloscope.predict.bench._stencil import Method, measure
-    from haloscope.predict.bench._stencil_text import write
+    from haloscope.hide import build_protocols_for
+    from haloscope.predict.bench import StencilMethod as Method
+    from haloscope.predict.bench import launcher_of, library
+    from haloscope.predict.bench import measure_stencil as measure
+    from haloscope.predict.bench import write_stencil as write
 
     layers = ("off", "on") if layer == "both" else (layer,)
     method = Method(
@@ -146,7 +147,7 @@ def _measure(
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress(method.rounds * len(layers)) as step:
-            result = measure(library(launcher), method, step)
+            result = measure(library(launcher), method, step, build_protocols_for)
     finally:
         signal.signal(signal.SIGTERM, before)
     write(result, form, full, sys.stdout)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 
 if TYPE_CHECKING:
-    from haloscope.watch._objects import Abi
+    from haloscope.base.objects import Abi
 
 __all__ = ["demo"]
 
@@ -45,7 +45,7 @@ def demo() -> None:
     current directory.
     """
     from haloscope import explain
-    from haloscope.watch._run import watch
+    from haloscope.watch import run as watch
 
     command = _command()
     click.echo(f"$ haloscope run -o {_PROFILE} -- {' '.join(command)}")
@@ -67,8 +67,9 @@ def demo() -> None:
 
 def _command() -> list[str]:
     """The launch command, with what this MPI needs for four ranks on a small machine."""
-    from haloscope.watch._applications import build_application, toolchain
-    from haloscope.watch._mpi import installed
+    from haloscope.base.building import build_application
+    from haloscope.base.mpi import installed
+    from haloscope.base.toolchain import toolchain
 
     launcher = toolchain().launcher
     library = installed(launcher)

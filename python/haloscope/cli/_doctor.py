@@ -18,7 +18,7 @@ def doctor() -> None:
 
     One line for each thing: ok, or missing with the remedy.
     """
-    from haloscope.watch._doctor import examine
+    from haloscope.watch import examine
 
     for finding in examine():
         mark = "ok     " if finding.works else "missing"

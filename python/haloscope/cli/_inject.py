@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from haloscope.cli._options import mpi_options, say_remarks
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options
 
 __all__ = ["inject"]
 
@@ -60,11 +61,10 @@ def inject(command: tuple[str, ...], quiet: bool, **values: Any) -> int:
     Messages stay in order and arrive unchanged; ranks sleep while they wait. The program's output
     and exit status stay its own.
     """
-    from haloscope.hide._inject import inject as run_injected
-    from haloscope.hide._latency import read_latency
-    from haloscope.hide._plan import Plan, read_event, read_every
-    from haloscope.watch._child import leave_like
-    from haloscope.watch._run import Choice
+    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import Choice
+    from haloscope.hide import Plan, read_event, read_every, read_latency
+    from haloscope.hide import inject as run_injected
 
     if not command:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 4 ./app")

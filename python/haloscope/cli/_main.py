@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from haloscope._errors import HaloscopeError, printable
+from haloscope.base.errors import HaloscopeError
+from haloscope.cli._messages import say
 
 __all__ = ["haloscope", "main"]
 
@@ -84,17 +85,17 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        return _say(_usage(error), 2)
+        return _left(_usage(error), 2)
     except click.ClickException as error:
-        return _say(error.format_message(), error.exit_code)
+        return _left(error.format_message(), error.exit_code)
     except HaloscopeError as error:
-        return _say(str(error), error.exit_status)
+        return _left(str(error), error.exit_status)
     except BrokenPipeError:
         return _silenced()
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
     except OSError as error:
-        return _say(_system(error), 1)
+        return _left(_system(error), 1)
 
 
 def _usage(error: click.UsageError) -> str:
@@ -108,9 +109,8 @@ def _system(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-def _say(text: str, status: int) -> int:
-    with contextlib.suppress(OSError):
-        click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)
+def _left(text: str, status: int) -> int:
+    say(text)
     return status
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._numbers import counts, doublings
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress
+from haloscope.cli._options import counts, doublings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,7 +123,7 @@ def _points(
     """What was measured, of the collectives and algorithms asked for, and the library's name."""
     import polars as pl
 
-    from haloscope.predict.bench._sweep import Sweep
+    from haloscope.predict.bench import Sweep
 
     read = [Sweep.read(path) for path in paths]
     points = pl.concat([sweep.points for sweep in read])

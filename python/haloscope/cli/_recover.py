@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 
 __all__ = ["recover"]
 
@@ -40,7 +40,7 @@ def recover(directory: Path | None, output: Path | None, keep: bool, force: bool
     world are in the profile.
     """
     from haloscope import explain
-    from haloscope.watch._recover import recover
+    from haloscope.watch import recover
 
     done = recover(directory, output, keep, force)
     for profile in done.profiles:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope._errors import TimingsError, UsageError, printable
-from haloscope.cli._progress import progress
+from haloscope.base.errors import TimingsError, UsageError, printable
+from haloscope.cli._messages import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from haloscope.explain.regimes._analysis import Analysis
-    from haloscope.explain.regimes._results import Results
+    from haloscope.explain.regimes import Analysis, Results
 
 __all__ = ["regimes"]
 
@@ -147,8 +146,7 @@ def regimes(
         output = Path(f"{files[0].stem}-regimes.html" if len(files) == 1 else "regimes.html")
     steps = _STEPS_OF_A_FILE * len(files) + 1 + (_STEPS_OF_A_PAGE if output else 0)
     with progress(steps) as step:
-        from haloscope.explain.regimes._regimes_page import write_regimes_page
-        from haloscope.explain.regimes._results import results_of
+        from haloscope.explain.regimes import results_of, write_regimes_page
 
         analyses = _analyses(files, region, options, step)
         if model is not None:
@@ -184,8 +182,7 @@ def _analyses(
     options: dict[str, object],
     step: Callable[[str], None],
 ) -> list[Analysis]:
-    from haloscope.explain.regimes import read_timings
-    from haloscope.explain.regimes._analysis import Options, analyse
+    from haloscope.explain.regimes import Options, analyse, read_timings
 
     reduce = None if options["reduce"] == "none" else options["reduce"]
     machine_states = options["machine_states"] or 0
@@ -217,7 +214,7 @@ def _names(files: Sequence[Path]) -> list[str]:
 
 def _print(results: Results, analyses: Sequence[Analysis], form: str, *, tested: bool) -> None:
     from haloscope.explain import render
-    from haloscope.explain.regimes._results import FASTER, tests_told, told
+    from haloscope.explain.regimes import FASTER, tests_told, told
 
     frame = results.frame if len(analyses) > 1 else results.frame.drop(*FASTER)
     render(frame, form, "regimes", sys.stdout)

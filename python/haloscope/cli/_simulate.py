@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress
 
 if TYPE_CHECKING:
-    from haloscope.predict.simulate._running import Options
-    from haloscope.predict.simulate._works import Work
+    from haloscope.predict.simulate import Options, Work
 
 __all__ = ["simulate"]
 
@@ -126,8 +125,7 @@ def simulate(what: tuple[str, ...], platform: str, ranks: int | None, **asked: A
     WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
     a profile. The result is a profile like any other.
     """
-    from haloscope.predict.simulate import load_platform, sensitivity, what_if
-    from haloscope.predict.simulate._simgrid import smpirun
+    from haloscope.predict.simulate import load_platform, sensitivity, smpirun, what_if
 
     network = load_platform(platform)
     smpirun()  # said before anything is compiled
@@ -148,7 +146,7 @@ def simulate(what: tuple[str, ...], platform: str, ranks: int | None, **asked: A
 
 
 def _work(what: tuple[str, ...], ranks: int | None, asked: dict[str, Any]) -> tuple[Work, int]:
-    from haloscope.predict.simulate._works import ProfileWork, ProgramWork, TraceWork
+    from haloscope.predict.simulate import ProfileWork, ProgramWork, TraceWork
 
     if asked["trace"] is not None:
         if what:
@@ -168,8 +166,7 @@ def _work(what: tuple[str, ...], ranks: int | None, asked: dict[str, Any]) -> tu
 
 
 def _options(network: Any, count: int, work: Work, asked: dict[str, Any]) -> Options:
-    from haloscope.predict.simulate._description import Change, host_names
-    from haloscope.predict.simulate._running import Options
+    from haloscope.predict.simulate import Change, Options, host_names
 
     host_names(network, count)  # too many ranks are said now, not after a compilation
     change = Change.ideal() if asked["ideal"] else Change(asked["latency"], asked["bandwidth"])
@@ -182,7 +179,7 @@ def _options(network: Any, count: int, work: Work, asked: dict[str, Any]) -> Opt
 
 
 def _output(given: Path | None, name: str, ranks: int) -> Path:
-    from haloscope.watch._outputs import Output, expand
+    from haloscope.watch import Output, expand
 
     return expand(Output.prepare(given).pattern, ranks, name)
 

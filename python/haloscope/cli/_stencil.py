@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from haloscope.cli._options import mpi_options, say_remarks, setting_options
-from haloscope.hide._stencil_settings import STENCIL_SETTINGS
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options, setting_options
+from haloscope.hide import STENCIL_SETTINGS
 
 __all__ = ["stencil"]
 
@@ -37,9 +38,9 @@ def stencil(
 
     All others go to the MPI below. The program's output and exit status stay its own.
     """
-    from haloscope.hide._stencil import stencil as run_carried
-    from haloscope.watch._child import leave_like
-    from haloscope.watch._run import Choice
+    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import Choice
+    from haloscope.hide import stencil as run_carried
 
     if not command:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from haloscope.cli._numbers import counts, sizes
-from haloscope.cli._progress import progress
+from haloscope.cli._messages import progress, say
+from haloscope.cli._options import counts, sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.tune._choice import Candidate
-    from haloscope.predict.tune._tune import Plan, Tuning
-    from haloscope.predict.tune._verify import Bench, Point
-    from haloscope.predict.tune._workload import Workload
+    from haloscope.predict.tune import Bench, Candidate, Plan, Point, Tuning, Workload
 
 __all__ = ["tune"]
 
@@ -107,10 +104,8 @@ def tune(
     faster than what the library does by itself.
     """
     from haloscope import explain
-    from haloscope.predict.tune._formats import check_output
-    from haloscope.predict.tune._table import table
-    from haloscope.predict.tune._tune import tune as tuned
-    from haloscope.predict.tune._verify import Bench
+    from haloscope.predict.tune import Bench, check_output, table
+    from haloscope.predict.tune import tune as tuned
 
     if [sweep, profile, machine].count(None) != 2:
         raise click.UsageError("name one of: a sweep, --from F.halo, --machine NAME")
@@ -130,7 +125,7 @@ def tune(
     explain.render(rows, form, "tune", sys.stdout)
     _say_result(made, work, asked["no_run"])
     if page:
-        from haloscope.predict.tune._page import write_page
+        from haloscope.predict.tune import write_page
 
         write_page(made, rows, work, page)
 
@@ -139,12 +134,12 @@ def _chosen(
     sweep: Path | None, machine: str | None, work: Workload | None, bench: Bench,
     asked: dict[str, Any],
 ) -> dict[Point, Candidate]:  # fmt: skip
-    from haloscope.predict.bench._sweep import Sweep
-    from haloscope.predict.tune._choice import choose_from
+    from haloscope.predict.bench import Sweep
+    from haloscope.predict.tune import choose_from
 
     if machine:
         from haloscope.predict import load_machine
-        from haloscope.predict.tune._model_choice import choose_by_model, model_points
+        from haloscope.predict.tune import choose_by_model, model_points
 
         described = load_machine(machine)
         points = model_points(described, asked["collectives"], asked["ranks"], asked["sizes"])
@@ -159,7 +154,7 @@ def _chosen(
 
 
 def _check_same(sweep: Path, library: object, bench: Bench) -> None:
-    from haloscope._errors import RecorderError
+    from haloscope.base.errors import RecorderError
 
     if library and library != bench.library.name:
         raise RecorderError(
@@ -169,7 +164,7 @@ def _check_same(sweep: Path, library: object, bench: Bench) -> None:
 
 
 def _check_selectable(bench: Bench) -> None:
-    from haloscope._errors import RecorderError
+    from haloscope.base.errors import RecorderError
 
     library = bench.library
     if all(len(library.algorithms(name)) == 1 for name in library.collectives()):
@@ -180,13 +175,13 @@ def _check_selectable(bench: Bench) -> None:
 
 
 def _workload(profile: Path) -> Workload:
-    from haloscope.predict.tune._workload import read_workload
+    from haloscope.predict.tune import read_workload
 
     return read_workload(profile)
 
 
 def _measured(bench: Bench, work: Workload, asked: dict[str, Any]) -> Any:
-    from haloscope.predict.tune._trial import measure_all, steps_of_all
+    from haloscope.predict.tune import measure_all, steps_of_all
 
     points = sorted(work.calls)
     segments = asked["segments"] or [0]
@@ -195,39 +190,32 @@ def _measured(bench: Bench, work: Workload, asked: dict[str, Any]) -> Any:
 
 
 def _method(asked: dict[str, Any]) -> Any:
-    from haloscope.predict.bench._collective import Method
+    from haloscope.predict.bench import CollectiveMethod as Method
 
     return Method(warmup=asked["warmup"], iterations=asked["iterations"])
 
 
 def _plan(asked: dict[str, Any]) -> Plan:
-    from haloscope.predict.tune._tune import Plan
+    from haloscope.predict.tune import Plan
 
     return Plan(_method(asked), asked["rounds"], asked["level"])
 
 
 def _say_result(made: Tuning, work: Workload | None, unverified: bool) -> None:
-    from haloscope.predict.tune._formats import usage
-    from haloscope.predict.tune._table import program_gain, program_text, summary
+    from haloscope.predict.tune import program_gain, program_text, summary, usage
 
-    _say(summary(made))
+    say(summary(made))
     if made.problems:
         more = len(made.problems) - 1
         rest = f" (and {more} more)" if more else ""
-        _say(f"left to the library: {made.problems[0]}{rest}")
+        say(f"left to the library: {made.problems[0]}{rest}")
     if work is not None:
-        _say(program_text(program_gain(made, work), work))
+        say(program_text(program_gain(made, work), work))
     if not made.rules:
-        _say("no rule is worth it: no file is written, the library's own choice stands")
+        say("no rule is worth it: no file is written, the library's own choice stands")
         return
     state = "not verified" if unverified else "each rule was seen to take effect"
-    _say(f"{made.output}: rules for {made.bench.library.name}, {state}; use them by one of:")
+    say(f"{made.output}: rules for {made.bench.library.name}, {state}; use them by one of:")
     collectives = sorted({point.collective for point in made.tuned})
     for line in usage(made.bench.form, made.output, collectives):
         click.echo(f"  {line}", err=True)
-
-
-def _say(text: str) -> None:
-    from haloscope._errors import printable
-
-    click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)

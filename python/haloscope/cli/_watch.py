@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
-from haloscope._errors import HaloscopeError
-from haloscope.cli._options import mpi_options, say_remarks, setting_options
-from haloscope.watch._settings import SETTINGS
+from haloscope.base.errors import HaloscopeError
+from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import mpi_options, setting_options
+from haloscope.watch import SETTINGS
 
 __all__ = ["env", "run"]
 
@@ -75,8 +76,9 @@ def run(
     Works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
     program is linked to. Afterwards a summary is printed on standard error.
     """
-    from haloscope.watch._child import leave_like
-    from haloscope.watch._run import Choice, watch
+    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import Choice
+    from haloscope.watch import run as watch
 
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
@@ -100,7 +102,8 @@ def env(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], **val
     mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
     that is interrupted, haloscope recover makes the profile.
     """
-    from haloscope.watch._run import Choice, exports
+    from haloscope.base.preloading import Choice
+    from haloscope.watch import exports
 
     for name, value in exports(command, values, Choice(mpi, mpi_include)).items():
         click.echo(f"export {name}={shlex.quote(value)}")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from haloscope.hide import Fem
 
 __all__ = ["where"]
 
@@ -22,6 +30,50 @@ def where(what: str) -> None:
     (the protocol layer for it), heap (its shareable heap), overlap, halo or fem (libraries to be
     linked), or the name of a bundled application: cg, sweep, poisson. It is built first if need be.
     """
-    from haloscope.watch import _applications
+    from haloscope.base.errors import UsageError
 
-    click.echo(str(_applications.where(what)))
+    known = _places()
+    if what not in known:
+        raise UsageError(f"{what}: nothing of that name; there are {', '.join(known)}")
+    click.echo(str(known[what]()))
+
+
+def _places() -> dict[str, Callable[[], Path]]:
+    """Return what has a place, and how each is found; all but the headers is built if need be."""
+    from haloscope import hide
+    from haloscope.base import paths
+    from haloscope.base.building import applications, build_application
+
+    fixed: dict[str, Callable[[], Path]] = {
+        "include": paths.include,
+        "lib": _recorder,
+        "overlap": hide.build_overlap,
+        "halo": hide.build_halo,
+        "stencil": _layer,
+        "heap": hide.build_heap,
+        "fem": lambda: _finite_elements().library,
+        "poisson": lambda: _finite_elements().poisson,
+    }
+    return fixed | {name: partial(build_application, name) for name in applications()}
+
+
+def _recorder() -> Path:
+    """Return the recorder's directory, for programs that link it instead of preloading it."""
+    from haloscope.base.mpi import on_path
+    from haloscope.watch import build_recorder
+
+    return build_recorder(on_path().headers).directory
+
+
+def _layer() -> Path:
+    """Return the protocol layer, for those who preload it themselves."""
+    from haloscope.base.mpi import on_path
+    from haloscope.hide import build_protocols
+
+    return build_protocols(on_path().headers).library
+
+
+def _finite_elements() -> Fem:
+    from haloscope.hide import build_fem
+
+    return build_fem()

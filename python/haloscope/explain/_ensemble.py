@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope._errors import ProfileError, UsageError
+from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain._info import run_information
 from haloscope.explain._profile import Profile
 

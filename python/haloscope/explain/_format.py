@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.explain._columns import decode, low_bytes
 from haloscope.explain._directory import (
     HEADER_BYTES,

@@ -1,7 +1,8 @@
-"""Instances of regions one by one, unpacked from the tables `series` and `instances`."""
+"""Instances of regions one by one: unpacked from a profile, and as the matrix of a region."""
 
 from __future__ import annotations
 
+import ctypes
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.errors import UsageError
 from haloscope.explain._directory import DamageError
-from haloscope.explain._unpacking import LOW_BYTES, STRETCH, unpack
+from haloscope.explain._native import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +21,42 @@ if TYPE_CHECKING:
 
     from haloscope.explain._profile import Profile
 
-__all__ = ["QUANTITIES", "Series"]
+__all__ = ["QUANTITIES", "Instances", "Series"]
 
+# How many bytes of an instance, from the lowest one on, hold a quantity and all that it needs:
+# three for the duration, three for the gap before it, two for the share of waiting.
+LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
+# `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
+STRETCH = np.dtype([("begin", np.int64), ("count", np.int64), ("tick", np.float64)])
 QUANTITIES = ("start", "duration", "wait")
+# One rank with many instances among many ranks with few would make a matrix of nothing.
+_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
+
+
+def unpack(
+    planes: NDArray[np.uint8], stretches: NDArray[np.void], end: int, into: NDArray[np.float64]
+) -> int:
+    """Put the seconds of stretches of instances, one after the other, `into` an array.
+
+    `planes`, shape (bytes, instances), has as many bytes of each as `LOW_BYTES` says of the
+    quantity. Starts continue at `end` ticks in the first stretch, at 0 in the others; the end of
+    the last one is returned. Without the interpreter's lock.
+    """
+    rows = planes.shape[1]
+    begins, counts = stretches["begin"], stretches["count"]
+    assert planes.dtype == np.uint8
+    assert planes.flags.c_contiguous
+    assert planes.shape[0] in LOW_BYTES.values()
+    assert stretches.dtype == STRETCH
+    assert into.flags.c_contiguous
+    assert not ((begins < 0) | (counts < 0) | (counts > rows - begins)).any()
+    assert counts.sum() == len(into)
+    ticks = ctypes.c_uint64(end)
+    library().haloscope_unpack(
+        planes.ctypes.data, rows, len(planes), stretches.ctypes.data, len(stretches),
+        ctypes.byref(ticks), into.ctypes.data,
+    )  # fmt: skip
+    return ticks.value
 
 
 @dataclass(frozen=True)
@@ -125,3 +160,72 @@ class Series:
             raise DamageError("its table series names a rank that is not there")
         ticks = processes["tick"].fill_null(float("nan")).to_numpy()
         return ticks[np.searchsorted(ranks, self.ranks)]
+
+
+class Instances:
+    """All instances of one region: matrices of seconds, rank × instance.
+
+    A row is a rank of `ranks`, and in it NaN follows its last instance. A matrix is read from the
+    profile when it is first asked for, so the profile must be open then.
+    """
+
+    def __init__(self, profile: Profile, region: str) -> None:
+        """Raises `UsageError` if no instances, or those of several paths, go by that name."""
+        series = Series.of(profile, profile.regions.matching(region))
+        self.path = _only_path(profile, region, series)
+        self.ranks, rows = np.unique(series.ranks, return_inverse=True)
+        self.counts = np.zeros(len(self.ranks), dtype=np.int64)
+        np.add.at(self.counts, rows, series.counts)
+        self._series, self._rows = series, rows
+        if self.counts.max() * len(self.ranks) > max(_MOST_EMPTINESS * len(series), _ALWAYS_FINE):
+            raise UsageError(
+                f"the ranks' instances of {region!r} are too unequal in number for a matrix;"
+                " use the table series"
+            )
+
+    def __repr__(self) -> str:
+        ranks, instances = len(self.ranks), self.counts.max()
+        return f"<instances of {self.path!r}, {ranks} ranks × {instances}>"
+
+    @cached_property
+    def start(self) -> NDArray[np.float64]:
+        """When each instance began, seconds since the rank's MPI_Init."""
+        return self._matrix("start")
+
+    @cached_property
+    def duration(self) -> NDArray[np.float64]:
+        """How long each instance lasted."""
+        return self._matrix("duration")
+
+    @cached_property
+    def wait(self) -> NDArray[np.float64]:
+        """How much of each instance was waiting."""
+        return self._matrix("wait")
+
+    def _matrix(self, quantity: str) -> NDArray[np.float64]:
+        series, width = self._series, int(self.counts.max())
+        values = series.profile.guarded(lambda: series.seconds(quantity))
+        # As the recorder writes it where all ranks do the same.
+        if np.array_equal(self._rows, np.arange(len(self.ranks))) and self.counts.min() == width:
+            return values.reshape(len(self.ranks), width)
+        matrix = np.full((len(self.ranks), width), np.nan)
+        filled = np.zeros(len(self.ranks), dtype=np.int64).tolist()
+        place = 0
+        for row, count in zip(self._rows.tolist(), series.counts.tolist(), strict=True):
+            matrix[row, filled[row] : filled[row] + count] = values[place : place + count]
+            filled[row] += count
+            place += count
+        return matrix
+
+
+def _only_path(profile: Profile, region: str, series: Series) -> str:
+    names: list[str] = [
+        profile.regions.full_names[path] for path in np.unique(series.paths).tolist()
+    ]
+    if not names:
+        raise UsageError(
+            f"no instances of {region!r} were kept; run the program with --series {region!r}"
+        )
+    if len(names) > 1:
+        raise UsageError(f"several regions are called {region!r}; name one of {', '.join(names)}")
+    return names[0]

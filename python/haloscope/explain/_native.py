@@ -6,7 +6,7 @@ import ctypes
 from functools import cache
 from pathlib import Path
 
-from haloscope._errors import HaloscopeError
+from haloscope.base.errors import HaloscopeError
 
 __all__ = ["library"]
 

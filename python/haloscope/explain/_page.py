@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import plotly.offline
 
-from haloscope import __version__
-from haloscope._errors import printable
-from haloscope._files import write_whole
+from haloscope.base.errors import printable
+from haloscope.base.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def page(
     parts = {
         "title": html.escape(title),
         "style": _part("explain", "report.css"),
-        "version": html.escape(printable(__version__)),
+        "version": html.escape(printable(version("haloscope"))),
         "data": _script_safe(json.dumps(data, allow_nan=False)),
         "plotly": plotly.offline.get_plotlyjs(),
         "script": "\n".join(_part(room, name) for name in scripts),

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import polars as pl
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._directory import LAYOUT, DamageError
 from haloscope.explain._format import ProfileFile
-from haloscope.explain._hosts import Hosts
-from haloscope.explain._layout import LAYOUT
+from haloscope.explain._ranks import Hosts
 from haloscope.explain._tree import RegionTree
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from haloscope.explain._matrix import Instances
+    from haloscope.explain._instances import Instances
 
 __all__ = ["Profile", "open_profile"]
 
@@ -83,7 +82,7 @@ class Profile:
         p-th rank. Raises `UsageError` unless instances of one path were kept (`run --series`),
         `ProfileError` for damage.
         """
-        from haloscope.explain._matrix import Instances
+        from haloscope.explain._instances import Instances
 
         return self.guarded(lambda: Instances(self, region))
 

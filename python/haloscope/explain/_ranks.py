@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from haloscope.explain._directory import DamageError
-from haloscope.explain._layout import INSTANCE_QUANTITIES
+from haloscope.explain._directory import INSTANCE_QUANTITIES, DamageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from haloscope.explain._profile import Profile
-    from haloscope.explain._rollup import Reduction
-    from haloscope.explain._scope import Scope
+    from haloscope.explain._scope import Reduction, Scope
 
-__all__ = ["RANK_COLUMNS", "instance_columns", "rank_rows", "ranks"]
+__all__ = ["Hosts", "instance_columns", "rank_rows", "ranks"]
 
+_UNKNOWN = -1
 _COUNTS = [
     "sends",
     "recvs",
@@ -38,6 +40,48 @@ _OFFNODE = ("sends_offnode", "bytes_offnode")
 # Known for a path as a whole: they do not add up over the regions inside it.
 _WHOLE = ("instances", "time")
 _PARTNERS = ("dest_ranks", "src_ranks")
+
+
+class Hosts:
+    """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
+
+    def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
+        """Raises `DamageError` if a rank comes twice."""
+        order = np.argsort(ranks, kind="stable")
+        self._ranks = ranks[order]
+        if bool(np.any(self._ranks[1:] == self._ranks[:-1])):
+            raise DamageError("its table processes has a rank twice")
+        # In the order of the ranks, so that the first host is that of rank 0.
+        self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
+        codes = {name: code for code, name in enumerate(self.names)}
+        self._codes = np.array([codes[hosts[place]] for place in order.tolist()], dtype=np.int64)
+
+    def codes(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return an index into `names` for each rank, −1 where unknown; same shape."""
+        if not len(self._ranks):
+            return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
+        place = self._places(ranks)
+        return np.where(self._ranks[place] == ranks, self._codes[place], _UNKNOWN)
+
+    def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in `_ranks` each rank stands if it is there at all."""
+        last = len(self._ranks) - 1
+        # No rank is missing, nearly always; then there is nothing to search for.
+        if self._ranks[0] == 0 and self._ranks[last] == last:
+            return np.clip(ranks, 0, last)
+        return np.minimum(np.searchsorted(self._ranks, ranks), last)
+
+    def of(self, ranks: pl.Series) -> pl.Series:
+        """Return the host's name for each rank, null where unknown."""
+        codes = self.codes(ranks.to_numpy())
+        known: Any = pl.Series(codes).set(pl.Series(codes < 0), None)
+        return pl.Series("host", self.names, dtype=pl.String).gather(known)
+
+    def same(self, ranks: pl.Series, partners: pl.Series) -> pl.Series:
+        """Return whether both are on one node: true, false, or null where one is unknown."""
+        ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
+        unknown = (ours < 0) | (theirs < 0)
+        return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)
 
 
 def instance_columns() -> list[str]:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._info import TEXT_KEYS
-from haloscope.explain._names import PROGRAM
+from haloscope.explain._tree import PROGRAM
 from haloscope.explain._views import Row, View, views
 
 __all__ = ["FORMATS", "render"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._page import page, write_page
 from haloscope.explain._profile import Profile
 from haloscope.explain._report_data import page_data

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain._info import info, run_information
-from haloscope.explain._names import region_text
 from haloscope.explain._ranks import rank_rows
 from haloscope.explain._regions import region_rows
 from haloscope.explain._report_history import history
 from haloscope.explain._scope import Scope
 from haloscope.explain._summary import warnings
+from haloscope.explain._tree import region_text
 from haloscope.explain._views import views
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _history(profile: Profile, most_rows: int) -> dict[str, Any] | None:
 def _regimes(profile: Profile) -> list[dict[str, Any]]:
     if not profile.file.rows("instances"):
         return []
-    from haloscope.explain.regimes._report_section import report_sections
+    from haloscope.explain.regimes.figures._regimes_page import report_sections
 
     return report_sections(profile)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
 from haloscope.explain._info import run_information
-from haloscope.explain._names import PROGRAM, region_text
-from haloscope.explain._units import bytes_text, count_text, percent_text, ranks_text, time_text
+from haloscope.explain._tree import PROGRAM, region_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

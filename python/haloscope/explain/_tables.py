@@ -1,26 +1,135 @@
-"""The tables by name."""
+"""The tables by name, and those about time and about single kinds of traffic."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from haloscope._errors import UsageError
+import polars as pl
+
+from haloscope.base.errors import UsageError
 from haloscope.explain._info import info
+from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._ranks import ranks
 from haloscope.explain._regions import regions
 from haloscope.explain._scope import Scope
-from haloscope.explain._series import series
-from haloscope.explain._slices import slices
-from haloscope.explain._traffic import calls, collectives, communicators, partners, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import polars as pl
-
     from haloscope.explain._profile import Profile
+    from haloscope.explain._scope import Reduction
 
 __all__ = ["TABLES", "build"]
+
+_KEYS = ["path", "rank", "instance"]
+_COLUMNS = ("region", *_KEYS, *QUANTITIES)
+_WITHOUT_REGION = ("communicators", "slices", "info")
+_PLANNED = ("sites",)
+
+
+def series(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × rank × instance, and a column for each name of a recorded value.
+
+    A value called like a column of the table gets `_value` after its name.
+    """
+    instances = _instances(Series.of(profile, scope.chosen))
+    values = scope.wanted(profile.frame("values"))
+    if len(values):
+        instances = instances.join(_wide(values), on=_KEYS, how="full", coalesce=True)
+    return scope.named(instances, ["rank", "instance"])
+
+
+def _instances(series: Series) -> pl.DataFrame:
+    seconds = {name: series.seconds(name) for name in QUANTITIES}
+    finite = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in QUANTITIES]
+    return pl.DataFrame({**series.keys(), **seconds}).with_columns(finite)
+
+
+def _wide(values: pl.DataFrame) -> pl.DataFrame:
+    names = values["name"].unique(maintain_order=True).to_list()
+    renamed = values.with_columns(values["name"].replace(_free_names(names)))
+    return renamed.pivot("name", index=_KEYS, values="value", aggregate_function="last")
+
+
+def _free_names(names: list[str]) -> dict[str, str]:
+    taken = {*_COLUMNS, *names}
+    free = {}
+    for name in (name for name in names if name in _COLUMNS):
+        free[name] = name + "_value"
+        while free[name] in taken:
+            free[name] += "_value"
+        taken.add(free[name])
+    return free
+
+
+def slices(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return what each rank did, all its threads together, in each slice of its time.
+
+    `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
+    """
+    return profile.frame("slices").sort("rank", "slice")
+
+
+def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × MPI function, the costliest of a region first.
+
+    Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
+    null for those of MPI, only if it has carried some message.
+    """
+    sums: dict[str, Reduction] = {"calls": "sum", "bytes": "sum", "time_total": "sum"}
+    rows = scope.reduced(profile.frame("calls"), ["call"], {**sums, "time_max": "max"})
+    carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
+    if len(carried):
+        sums |= {"chunks": "sum", "helpers": "sum"}
+        named = carried.with_columns(pl.col("call") + " (stencil)")
+        layer = scope.reduced(named, ["call"], {**sums, "time_max": "max"})
+        rows = pl.concat([rows, layer], how="diagonal")
+    return scope.named(rows, ["time_total", "call"], [True, False])
+
+
+def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × kind × size.
+
+    There is a last column `bytes_upper` only if some row is a range and not one exact size.
+    """
+    rows = scope.reduced(
+        profile.frame("sizes"),
+        ["kind", "bytes", "bytes_upper"],
+        {"messages": "sum", "time_total": "sum"},
+    )
+    named = scope.named(rows, ["kind", "bytes", "bytes_upper"])
+    if (named["bytes"] == named["bytes_upper"]).all():
+        return named.drop("bytes_upper")
+    return named.select(pl.exclude("bytes_upper"), "bytes_upper")
+
+
+def partners(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × rank × partner; a partner outside this world is null."""
+    sums = ("sends", "bytes_sent", "recvs", "bytes_recv", "time")
+    rows = scope.reduced(profile.exchanges(), ["rank", "partner"], dict.fromkeys(sums, "sum"))
+    same = profile.hosts.same(rows["rank"], rows["partner"])
+    inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
+    return scope.named(rows.with_columns(same, inside), ["rank", "partner"]).select(
+        "region", "rank", "partner", "same_node", *sums
+    )
+
+
+def collectives(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × operation × size of the communicator × bytes of a call."""
+    keys = ["operation", "comm_size", "bytes"]
+    rows = scope.reduced(
+        profile.frame("collectives"),
+        keys,
+        {"calls": "sum", "time_total": "sum", "time_max": "max"},
+    )
+    return scope.named(rows, keys)
+
+
+def communicators(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return one row a communicator, the largest first, whatever the scope."""
+    frame = profile.frame("communicators", ["name", "size", "ranks", "calls", "bytes"])
+    return frame.sort(["size", "calls"], descending=True, maintain_order=True)
+
 
 _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "regions": regions,
@@ -36,8 +145,6 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
 }
 
 TABLES = tuple(_BUILDERS)
-_WITHOUT_REGION = ("communicators", "slices", "info")
-_PLANNED = ("sites",)
 
 
 def build(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:

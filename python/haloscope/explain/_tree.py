@@ -1,28 +1,54 @@
-"""The tree of regions: full names, order, ancestry, and which paths a name means."""
+"""The tree of regions: names in paths, order, ancestry, and which paths a name means."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError, printable, shortened
 from haloscope.explain._directory import DamageError
-from haloscope.explain._names import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["RegionTree"]
+__all__ = ["PROGRAM", "RegionTree", "joined", "parts", "region_text"]
 
+PROGRAM = "<program>"
+# Of a region's name or path, in tables and sentences.
+_MOST_SHOWN = 160
 # A chain of n regions has full names of n² characters: a small file can ask for more than memory
 # holds. Then long ones lose their middle, and have the number of the path instead.
 _LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
+
+
+def escaped(name: str) -> str:
+    """Return a region's name as it stands in paths."""
+    return rf"\{name}" if name == PROGRAM else re.sub(r"([/\\])", r"\\\1", name)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return the path of a region, given the names on the way to it below the program."""
+    return "/".join(map(escaped, names)) if names else PROGRAM
+
+
+def parts(path: str) -> list[str]:
+    """Return the names that `joined` made `path` of."""
+    if path == PROGRAM:
+        return []
+    found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
+    return [re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL) for name in found]
+
+
+def region_text(name: str) -> str:
+    """Return a name or path as people see it: on one line, the middle of a long one left out."""
+    return printable(shortened(name, _MOST_SHOWN))
 
 
 class RegionTree:

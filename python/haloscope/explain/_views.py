@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from haloscope._errors import printable
-from haloscope.explain._info import TEXT_KEYS
-from haloscope.explain._names import region_text
-from haloscope.explain._units import (
+from haloscope.base.errors import printable
+from haloscope.base.units import (
     UNKNOWN,
     bytes_text,
     count_text,
@@ -18,6 +16,8 @@ from haloscope.explain._units import (
     percent_text,
     time_text,
 )
+from haloscope.explain._info import TEXT_KEYS
+from haloscope.explain._tree import region_text
 
 __all__ = ["View", "views"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haloscope._errors import OutputError
+from haloscope.base.errors import OutputError
 
 __all__ = ["write_profile"]
 

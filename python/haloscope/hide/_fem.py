@@ -6,13 +6,18 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope._errors import ComponentError
-from haloscope.hide._components import P4est, Petsc, find_p4est, find_petsc
-from haloscope.watch._applications import toolchain
-from haloscope.watch._build import build_environment, build_tool
-from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
-from haloscope.watch._mpi import installed
+from haloscope.base import paths
+from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.components import P4est, Petsc, find_p4est, find_petsc
+from haloscope.base.errors import ComponentError
+from haloscope.base.mpi import installed
+from haloscope.base.toolchain import (
+    build_environment,
+    build_tool,
+    compiler_identity,
+    run_logged,
+    toolchain,
+)
 
 __all__ = ["Fem", "build_fem", "include_flags"]
 
@@ -51,7 +56,7 @@ class Fem:
 
 
 def build_fem(quiet: bool = False) -> Fem:
-    """The library and the application, from the cache or built now."""
+    """Return the library and the application, from the cache or built now."""
     p4est, petsc = find_p4est(), find_petsc()
     compiler = toolchain().compiler
     _require_same_mpi(compiler, petsc)
@@ -94,7 +99,7 @@ def _folders() -> list[Path]:
         ("apps", "poisson"),
         ("apps", "common"),
     )
-    return [_paths.include(), *(_paths.source(*part) for part in parts)]
+    return [paths.include(), *(paths.source(*part) for part in parts)]
 
 
 def _processor() -> str:
@@ -107,8 +112,8 @@ def _processor() -> str:
 
 
 def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
-    """Where the headers are; the components that are found, if none are given."""
-    own = [_paths.include(), _paths.source("src", "hide", "fem")]
+    """Return where the headers are; the components that are found, if none are given."""
+    own = [paths.include(), paths.source("src", "hide", "fem")]
     others = [*(petsc or find_petsc()).includes, (p4est or find_p4est()).include]
     system = [path for path in dict.fromkeys(others) if path != Path("/usr/include")]
     words = [("-I", path) for path in own] + [("-isystem", path) for path in system]
@@ -118,7 +123,7 @@ def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> lis
 def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
     build, log = directory / "build", cache() / "fem-build.log"
     configure = [
-        build_tool("cmake"), "-S", str(_paths.source("apps", "poisson")), "-B", str(build),
+        build_tool("cmake"), "-S", str(paths.source("apps", "poisson")), "-B", str(build),
         "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_CXX_COMPILER={compiler}", f"-DPETSC_INCLUDE={petsc.includes[0]}",
         f"-DPETSC_CONFIGURED={petsc.includes[1]}", f"-DPETSC_LIBRARY={petsc.library}",

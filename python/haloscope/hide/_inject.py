@@ -6,11 +6,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
 from haloscope.hide._inject_record import join, prepared, said, totals
-from haloscope.hide._injector import build_injector
+from haloscope.hide._libraries import build_injector
 from haloscope.hide._plan import Plan
-from haloscope.hide._preloading import find_target, run_preloaded
-from haloscope.watch._run import Choice, Outcome
 
 __all__ = ["inject"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 from haloscope.hide._parts import writable
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import UsageError
-from haloscope.predict._quantities import time
+from haloscope.base.errors import UsageError
+from haloscope.base.quantities import time
 
 __all__ = ["LatencyModel", "read_latency", "seconds"]
 
@@ -51,7 +51,7 @@ def seconds(text: str, option: str) -> float:
 def read_latency(
     text: str, option: str, scale: float = 1.0, excess: bool = False
 ) -> LatencyModel | None:
-    """The model that a line names; None for `none`. Raises `UsageError`, `ProfileError`."""
+    """Return the model that a line names; None for `none`. Raises `UsageError`, `ProfileError`."""
     kind, _, rest = text.partition(":")
     if text == "none":
         return None
@@ -105,7 +105,8 @@ def _empirical(path: Path, option: str) -> tuple[str, float]:
 
 
 def _saved(path: Path, scale: float, excess: bool) -> LatencyModel:
-    from haloscope.explain.regimes._saved import PARAMETERS, read
+    from haloscope.explain.regimes import PARAMETERS
+    from haloscope.explain.regimes import read_model as read
 
     saved = read(path)
     name = {"gaussian": "normal"}.get(saved.family, saved.family)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from glob import escape
 from pathlib import Path
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 
 __all__ = ["put_together", "writable"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.hide._latency import LatencyModel, seconds
 
 __all__ = ["Event", "Plan", "read_event", "read_every"]
@@ -57,7 +57,7 @@ class Plan:
 
 
 def read_event(text: str) -> Event:
-    """`RANK:MESSAGE:DURATION` or `RANK:MESSAGE:DURATION:COUNT`."""
+    """Read `RANK:MESSAGE:DURATION` or `RANK:MESSAGE:DURATION:COUNT`."""
     parts = text.split(":")
     numbers = [part for part in [*parts[:2], *parts[3:]] if re.fullmatch(r"[0-9]{1,9}", part)]
     if not 3 <= len(parts) <= 4 or len(numbers) != len(parts) - 1:
@@ -67,7 +67,7 @@ def read_event(text: str) -> Event:
 
 
 def read_every(text: str) -> tuple[int, float]:
-    """How long an instance of a model is: a number of latencies, or a duration."""
+    """Return how long an instance of a model is: a number of latencies, or a duration."""
     if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text), 0.0
     if re.search(r"[a-zµμ]", text):

@@ -7,14 +7,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from haloscope.hide._heap import build_heap
+from haloscope.base.preloading import Choice, Outcome, find_target, run_preloaded
+from haloscope.base.settings import Value, to_environment
+from haloscope.hide._libraries import build_heap, build_protocols
 from haloscope.hide._parts import put_together, writable
-from haloscope.hide._preloading import find_target, run_preloaded
-from haloscope.hide._protocols import build_protocols
 from haloscope.hide._stencil_settings import STENCIL_SETTINGS
 from haloscope.hide._stencil_summary import summary
-from haloscope.watch._run import Choice, Outcome
-from haloscope.watch._settings import Value, to_environment
 
 __all__ = ["stencil"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from haloscope.watch._settings import Setting
+from haloscope.base.settings import Setting
 
 __all__ = ["STENCIL_SETTINGS"]
 

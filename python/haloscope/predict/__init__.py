@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict._formulas import ALGORITHMS, FORMULAS, algorithms_of
-    from haloscope.predict._loading import load_machine, machines
     from haloscope.predict._machine import Level, Machine
+    from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
     from haloscope.predict._model import model
-    from haloscope.predict._page import write_measured_page, write_page
-    from haloscope.predict._saving import save_fitted
+    from haloscope.predict._model_page import write_measured_page, write_page
     from haloscope.predict.bench._foreign import read_imb, read_osu
-    from haloscope.predict.bench._noise import noise
+    from haloscope.predict.bench._surroundings import noise
     from haloscope.predict.bench._sweep import Sweep
     from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
     from haloscope.predict.fitted._fitting import fit_points
@@ -41,43 +41,38 @@ __all__ = [
     "read_imb",
     "read_osu",
     "save_fitted",
+    "write_machine",
     "write_measured_page",
     "write_page",
 ]
 
-# Looked up on first use: `import haloscope` must not wait for Pydantic and Polars.
-_HOMES = {
-    "ALGORITHMS": "_formulas",
-    "Chosen": "fitted._prediction",
-    "FORMULAS": "_formulas",
-    "Level": "_machine",
-    "Machine": "_machine",
-    "Sweep": "bench._sweep",
-    "algorithms_of": "_formulas",
-    "choose": "fitted._prediction",
-    "error_summary": "fitted._evaluation",
-    "error_table": "fitted._evaluation",
-    "errors": "fitted._evaluation",
-    "fit_points": "fitted._fitting",
-    "load_machine": "_loading",
-    "losses": "fitted._evaluation",
-    "machines": "_loading",
-    "model": "_model",
-    "noise": "bench._noise",
-    "predict": "fitted._prediction",
-    "read_imb": "bench._foreign",
-    "read_osu": "bench._foreign",
-    "save_fitted": "_saving",
-    "write_measured_page": "_page",
-    "write_page": "_page",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'haloscope.predict' has no attribute {name!r}")
-    return getattr(import_module(f"haloscope.predict.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "ALGORITHMS": "_formulas",
+            "Chosen": "fitted._prediction",
+            "FORMULAS": "_formulas",
+            "Level": "_machine",
+            "Machine": "_machine",
+            "Sweep": "bench._sweep",
+            "algorithms_of": "_formulas",
+            "choose": "fitted._prediction",
+            "error_summary": "fitted._evaluation",
+            "error_table": "fitted._evaluation",
+            "errors": "fitted._evaluation",
+            "fit_points": "fitted._fitting",
+            "load_machine": "_machine_files",
+            "losses": "fitted._evaluation",
+            "machines": "_machine_files",
+            "model": "_model",
+            "noise": "bench._surroundings",
+            "predict": "fitted._prediction",
+            "read_imb": "bench._foreign",
+            "read_osu": "bench._foreign",
+            "save_fitted": "_machine_files",
+            "write_machine": "_machine_files",
+            "write_measured_page": "_model_page",
+            "write_page": "_model_page",
+        },
+    )

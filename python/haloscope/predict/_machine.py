@@ -2,23 +2,152 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from decimal import Decimal
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from haloscope.predict._link import Link, Speed, Text
-from haloscope.predict._placement import placed
+from haloscope.base import quantities
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._parameters import FittedAlgorithm
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["Level", "Machine", "Matrix"]
+__all__ = ["Hockney", "Level", "Link", "LogGP", "Machine", "Matrix", "PLogP", "Protocol"]
 
+Time = Annotated[Decimal, BeforeValidator(quantities.time)]
+Cost = Annotated[Decimal, BeforeValidator(quantities.cost)]
+Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
+Text = Annotated[str, Field(min_length=1)]
+_BEYOND_A_NODE = ("network", "switch", "leaf switch", "spine")
 _RULES = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Rules(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Protocol(_Rules):
+    """From so many bytes on a message takes `latency` + bytes / `bandwidth`."""
+
+    first: Annotated[int, Field(ge=0, alias="from")]
+    name: str = ""
+    latency: Cost
+    bandwidth: Speed | None = None  # None: the size does not matter
+
+
+class Hockney(_Rules):
+    """One line through all sizes, `alpha` + bytes × `beta`; each relative error counts alike."""
+
+    alpha: Cost
+    beta: Cost
+    alpha_interval: tuple[Cost, Cost] | None = None
+    beta_interval: tuple[Cost, Cost] | None = None
+
+
+class LogGP(_Rules):
+    """Latency, overhead, gap between messages, and gap between the bytes of one, each a time.
+
+    An interval holds the true value with 95 % confidence, given the samples.
+    """
+
+    L: Cost
+    o: Cost
+    g: Cost
+    G: Cost
+    L_interval: tuple[Cost, Cost] | None = None
+    o_interval: tuple[Cost, Cost] | None = None
+    g_interval: tuple[Cost, Cost] | None = None
+    G_interval: tuple[Cost, Cost] | None = None
+
+
+class PLogP(_Rules):
+    """Gap g(m), send overhead os(m) and receive overhead or(m) of messages of m bytes."""
+
+    bytes: Annotated[int, Field(ge=0)]
+    g: Cost
+    send: Annotated[Cost, Field(alias="os")]
+    receive: Annotated[Cost, Field(alias="or")]
+
+
+class Link(_Rules):
+    """Messages between two cores: `latency` of small ones, `bandwidth` of large ones."""
+
+    latency: Time
+    latency_interval: tuple[Cost, Cost] | None = None
+    bandwidth: Speed | None = None
+    bandwidth_interval: tuple[Speed, Speed] | None = None
+    hockney: Hockney | None = None
+    loggp: LogGP | None = None
+    protocols: tuple[Protocol, ...] = ()
+    plogp: tuple[PLogP, ...] = ()
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Link:
+        starts = [protocol.first for protocol in self.protocols]
+        if starts and (starts[0] != 0 or any(low >= high for low, high in pairwise(starts))):
+            raise ValueError("protocols begin with the one from 0 on, and each begins later")
+        return self
+
+    def message_time(self, size: float) -> float:
+        """Seconds from the send of `size` bytes until they are received."""
+        starts, costs = self._pieces
+        alpha, beta = costs[bisect_right(starts, size) - 1]
+        return alpha + beta * size
+
+    @cached_property
+    def _pieces(self) -> tuple[list[int], list[tuple[float, float]]]:
+        pieces = self.protocols or (
+            Protocol(first=0, latency=self.latency, bandwidth=self.bandwidth),
+        )
+        costs = [
+            (float(one.latency), float(1 / one.bandwidth) if one.bandwidth else 0.0)
+            for one in pieces
+        ]
+        return [one.first for one in pieces], costs
+
+
+def placed(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
+    """The core of each rank. Raises `UsageError` for what does not exist or has no room."""
+    cores, node = levels[-1].cores, _node(levels)
+    if not 0 < ranks <= cores:
+        raise UsageError(f"the machine has {cores} cores: none for {ranks} ranks")
+    if mapping in ("core", "slot"):
+        return list(range(ranks))
+    unit = node if mapping == "node" else _unit(levels, mapping)
+    within = cores if unit >= node else node
+    return [_dealt(rank, unit, within) for rank in range(ranks)]
+
+
+def _dealt(rank: int, unit: int, within: int) -> int:
+    """In turn to each unit of the first `within` cores, then of the next ones."""
+    whole, rest = divmod(rank, within)
+    turn, which = divmod(rest, within // unit)
+    return whole * within + which * unit + turn
+
+
+def _node(levels: Sequence[Level]) -> int:
+    """Cores of a node: of the level that is called so, else of the last that is no network."""
+    named = [level.cores for level in levels if level.name.lower() == "node"]
+    inside = [level.cores for level in levels if level.name.lower() not in _BEYOND_A_NODE]
+    return (named or inside or [level.cores for level in levels])[-1]
+
+
+def _unit(levels: Sequence[Level], mapping: str) -> int:
+    wanted = mapping.lower()
+    for level in levels:
+        name = level.name.lower()
+        if wanted in (name, name.split()[0]):
+            return level.cores
+    known = ", ".join(["core", "node", *(level.name for level in levels)])
+    raise UsageError(f"ranks cannot be mapped by {mapping!r}; there is {known}")
 
 
 class Level(Link):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict._formulas import algorithms_of, time_of
 from haloscope.predict.schedule import Plan
 

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import ComponentError, RecorderError
-from haloscope.watch._build import compiler, is_built
-from haloscope.watch._cache import cache, compiler_identity
-from haloscope.watch._headers import find_headers, library_version
-from haloscope.watch._mpi import installed
-from haloscope.watch._objects import Library
+from haloscope.base.cache import cache
+from haloscope.base.errors import ComponentError, RecorderError
+from haloscope.base.headers import find_headers, library_version
+from haloscope.base.mpi import installed
+from haloscope.base.objects import Library
+from haloscope.base.toolchain import compiler, compiler_identity
+from haloscope.watch._recorder import is_built
 from haloscope.watch._sharing import examine_sharing, reason_against_attach
 
 __all__ = ["Finding", "examine"]
@@ -37,7 +38,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """All findings, the most necessary things first."""
+    """Yield all findings, the most necessary things first."""
     yield _compiler()
     yield from (_tool(name) for name in ("cmake", "ninja"))
     yield _module("pympistandard")
@@ -169,7 +170,7 @@ def _simgrid() -> Finding:
 
 
 def _finite_elements() -> Finding:
-    from haloscope.hide._components import find_p4est, find_petsc
+    from haloscope.base.components import find_p4est, find_petsc
 
     what, purpose = "p4est and PETSc (optional)", "for the application poisson: "
     try:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import RecorderError
-from haloscope.watch._build import Recorder
+from haloscope.base.errors import RecorderError
 from haloscope.watch._outputs import place
+from haloscope.watch._recorder import Recorder
 
 __all__ = [
     "Record",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from haloscope._errors import OutputError
+from haloscope.base.errors import OutputError
 
 __all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
 
@@ -71,7 +71,7 @@ class Output:
 
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
-    """The path that the recorder would have chosen."""
+    """Return the path that the recorder would have chosen."""
     date = time.strftime("%Y%m%d-%H%M%S")
     values = {"%n": str(ranks), "%p": program, "%d": date, "%%": "%"}
     return pattern.with_name(re.sub("%[npd%]", lambda m: values[m.group()], pattern.name))

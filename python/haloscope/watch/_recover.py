@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import HaloscopeError, RecorderError
+from haloscope.base.errors import HaloscopeError, RecorderError
 from haloscope.watch import _live
-from haloscope.watch._build import built_recorders
 from haloscope.watch._outputs import Output, expand, is_other
+from haloscope.watch._recorder import built_recorders
 
 __all__ = ["Recovery", "join_and_clear", "recover"]
 

@@ -7,55 +7,41 @@ import secrets
 import shlex
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import HaloscopeError, LaunchError
-from haloscope.watch import _live
-from haloscope.watch._build import Recorder, build_recorder
-from haloscope.watch._child import run_child
-from haloscope.watch._environment import (
+from haloscope.base.child import run_child
+from haloscope.base.environment import (
     earlier_preload,
     forwarded,
     launched,
     outer_settings,
     recorder_environment,
 )
-from haloscope.watch._launch import Launch, name_of, parse, resolve
-from haloscope.watch._mpi import detect, statically_linked
-from haloscope.watch._objects import Abi, is_elf
+from haloscope.base.errors import HaloscopeError, LaunchError
+from haloscope.base.launch import Launch, name_of, parse, resolve
+from haloscope.base.mpi import detect, statically_linked
+from haloscope.base.objects import is_elf
+from haloscope.base.preloading import Choice, Outcome
+from haloscope.base.settings import Value, to_environment
+from haloscope.watch import _live
 from haloscope.watch._outputs import Output
+from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
-from haloscope.watch._settings import Value, to_environment
+from haloscope.watch._settings import SETTINGS
 
-__all__ = ["Choice", "Outcome", "exports", "watch"]
+__all__ = ["exports", "run"]
 
-
-@dataclass(frozen=True)
-class Choice:
-    """What the user decides about the MPI, instead of having it found out."""
-
-    abi: Abi | None = None
-    include: tuple[Path, ...] = ()
+_FOUND_OUT = Choice()
 
 
-@dataclass
-class Outcome:
-    """How a watched command ended: `waitpid`'s status, the profiles, and remarks for a person."""
-
-    status: int
-    profiles: list[Path] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-
-def watch(
+def run(
     command: Sequence[str],
     values: Mapping[str, Value | None],
-    choice: Choice = Choice(),
+    choice: Choice = _FOUND_OUT,
     quiet: bool = False,
 ) -> Outcome:
     """Run a command with the recorder in its ranks; raises only if nothing was started."""
-    settings = outer_settings(os.environ) | to_environment(values, os.environ)
+    settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
     output = _output(settings, values)
     if resolve(command[0]) is None:
         raise LaunchError(f"{command[0]}: no such command; nothing was started")
@@ -79,10 +65,10 @@ def watch(
 def exports(
     command: Sequence[str],
     values: Mapping[str, Value | None],
-    choice: Choice = Choice(),
+    choice: Choice = _FOUND_OUT,
 ) -> dict[str, str]:
-    """The variables that make later launch commands of a shell watched."""
-    settings = outer_settings(os.environ) | to_environment(values, os.environ)
+    """Return the variables that make later launch commands of a shell watched."""
+    settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
     _output(settings, values)
     launch = parse(command) if command else None
     mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)

@@ -2,66 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
+from haloscope.base.settings import Setting, Value
 
-__all__ = ["SETTINGS", "Setting", "Value", "to_environment"]
-
-Value = str | int | float | bool | Path | tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting: its option, its environment variable, and how its value is written there."""
-
-    name: str
-    variable: str
-    kind: type[str | int | float | bool | Path]
-    default: str
-    description: str
-    metavar: str | None = None
-    flag: str | None = None
-    multiple: bool = False
-    least: int | None = None
-    choices: tuple[str, ...] = ()
-
-    @property
-    def option(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-    def encode(self, value: Value) -> str:
-        """The value as the recorder reads it."""
-        return _ENCODERS.get(self.name, _absolute if self.kind is Path else _plain)(self, value)
-
-
-def to_environment(
-    values: Mapping[str, Value | None],
-    environment: Mapping[str, str],
-    settings: Iterable[Setting] | None = None,
-) -> dict[str, str]:
-    """The variables of the settings that were given, as options or in the environment.
-
-    The settings are the recorder's, if no others are named.
-    """
-    result = {}
-    for setting in SETTINGS if settings is None else settings:
-        value = values.get(setting.name)
-        if value is not None and value is not False and value != ():
-            result[setting.variable] = setting.encode(value)
-        elif setting.variable in environment:
-            result[setting.variable] = environment[setting.variable]
-    return result
-
-
-def _plain(setting: Setting, value: Value) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if setting.least is not None and isinstance(value, int | float) and not value >= setting.least:
-        raise UsageError(f"{setting.option} {value}: at least {setting.least}")
-    return str(value)
+__all__ = ["SETTINGS"]
 
 
 def _lines(setting: Setting, value: Value) -> str:
@@ -71,12 +17,6 @@ def _lines(setting: Setting, value: Value) -> str:
         if not name or "\n" in name:
             raise UsageError(f"{setting.option} {name!r}: not the name of a region")
     return "\n".join(names)
-
-
-def _absolute(setting: Setting, value: Value) -> str:
-    """Programs change directories; the place is the one that was meant at the start."""
-    path = str(Path(str(value)).absolute())
-    return path + "/" if str(value).endswith("/") else path
 
 
 def _ranks(setting: Setting, value: Value) -> str:
@@ -104,7 +44,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "series", "HALOSCOPE_SERIES", str, "none",
         "Keep every instance of this region, for the series table. Can be repeated.",
-        metavar="REGION", multiple=True,
+        metavar="REGION", multiple=True, encoder=_lines,
     ),
     Setting(
         "exact_times", "HALOSCOPE_EXACT_TIMES", bool, "off",
@@ -112,12 +52,12 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "ranks", "HALOSCOPE_RANKS", str, "all",
-        "Only these ranks record, for example 0,8-15.", metavar="LIST",
+        "Only these ranks record, for example 0,8-15.", metavar="LIST", encoder=_ranks,
     ),
     Setting(
         "only", "HALOSCOPE_ONLY", str, "all",
         "Count only what happens in this region and those nested in it. Can be repeated.",
-        metavar="REGION", multiple=True,
+        metavar="REGION", multiple=True, encoder=_lines,
     ),
     Setting(
         "from", "HALOSCOPE_FROM", float, "0",
@@ -158,9 +98,3 @@ SETTINGS: tuple[Setting, ...] = (
         "Node-local directory for what is being recorded.", metavar="DIR",
     ),
 )  # fmt: skip
-
-_ENCODERS: Mapping[str, Callable[[Setting, Value], str]] = {
-    "series": _lines,
-    "only": _lines,
-    "ranks": _ranks,
-}

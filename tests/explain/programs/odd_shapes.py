@@ -13,7 +13,7 @@ from haloscope.explain import _native
 _library = _native._declared(ctypes.CDLL(sys.argv[1]))
 _native.library = lambda: _library  # type: ignore[assignment]
 
-from haloscope.explain import _depth_kernels, _kernels, _unpacking  # noqa: E402
+from haloscope.explain import _depth_kernels, _instances, _kernels  # noqa: E402
 from haloscope.explain._kernels import Chain, Places  # noqa: E402
 from haloscope.explain.regimes import MachineModel  # noqa: E402
 
@@ -50,8 +50,8 @@ def instances(rows: int) -> None:
     for planes in (3, 6, 8):
         packed = np.random.default_rng(rows).integers(0, 256, (planes, rows), dtype=np.uint8)
         stretches = np.array([(0, rows // 2, 1e-9), (rows // 2, rows - rows // 2, 1e-9)])
-        stretches = np.array([tuple(row) for row in stretches], dtype=_unpacking.STRETCH)
-        _unpacking.unpack(packed, stretches, 5, np.empty(rows))
+        stretches = np.array([tuple(row) for row in stretches], dtype=_instances.STRETCH)
+        _instances.unpack(packed, stretches, 5, np.empty(rows))
 
 
 for number in range(len(_kernels.instruction_sets())):

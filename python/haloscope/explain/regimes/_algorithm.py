@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain import _kernels
-from haloscope.explain.regimes._sequences import Sequences
+from haloscope.explain.regimes.fitting._sequences import Sequences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes._model import RegimeModel
-    from haloscope.explain.regimes._timings import Timings
+    from haloscope.explain.regimes.fitting._regime_model import RegimeModel
+    from haloscope.explain.regimes.timings._timings import Timings
 
 __all__ = ["Regimes", "chosen", "find_regimes", "regimes_by", "representative"]
 
@@ -68,7 +68,7 @@ def regimes_by(model: RegimeModel, timings: Timings, training: NDArray[np.int64]
 
 
 def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
-    """The rows of `number` ranks, equidistant among all ranks sorted by their median instance."""
+    """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
     if number < 1:
         raise UsageError(f"{number} ranks to be fitted; take 1 or more")
     everything = Sequences.of_timings(timings)

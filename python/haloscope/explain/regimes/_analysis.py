@@ -9,24 +9,81 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.explain.regimes._algorithm import chosen, regimes_by, representative
-from haloscope.explain.regimes._foreseen import Foreseen
-from haloscope.explain.regimes._goodness import Goodness, goodness
-from haloscope.explain.regimes._machine import MachineModel
-from haloscope.explain.regimes._model import RegimeModel
-from haloscope.explain.regimes._selection import select
-from haloscope.explain.regimes._view import Decoded, View
-from haloscope.explain.regimes._whole_machine import WholeMachine, whole_machine
+from haloscope.explain.regimes.emissions._families import Foreseen
+from haloscope.explain.regimes.fitting._regime_model import RegimeModel
+from haloscope.explain.regimes.fitting._selection import select
+from haloscope.explain.regimes.machine._whole_machine import (
+    MachineModel,
+    WholeMachine,
+    whole_machine,
+)
+from haloscope.explain.regimes.statistics._distributions import rank_medians
+from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
+from haloscope.explain.regimes.statistics._samples import Sample
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from haloscope.explain.regimes._algorithm import Regimes
-    from haloscope.explain.regimes._selection import Criterion
-    from haloscope.explain.regimes._timings import Reduction, Timings
+    from haloscope.explain.regimes.fitting._selection import Criterion
+    from haloscope.explain.regimes.timings._timings import Reduction, Timings
 
-__all__ = ["Analysis", "Found", "Options", "analyse", "decoded", "found"]
+__all__ = ["Analysis", "Decoded", "Found", "Options", "View", "analyse", "decoded", "found"]
+
 _MOST_STEPS = 200  # of a fit; the class gives up earlier
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Times and what was decoded of them: `states` in the shape of `timings.durations`."""
+
+    timings: Timings
+    states: NDArray[np.uint8]
+    regimes: int
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Times and states as the statistics take them."""
+        return Sample(self.timings.name, self.timings.durations, self.states)
+
+
+@dataclass(frozen=True)
+class View:
+    """A run: every rank's times in `whole`, T_k^max in `slowest`; `training` are rows of `whole`.
+
+    `slowest` is `whole` itself if that is one series already.
+    """
+
+    whole: Decoded
+    slowest: Decoded
+    training: NDArray[np.int64]
+
+    @property
+    def name(self) -> str:
+        """The run's or method's name."""
+        return self.whole.timings.name
+
+    @property
+    def regimes(self) -> int:
+        """How many regimes the ranks' times have."""
+        return self.whole.regimes
+
+    @property
+    def reduced(self) -> bool:
+        """True if there is one series only."""
+        return len(self.whole.timings.ranks) == 1
+
+    @cached_property
+    def medians(self) -> NDArray[np.float64]:
+        """Each rank's median time."""
+        return rank_medians(self.whole.timings.durations)
+
+    @cached_property
+    def median_row(self) -> int:
+        """Which of the training ranks has the median time among them (Figure 6)."""
+        order = self.training[np.argsort(self.medians[self.training], kind="stable")]
+        return int(order[(len(order) - 1) // 2])
 
 
 @dataclass(frozen=True)

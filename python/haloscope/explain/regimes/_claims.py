@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import ttest_ind
 
-from haloscope._errors import printable
-from haloscope.explain.regimes._comparison import compare_distributions
-from haloscope.explain.regimes._distance import largest_distance
-from haloscope.explain.regimes._means import regime_means, sentence
+from haloscope.base.errors import printable
+from haloscope.explain.regimes.statistics._comparison import compare_distributions
+from haloscope.explain.regimes.statistics._means import regime_means, sentence
+from haloscope.explain.regimes.statistics._samples import largest_distance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from haloscope.explain.regimes._analysis import Analysis
-    from haloscope.explain.regimes._samples import Sample
+    from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = ["Claim", "Method", "claims"]
 

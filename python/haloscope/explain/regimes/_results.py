@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import printable
+from haloscope.base.errors import printable
 from haloscope.explain.regimes._claims import Claim, Method, claims
-from haloscope.explain.regimes._comparison import compare_distributions
-from haloscope.explain.regimes._means import regime_means
-from haloscope.explain.regimes._tables import regime_table
+from haloscope.explain.regimes.statistics._comparison import compare_distributions
+from haloscope.explain.regimes.statistics._means import regime_means, regime_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from haloscope.explain.regimes._analysis import Analysis, Found
-    from haloscope.explain.regimes._samples import Sample
+    from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "tests_told", "told"]
 
@@ -188,7 +187,7 @@ def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
 
 
 def tests_told(tests: pl.DataFrame) -> list[str]:
-    """Say the tests in lines of text."""
+    """Return the tests in lines of text."""
     return [printable(_test_told(row)) for row in tests.to_dicts()]
 
 

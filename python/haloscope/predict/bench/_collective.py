@@ -11,11 +11,11 @@ from typing import Any
 
 from scipy.stats import norm
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 from haloscope.predict.bench._grid import Unit
-from haloscope.predict.bench._journal import Journal
 from haloscope.predict.bench._mpi_library import Library
 from haloscope.predict.bench._stream import Stopped, stream
+from haloscope.predict.bench._sweep import Journal
 
 __all__ = ["Method", "launch_environment", "measure"]
 

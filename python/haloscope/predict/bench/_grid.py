@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from haloscope._errors import UsageError
-from haloscope.explain._units import bytes_text
+from haloscope.base.errors import UsageError
+from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
 
 __all__ = ["Grid", "Unit", "units"]
@@ -57,7 +57,7 @@ class Unit:
 
 
 def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) -> list[Unit]:
-    """All launches, in random order unless `seed` is None; raises `UsageError` for what can't be.
+    """Return all launches, in random order unless `seed` is None. Raises `UsageError`.
 
     With a launcher of the user's (`remote`) ranks may be anywhere, so that this machine's memory
     says nothing.

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 from haloscope.predict._fits import line, pieces
-from haloscope.predict._link import Hockney, Link, LogGP, PLogP, Protocol
-from haloscope.predict._machine import Level, Machine, Matrix
+from haloscope.predict._machine import Hockney, Level, Link, LogGP, Machine, Matrix, PLogP, Protocol
 from haloscope.predict.bench._pairs import SMT, System
 from haloscope.predict.bench._sweep import median_interval
 
@@ -28,7 +27,7 @@ _OPERANDS = (1 << 10, 1 << 20)
 def machine(
     name: str, system: System, points: Sequence[Point], description: str = "", source: str = ""
 ) -> Machine:
-    """The model of what was measured. Raises `MachineError` if no level was."""
+    """Return the model of what was measured. Raises `MachineError` if no level was."""
     levels = []
     for level in system.levels:
         chosen = [one for one in points if one.pair.level == level.name]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from haloscope._errors import RecorderError
-from haloscope.predict.bench._programs import program
-from haloscope.watch._applications import Toolchain, toolchain
-from haloscope.watch._mpi import installed
+from haloscope.base import paths
+from haloscope.base.building import build_executable
+from haloscope.base.errors import RecorderError
+from haloscope.base.mpi import installed
+from haloscope.base.toolchain import Toolchain, toolchain
 
 __all__ = [
     "COLLECTIVES",
@@ -23,6 +24,7 @@ __all__ = [
     "OtherLibrary",
     "describe",
     "library",
+    "program",
 ]
 
 COLLECTIVES = (
@@ -30,6 +32,12 @@ COLLECTIVES = (
     "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter", "scatterv",
 )  # fmt: skip
 DEFAULT = "default"
+
+
+def program(name: str, compiler: Path | None = None, quiet: bool = False) -> Path:
+    """The executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
+    folder = paths.source("src", "predict")
+    return build_executable(name, [folder / f"{name}.cpp"], [folder], compiler, quiet)
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,7 @@ class OtherLibrary:
 
 
 def library(launcher: Sequence[str] = ()) -> Library:
-    """The library of the `mpicc` in use; `launcher` is the user's word instead of its mpiexec."""
+    """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
     from haloscope.predict.bench._mpich import Mpich
     from haloscope.predict.bench._openmpi import OpenMpi
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench._mpi_library import (
     COLLECTIVES,
     Algorithm,
     Description,
     OtherLibrary,
 )
-from haloscope.watch._applications import Toolchain
 
 __all__ = ["Mpich", "offered"]
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench._mpi_library import (
     COLLECTIVES,
     DEFAULT,
@@ -16,7 +17,6 @@ from haloscope.predict.bench._mpi_library import (
     Description,
     OtherLibrary,
 )
-from haloscope.watch._applications import Toolchain
 
 __all__ = ["OpenMpi", "parse"]
 

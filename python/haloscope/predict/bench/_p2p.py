@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import HaloscopeError, LaunchError, UsageError
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.predict._fits import pieces
 from haloscope.predict.bench._pairs import Pair, System, leaf_switches
 from haloscope.predict.bench._stream import Stopped, stream
@@ -134,7 +134,7 @@ class Failure:
 def measure(
     system: System, test: str, pairs: Sequence[Pair], method: Method
 ) -> Iterator[Point | Failure]:
-    """One launch a pair; `mbw_mr` has all pairs at once in one. Yields points as they come."""
+    """Yield points as they come: one launch a pair; `mbw_mr` has all pairs at once in one."""
     if test == "mbw_mr" and len(pairs) > 1:
         yield from _kept(_together(system, pairs, method), test, pairs[0])
         return
@@ -164,7 +164,7 @@ def _together(system: System, pairs: Sequence[Pair], method: Method) -> Iterator
 
 
 def refined(system: System, points: Sequence[Point], method: Method) -> Iterator[Point | Failure]:
-    """Latencies between the sizes where the lines through `points` change, for each pair.
+    """Yield latencies between the sizes where the lines through `points` change, for each pair.
 
     The sizes on both sides of a change are measured once more with them: if these come out
     otherwise now, the machine has changed, and nothing is said about the change.
@@ -195,7 +195,7 @@ def _between(low: int, high: int) -> list[int]:
 
 
 def all_pairs(system: System, method: Method) -> Iterator[Point | Failure]:
-    """The latency between all pairs of cores, in one launch with a rank on each."""
+    """Yield the latency between all pairs of cores, in one launch with a rank on each."""
     smallest = replace(method, sizes=(min(method.sizes),))
     pairs = {(pair.first, pair.second): pair for pair in system.all_pairs()}
     command = system.command_of_all(list(pairs.values()), smallest.words("latency"))
@@ -209,7 +209,7 @@ def all_pairs(system: System, method: Method) -> Iterator[Point | Failure]:
 
 
 def with_switches(system: System, limit: float) -> System:
-    """The system with what its nodes say of their place. Raises if they are not nodes."""
+    """Return the system with what its nodes say of their place. Raises if they are not nodes."""
     if system.nodes == 1:
         return system
     try:

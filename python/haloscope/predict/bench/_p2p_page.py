@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import printable
-from haloscope.explain._page import page
-from haloscope.explain._page import write_page as write
-from haloscope.explain._units import bytes_text, time_text
-from haloscope.predict._figure import escaped
-from haloscope.predict._machine_file import machine_text
+from haloscope.base.errors import printable
+from haloscope.base.units import bytes_text, time_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
+from haloscope.predict._figures import escaped
+from haloscope.predict._machine_files import machine_text
 from haloscope.predict.bench._measured import gaps
 from haloscope.predict.bench._pairs import SMT
 from haloscope.predict.bench._sweep import median_interval
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from haloscope.predict._link import Link
-    from haloscope.predict._machine import Machine
+    from haloscope.predict._machine import Link, Machine
     from haloscope.predict.bench._p2p import Point
     from haloscope.predict.bench._pairs import System
 

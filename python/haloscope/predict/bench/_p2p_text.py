@@ -31,7 +31,7 @@ _TITLES = {
 
 
 def header(point: Point, library: str, full: bool, tails: Sequence[float]) -> str:
-    """The lines before the first point of a test and pair; all begin with #."""
+    """Return the lines before the first point of a test and pair; all begin with #."""
     pair = point.pair
     where = f"core {pair.first} and core {pair.second} ({pair.level})"
     if point.pairs > 1:
@@ -43,7 +43,7 @@ def header(point: Point, library: str, full: bool, tails: Sequence[float]) -> st
 
 
 def row(point: Point, full: bool, tails: Sequence[float]) -> str:
-    """Bytes and OSU's figure: the mean over all iterations."""
+    """Return bytes and OSU's figure: the mean over all iterations."""
     values = _figures(point)
     if full:
         low, high = point.samples.min(), point.samples.max()
@@ -54,7 +54,7 @@ def row(point: Point, full: bool, tails: Sequence[float]) -> str:
 
 
 def record(point: Point) -> dict[str, Any]:
-    """A point for programs, in seconds, with all its samples."""
+    """Return a point for programs, in seconds, with all its samples."""
     middle, low, high = median_interval(point.samples)
     return {
         "test": point.test, "level": point.pair.level, "first": point.pair.first,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from haloscope._errors import LaunchError, UsageError
+from haloscope.base.errors import LaunchError, UsageError
 from haloscope.predict.bench._topology import Shared, Topology
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def leaf_switches(ranks: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def launcher_of(words: Sequence[str]) -> tuple[str, ...]:
-    """The user's launcher. Raises `LaunchError` if there is none of that name."""
+    """Return the user's launcher. Raises `LaunchError` if there is none of that name."""
     if words and shutil.which(words[0]) is None:
         raise LaunchError(f"{words[0]}: not found; name mpiexec, mpirun or srun after --")
     return tuple(words)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from haloscope._errors import LaunchError
+from haloscope.base.errors import LaunchError
 
 __all__ = ["Stopped", "stream"]
 

@@ -1,4 +1,4 @@
-"""The environment of a measurement: what somebody must know to believe it."""
+"""What somebody must know to believe a measurement: its environment, and the system's noise."""
 
 from __future__ import annotations
 
@@ -8,21 +8,115 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from haloscope._errors import HaloscopeError
+import numpy as np
 
-__all__ = ["surroundings"]
+from haloscope.base.errors import HaloscopeError, UsageError
+from haloscope.predict.bench._mpi_library import program
+from haloscope.predict.bench._stream import Stopped, stream
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Noise", "noise", "surroundings"]
+
+_BLOCKS = 20
+_LONGEST = 5
+# Work that takes a tenth longer than at best was interrupted, or slowed down; less is the clock.
+_DETOUR = 0.1
 _NOISE_SECONDS = 0.2
 _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")
 
 
+@dataclass(frozen=True)
+class Noise:
+    """The times of equal quanta of work on some processors, in seconds."""
+
+    quantum: float
+    samples: dict[int, Floats]
+
+    def summary(self) -> dict[str, Any]:
+        """For an environment record: the processors together, then each."""
+        each = [self._of(cpu, times) for cpu, times in self.samples.items()]
+        worst = max(each, key=lambda one: one["lost"])
+        return {
+            "quantum": self.quantum,
+            "lost": float(np.mean([one["lost"] for one in each])),
+            "worst_lost": worst["lost"],
+            "worst_cpu": worst["cpu"],
+            "longest_detour": max(one["longest_detours"][0] for one in each),
+            "processors": each,
+        }
+
+    def _of(self, cpu: int, times: Floats) -> dict[str, Any]:
+        best = float(times.min())
+        extra = times - best
+        detours = extra[extra > _DETOUR * best]
+        ends = np.cumsum(times)[extra > _DETOUR * best]
+        # By blocks, because disturbances come in groups.
+        shares = [
+            1 - best * len(part) / float(part.sum())
+            for part in np.array_split(times, _BLOCKS)
+            if len(part)
+        ]
+        spread = float(np.std(shares, ddof=1)) if len(shares) > 1 else 0.0
+        half = 1.96 * spread / len(shares) ** 0.5
+        lost = float(extra.sum() / times.sum())
+        return {
+            "cpu": cpu,
+            "quanta": len(times),
+            "best": best,
+            "lost": lost,
+            "lost_low": max(lost - half, 0.0),
+            "lost_high": min(lost + half, 1.0),
+            "detours": len(detours),
+            "detours_a_second": len(detours) / float(times.sum()),
+            "median_interval": float(np.median(np.diff(ends))) if len(ends) > 1 else None,
+            "longest_detours": sorted(map(float, extra), reverse=True)[:_LONGEST],
+        }
+
+
+def noise(
+    duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None
+) -> Noise:
+    """Measure this node for so many seconds, on all processors at once if none are named.
+
+    Raises `UsageError` for processors or times that cannot be.
+    """
+    if not 0 < quantum <= duration / 10:
+        raise UsageError("a quantum takes more than nothing, and a tenth of the duration at most")
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen = allowed if processors is None else sorted(set(processors))
+    foreign = [one for one in chosen if one not in allowed]
+    if foreign or not chosen:
+        raise UsageError(
+            f"processor {foreign[0] if foreign else 'none'} cannot be used here; there are "
+            f"{', '.join(map(str, allowed))}"
+        )
+    command = [
+        str(program("noise")), "--cpus", ",".join(map(str, chosen)),
+        "--quantum", str(quantum * 1e9), "--duration", str(duration * 1e9),
+    ]  # fmt: skip
+    samples = {}
+    try:
+        for record in stream(command, os.environ, 60 + 5 * duration):
+            if not record["bound"]:
+                raise HaloscopeError(f"processor {record['cpu']}: cannot bind to it")
+            samples[int(record["cpu"])] = np.array(record["samples_ns"], dtype=np.float64) * 1e-9
+    except Stopped as stopped:
+        raise HaloscopeError(f"the probe of noise ended: {stopped.reason}") from None
+    return Noise(quantum, samples)
+
+
 def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict[str, Any]:
-    """The first record of a sweep."""
+    """Return the first record of a sweep."""
     return {
         "record": "environment",
         "haloscope": version("haloscope"),
@@ -46,7 +140,6 @@ def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict
 
 def _noise() -> dict[str, Any] | None:
     """What the system takes from programs just now; unknown where the probe cannot run."""
-    from haloscope.predict.bench._noise import noise
 
     with contextlib.suppress(HaloscopeError):
         return noise(_NOISE_SECONDS).summary()

@@ -1,28 +1,35 @@
-"""A sweep: the file that a measurement leaves, a line a point, and its table."""
+"""A sweep: the file that a measurement leaves, a line a point, its journal and its table."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Sweep", "frame", "identity", "joined", "median_interval", "read_records", "row_of"]
+__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "median_interval"]
 
 _KEYS = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "nodes", "mapping",
          "bytes", "iterations", "status", "reason")  # fmt: skip
 _NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations"})
 _TIMES = ("time", "time_min", "time_max", "median", "ci_low", "ci_high")
+# Points measured otherwise don't belong into one sweep.
+_SAME = ("library", "host")
+_METHOD = ("synchronisation", "warmup", "iterations", "type", "validate", "confidence", "precision")
 
 
 @dataclass
@@ -67,7 +74,7 @@ class Sweep:
 
 
 def joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Several sweeps as one; the environment is the first one's."""
+    """Return several sweeps as one; the environment is the first one's."""
     import polars as pl
 
     records = [record for sweep in sweeps for record in sweep._records]
@@ -91,7 +98,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table of points, with its columns even where there are none."""
+    """Return the table of points, with its columns even where there are none."""
     import polars as pl
 
     schema: dict[str, Any] = {key: pl.Int64 if key in _NUMBERS else pl.String for key in _KEYS}
@@ -137,7 +144,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes a point another one."""
+    """Return what makes a point another one."""
     keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes")
     return tuple(record.get(key) or 0 for key in keys)
 
@@ -146,3 +153,92 @@ def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
     name, algorithm, number, segment, fanout, ranks, mapping, size = identity(record)
     other = algorithm != "default"
     return name, ranks, str(mapping), other, number, algorithm, segment, fanout, size
+
+
+class Journal:
+    """The points so far, and the file that they go to, if there is one."""
+
+    def __init__(self, environment: Mapping[str, Any], file: int | None) -> None:
+        self.environment = environment
+        self.points: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+        self._file = file
+
+    def add(self, point: Mapping[str, Any]) -> None:
+        """Keep a point, whatever happens next; an interrupt before it is written leaves it out."""
+        self.write(point)
+        self.points[identity(point)] = point
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Append a line."""
+        if self._file is None:
+            return
+        data = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            raise OutputError(f"the sweep's file: {error.strerror}; it holds all before") from None
+
+    def has(self, point: Mapping[str, Any]) -> bool:
+        """True if the point need not be measured again."""
+        return identity(point) in self.points
+
+
+@contextlib.contextmanager
+def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[Journal]:
+    """Open a journal; one that is there is continued, if it was made in the same way."""
+    if path is None:
+        yield Journal(environment, None)
+        return
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}") from None
+    try:
+        _lock(file, path)
+        yield _continued(file, path, environment)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputError(f"{path}: another haloscope bench writes there") from None
+    except OSError:
+        pass  # a file system without locks
+
+
+def _continued(file: int, path: Path, environment: Mapping[str, Any]) -> Journal:
+    if os.fstat(file).st_size == 0:
+        made = Journal(environment, file)
+        made.write(environment)
+        return made
+    records = read_records(path)
+    earlier = records[0]
+    _check_same(path, earlier, environment)
+    _cut_torn_line(file, path)
+    made = Journal(earlier, file)
+    points = (record for record in records[1:] if record.get("record") == "point")
+    made.points = {identity(point): point for point in points}
+    return made
+
+
+def _check_same(path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    was, method = earlier.get("method") or {}, now["method"]
+    pairs = [(name, earlier.get(name), now[name]) for name in _SAME]
+    pairs += [(name, was.get(name), method[name]) for name in _METHOD]
+    for name, before, after in pairs:
+        if before != after:
+            raise OutputError(
+                f"{path}: measured with {name} {before}, now it is {after}; name another file, "
+                "or ask for the same"
+            )
+
+
+def _cut_torn_line(file: int, path: Path) -> None:
+    """What an interruption left of a line would spoil the next one."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        os.ftruncate(file, content.rfind(b"\n") + 1)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from haloscope._errors import MachineError
+from haloscope.base.errors import MachineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ class Topology:
 
 
 def topology() -> Topology:
-    """This machine's, or that of the file `$HWLOC_XMLFILE`; flat where there is no hwloc."""
+    """Return this machine's, or that of the file `$HWLOC_XMLFILE`; flat where there is no hwloc."""
     tool = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
     if tool is None:
         return _flat(f"no hwloc here, so all cores are taken for equals: {_REMEDY}")

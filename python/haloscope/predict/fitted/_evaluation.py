@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._fitting import measured
 from haloscope.predict.fitted._prediction import choose, predict
 
@@ -23,7 +23,7 @@ _LOSSES = {
 
 
 def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
-    """The measured points with the `modelled` time and its relative `error`.
+    """Return the measured points with the `modelled` time and its relative `error`.
 
     Points of algorithms to which nothing was fitted are left out.
     """
@@ -44,7 +44,7 @@ def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def error_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """What people want to see of `errors`, a row a point."""
+    """Return what people want to see of `errors`, a row a point."""
     return rows.select(
         "collective", "algorithm", "ranks", "bytes", "segment", "fanout", "time", "modelled",
         "error",
@@ -52,7 +52,7 @@ def error_table(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def error_summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each algorithm: its points, and their median, 90th percentile and largest error."""
+    """Return for each algorithm its points, and their median, 90th percentile and largest error."""
     return rows.group_by("collective", "algorithm", maintain_order=True).agg(
         points=pl.len().cast(pl.Int64),
         error_median=pl.col("error").median(),
@@ -62,7 +62,7 @@ def error_summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def losses(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
-    """What the model's choice costs over the best measured option, by collective, ranks and bytes.
+    """Return what the model's choice costs over the best option, by collective, ranks and bytes.
 
     The options are the measured algorithms with their segments and fan-outs, without the library's
     own choice; where there is only one there is nothing to choose. `loss` is relative; it is

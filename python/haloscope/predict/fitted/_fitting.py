@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted import _regression
-from haloscope.predict.fitted._generic import generic_rows
 from haloscope.predict.fitted._observation import EVERYTHING, Observation, Path, Theta
-from haloscope.predict.fitted._parameters import FittedAlgorithm, Range
+from haloscope.predict.fitted._parameters import FittedAlgorithm, Range, generic_rows
 from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["FittedAlgorithm", "Interval", "Range"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from haloscope.predict.schedule import Plan
+
+__all__ = ["FittedAlgorithm", "Range", "generic_rows"]
 
 _RULES = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 _Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -14,6 +22,14 @@ _Bytes = Annotated[int, Field(ge=0)]
 Interval = tuple[float, float, float]
 """A value with the bounds of its 95 % interval."""
 _Estimate = tuple[_Number, _Number, _Number]
+
+
+def generic_rows(plans: Sequence[Plan]) -> NDArray[np.float64]:
+    """1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
+    ranks = np.array([plan.ranks for plan in plans], np.float64)
+    size = np.array([plan.bytes for plan in plans], np.float64)
+    rounds = np.log2(ranks)
+    return np.column_stack([ranks**0, rounds, ranks, size, size * rounds, size * ranks])
 
 
 class Range(BaseModel):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope._errors import UsageError
-from haloscope.predict.fitted._generic import generic_rows
+from haloscope.base.errors import UsageError
 from haloscope.predict.fitted._observation import Observation, Theta
+from haloscope.predict.fitted._parameters import generic_rows
 from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def predict(
     machine: Machine, collective: str, algorithm: str, ranks: int, size: int, *,
     segment: int = 0, fanout: int = 0, mapping: str = "core",
 ) -> float:  # fmt: skip
-    """Seconds that an algorithm takes, as OSU counts them: the mean over ranks.
+    """Return seconds that an algorithm takes, as OSU counts them: the mean over ranks.
 
     Raises `UsageError` if nothing was fitted to it.
     """
@@ -47,7 +47,7 @@ def choose(
     machine: Machine, collective: str, ranks: int, size: int, *,
     mapping: str = "core", among: Iterable[tuple[str, int, int]] | None = None,
 ) -> Chosen:  # fmt: skip
-    """The fitted algorithm, segment and fan-out that should be fastest.
+    """Return the fitted algorithm, segment and fan-out that should be fastest.
 
     `among` names those that may be chosen, as (algorithm, segment, fan-out).
     """

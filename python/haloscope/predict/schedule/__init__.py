@@ -1,9 +1,14 @@
 """Schedules: collectives as messages, and their execution on a machine."""
 
 from haloscope.predict.schedule._catalogue import algorithms, collectives, schedule, uses
-from haloscope.predict.schedule._execution import Durations, Executed, execute
-from haloscope.predict.schedule._plan import Plan
-from haloscope.predict.schedule._schedule import MESSAGE, Schedule
+from haloscope.predict.schedule._schedule import (
+    MESSAGE,
+    Durations,
+    Executed,
+    Plan,
+    Schedule,
+    execute,
+)
 
 __all__ = [
     "MESSAGE",

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from haloscope.predict import _trees
-from haloscope.predict.schedule import _all, _barriers, _rooted, _scatters
-from haloscope.predict.schedule._plan import Plan
-from haloscope.predict.schedule._schedule import Schedule
+from haloscope.predict.schedule import _rooted, _rootless, _scatters
+from haloscope.predict.schedule._schedule import Plan, Schedule
 
 if TYPE_CHECKING:
     from haloscope.predict._trees import Tree
@@ -26,22 +25,22 @@ _CHAIN, _PIPELINE = _trees.chain, _one(_trees.pipeline)
 _BINARY, _BINOMIAL = _one(_trees.binary), _one(_trees.binomial)
 _IN_ORDER = _one(_trees.in_order_binomial)
 _ALLGATHER: dict[str, Build] = {
-    "linear": _all.allgather_linear,
-    "bruck": _all.allgather_bruck,
-    "recursive_doubling": _all.allgather_doubling_or_bruck,
-    "ring": _all.allgather_ring,
-    "neighbor": _all.allgather_neighbor,
-    "two_proc": _all.allgather_ring,
-    "brucks": _all.allgather_bruck,
+    "linear": _rootless.allgather_linear,
+    "bruck": _rootless.allgather_bruck,
+    "recursive_doubling": _rootless.allgather_doubling_or_bruck,
+    "ring": _rootless.allgather_ring,
+    "neighbor": _rootless.allgather_neighbor,
+    "two_proc": _rootless.allgather_ring,
+    "brucks": _rootless.allgather_bruck,
 }
 _ALLTOALL: dict[str, Build] = {
-    "linear": _all.alltoall_linear,
-    "pairwise": _all.alltoall_pairwise,
-    "linear_sync": _all.alltoall_linear,
-    "two_proc": _all.alltoall_linear,
-    "basic_linear": _all.alltoall_linear,
-    "scattered": _all.alltoall_linear,
-    "pairwise_sendrecv_replace": _all.alltoall_pairwise,
+    "linear": _rootless.alltoall_linear,
+    "pairwise": _rootless.alltoall_pairwise,
+    "linear_sync": _rootless.alltoall_linear,
+    "two_proc": _rootless.alltoall_linear,
+    "basic_linear": _rootless.alltoall_linear,
+    "scattered": _rootless.alltoall_linear,
+    "pairwise_sendrecv_replace": _rootless.alltoall_pairwise,
 }
 _REDUCE_SCATTER: dict[str, Build] = {
     "non_overlapping": _scatters.reduce_then_scatter,
@@ -80,28 +79,32 @@ _CATALOGUE: dict[str, dict[str, Build]] = {
         "reduce_scatter_gather": _rooted.reduce_scatter_gather,
     },
     "allreduce": {
-        "basic_linear": _all.allreduce_linear,
-        "nonoverlapping": _all.allreduce_trees,
-        "recursive_doubling": _all.allreduce_doubling,
-        "ring": _all.allreduce_ring,
-        "segmented_ring": _all.allreduce_segmented_ring,
-        "rabenseifner": _all.allreduce_rabenseifner,
-        "reduce_scatter_allgather": _all.allreduce_reduce_scatter_allgather,
-        "tree": _all.allreduce_trees,
+        "basic_linear": _rootless.allreduce_linear,
+        "nonoverlapping": _rootless.allreduce_trees,
+        "recursive_doubling": _rootless.allreduce_doubling,
+        "ring": _rootless.allreduce_ring,
+        "segmented_ring": _rootless.allreduce_segmented_ring,
+        "rabenseifner": _rootless.allreduce_rabenseifner,
+        "reduce_scatter_allgather": _rootless.allreduce_reduce_scatter_allgather,
+        "tree": _rootless.allreduce_trees,
     },
     "allgather": _ALLGATHER,
-    "allgatherv": {**_ALLGATHER, "default_1": _all.allgather_linear},
-    "alltoall": {**_ALLTOALL, "modified_bruck": _all.alltoall_bruck, "brucks": _all.alltoall_bruck},
+    "allgatherv": {**_ALLGATHER, "default_1": _rootless.allgather_linear},
+    "alltoall": {
+        **_ALLTOALL,
+        "modified_bruck": _rootless.alltoall_bruck,
+        "brucks": _rootless.alltoall_bruck,
+    },
     "alltoallv": _ALLTOALL,
     "barrier": {
-        "linear": _barriers.linear,
-        "double_ring": _barriers.double_ring,
-        "recursive_doubling": _barriers.recursive_doubling,
-        "bruck": _barriers.dissemination,
-        "two_proc": _barriers.dissemination,
-        "tree": _barriers.tree,
-        "dissemination": _barriers.dissemination,
-        "k_dissemination": _barriers.dissemination,
+        "linear": _rootless.barrier_linear,
+        "double_ring": _rootless.barrier_double_ring,
+        "recursive_doubling": _rootless.barrier_recursive_doubling,
+        "bruck": _rootless.barrier_dissemination,
+        "two_proc": _rootless.barrier_dissemination,
+        "tree": _rootless.barrier_tree,
+        "dissemination": _rootless.barrier_dissemination,
+        "k_dissemination": _rootless.barrier_dissemination,
     },
     "gather": {
         "basic_linear": _rooted.gather_linear,
@@ -130,17 +133,17 @@ _FANOUTS = {("bcast", "chain"), ("bcast", "knomial"), ("reduce", "chain")}
 
 
 def collectives() -> tuple[str, ...]:
-    """Those of which there are schedules."""
+    """Return those of which there are schedules."""
     return tuple(_CATALOGUE)
 
 
 def algorithms(collective: str) -> tuple[str, ...]:
-    """Those of a collective of which there are schedules; none of one that is not known."""
+    """Return those of a collective of which there are schedules; none of one that is not known."""
     return tuple(_CATALOGUE.get(collective, {}))
 
 
 def schedule(collective: str, algorithm: str, plan: Plan) -> Schedule | None:
-    """The messages of an algorithm; None if nobody has written them down here."""
+    """Return the messages of an algorithm; None if nobody has written them down here."""
     build = _CATALOGUE.get(collective, {}).get(_name(algorithm))
     if build is None:
         return None
@@ -151,7 +154,7 @@ def schedule(collective: str, algorithm: str, plan: Plan) -> Schedule | None:
 
 
 def uses(collective: str, algorithm: str) -> tuple[bool, bool]:
-    """Whether the algorithm goes by segments, and by a fan-out."""
+    """Return whether the algorithm goes by segments, and by a fan-out."""
     key = collective, _name(algorithm)
     return key in _SEGMENTS, key in _FANOUTS
 

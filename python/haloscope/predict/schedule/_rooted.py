@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.predict import _trees
-from haloscope.predict.schedule._flow import flow_down, flow_up, parts
-from haloscope.predict.schedule._rounds import doubling, fold, fold_whole, halve, ring
+from haloscope.predict.schedule._rounds import (
+    doubling,
+    flow_down,
+    flow_up,
+    fold,
+    fold_whole,
+    halve,
+    parts,
+    ring,
+)
 from haloscope.predict.schedule._schedule import Schedule
 
 if TYPE_CHECKING:
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from haloscope.predict.schedule._plan import Plan
+    from haloscope.predict.schedule._schedule import Plan
 
     Integers = NDArray[np.int64]
 

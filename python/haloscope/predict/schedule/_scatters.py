@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.predict import _trees
-from haloscope.predict.schedule._flow import flow_up, parts
-from haloscope.predict.schedule._plan import Plan
 from haloscope.predict.schedule._rooted import scatter_tree
-from haloscope.predict.schedule._rounds import blocks_of, fold_whole, pass_on, ring, rounds
+from haloscope.predict.schedule._rounds import (
+    blocks_of,
+    flow_up,
+    fold_whole,
+    parts,
+    pass_on,
+    ring,
+    rounds,
+)
+from haloscope.predict.schedule._schedule import Plan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

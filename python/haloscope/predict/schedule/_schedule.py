@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import ctypes
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
+from haloscope.explain import native_library as library
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MESSAGE", "Schedule"]
+    Floats = NDArray[np.float64]
+
+__all__ = ["MESSAGE", "Durations", "Executed", "Plan", "Schedule", "execute"]
 
 MESSAGE = np.dtype([
     ("source", np.int32), ("target", np.int32), ("source_step", np.int32),
     ("target_step", np.int32), ("bytes", np.int64), ("added", np.int64), ("meets", np.uint8),
 ])  # fmt: skip
 _MOST_MESSAGES = 1 << 23
+
+
+@dataclass(frozen=True)
+class Plan:
+    """So many ranks and bytes, as OSU counts them; bytes a segment (0: all in one) and fan-out."""
+
+    ranks: int
+    bytes: int
+    segment: int = 0
+    fanout: int = 4
 
 
 class Schedule:
@@ -80,3 +95,61 @@ class Schedule:
     def columns(self) -> dict[str, NDArray[Any]]:
         """The same by name, each in one piece."""
         return {name: np.ascontiguousarray(self.messages[name]) for name in MESSAGE.names or ()}
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds of each message: of both ports, of latency after that, of adding what has come.
+
+    `shared` is for how long it occupies the links `way_out` and `way_in`, -1 where there is none.
+    """
+
+    occupied: Floats
+    latency: Floats
+    work: Floats
+    shared: Floats | None = None
+    way_out: NDArray[np.int32] | None = None
+    way_in: NDArray[np.int32] | None = None
+
+
+class Executed(NamedTuple):
+    """When each rank is done and, if asked for, how often each duration counts in their mean."""
+
+    ends: Floats
+    weights: Durations | None
+
+
+class _Struct(ctypes.Structure):
+    _fields_ = (
+        *((f"p{i}", ctypes.c_void_p) for i in range(11)),
+        ("messages", ctypes.c_int64), ("ranks", ctypes.c_int32), ("links", ctypes.c_int32),
+    )  # fmt: skip
+
+
+def execute(
+    schedule: Schedule, durations: Durations, *, eager: float = 0, weights: bool = False
+) -> Executed:
+    """Execute the schedule; messages of fewer than `eager` bytes do not wait for their target."""
+    columns = schedule.columns
+    count = len(columns["bytes"])
+    nowhere = np.full(count, -1, np.int32)
+    way_out = nowhere if durations.way_out is None else durations.way_out
+    way_in = nowhere if durations.way_in is None else durations.way_in
+    shared = np.zeros(count) if durations.shared is None else durations.shared
+    arrays = [
+        *(columns[name] for name in ("source", "target", "source_step", "target_step")),
+        ((columns["meets"] > 0) & (columns["bytes"] >= eager)).astype(np.uint8),
+        *(np.ascontiguousarray(values, np.float64)
+          for values in (durations.occupied, durations.latency, durations.work)),
+        *(np.ascontiguousarray(way, np.int32) for way in (way_out, way_in)),
+        np.ascontiguousarray(shared, np.float64),
+    ]  # fmt: skip
+    assert all(len(array) == count for array in arrays)
+    links = 1 + max(-1, int(way_out.max(initial=-1)), int(way_in.max(initial=-1)))
+    struct = _Struct(*(array.ctypes.data for array in arrays), count, schedule.ranks, links)
+    ends = np.empty(schedule.ranks)
+    counted = np.empty((4, count if weights else 0))
+    places = [row.ctypes.data if weights else None for row in counted]
+    if library().haloscope_schedule(ctypes.byref(struct), ends.ctypes.data, *places):
+        raise MemoryError
+    return Executed(ends, Durations(*counted) if weights else None)

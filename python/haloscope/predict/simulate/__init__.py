@@ -1,7 +1,58 @@
 """Simulate: programs and the patterns of profiles on described networks, with SimGrid's SMPI."""
 
-from haloscope.predict.simulate._loading import load_platform, platforms
-from haloscope.predict.simulate._sensitivity import sensitivity
-from haloscope.predict.simulate._works import what_if
+from __future__ import annotations
 
-__all__ = ["load_platform", "platforms", "sensitivity", "what_if"]
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.predict.simulate._description import Change, host_names
+    from haloscope.predict.simulate._library import SmpiLibrary
+    from haloscope.predict.simulate._platform import load_platform, platforms
+    from haloscope.predict.simulate._running import Options
+    from haloscope.predict.simulate._simgrid import smpirun
+    from haloscope.predict.simulate._works import (
+        ProfileWork,
+        ProgramWork,
+        TraceWork,
+        Work,
+        sensitivity,
+        what_if,
+    )
+
+__all__ = [
+    "Change",
+    "Options",
+    "ProfileWork",
+    "ProgramWork",
+    "SmpiLibrary",
+    "TraceWork",
+    "Work",
+    "host_names",
+    "load_platform",
+    "platforms",
+    "sensitivity",
+    "smpirun",
+    "what_if",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Change": "_description",
+            "Options": "_running",
+            "ProfileWork": "_works",
+            "ProgramWork": "_works",
+            "SmpiLibrary": "_library",
+            "TraceWork": "_works",
+            "Work": "_works",
+            "host_names": "_description",
+            "load_platform": "_platform",
+            "platforms": "_platform",
+            "sensitivity": "_works",
+            "smpirun": "_simgrid",
+            "what_if": "_works",
+        },
+    )

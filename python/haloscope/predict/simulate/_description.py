@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from haloscope._errors import MachineError, UsageError
-from haloscope.predict._loading import load_machine
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict._machine import Level, Machine
+from haloscope.predict._machine_files import load_machine
 from haloscope.predict.simulate._platform import (
     FatTree,
     MachinePlatform,
@@ -55,7 +55,7 @@ def capacity(platform: Platform, ranks: int) -> int:
 
 
 def host_names(platform: Platform, ranks: int) -> list[str]:
-    """The host of each rank, filled in order. Raises `UsageError` if there are too few."""
+    """Return the host of each rank, filled in order. Raises `UsageError` if there are too few."""
     room = capacity(platform, ranks)
     if ranks > room:
         raise UsageError(f"platform {platform.name} has room for {room} ranks, not {ranks}")

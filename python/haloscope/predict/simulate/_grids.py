@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.predict.simulate._sizes import near_cube
+from haloscope.predict.simulate._platform import near_cube
 
 __all__ = ["Grid", "detect"]
 

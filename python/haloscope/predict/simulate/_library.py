@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._errors import SimulationError
-from haloscope.predict.bench._mpi_library import COLLECTIVES, Algorithm
-from haloscope.predict.bench._programs import program
+from haloscope.base.errors import SimulationError
+from haloscope.predict.bench._mpi_library import COLLECTIVES, Algorithm, program
 from haloscope.predict.simulate import _simgrid
 from haloscope.predict.simulate._platform import Platform
 from haloscope.predict.simulate._running import Options, command

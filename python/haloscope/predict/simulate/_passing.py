@@ -9,7 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from haloscope._errors import SimulationError
+from haloscope.base.errors import SimulationError
 
 __all__ = ["declared", "passing"]
 

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from haloscope import explain
-from haloscope._errors import UsageError
+from haloscope.base.errors import UsageError
 from haloscope.predict.simulate._description import SPEED
 from haloscope.predict.simulate._grids import Grid, Offset, detect
-from haloscope.predict.simulate._lowering import Round, lowered
+from haloscope.predict.simulate._traces import Round, lowered
 
 __all__ = ["Collective", "Node", "Pattern"]
 

@@ -3,22 +3,83 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from importlib.resources import files
+from itertools import product
 from math import prod
-from typing import Annotated, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-from haloscope.predict import _quantities
-from haloscope.predict.simulate._sizes import fitting_dragonfly, fitting_tree, near_cube
+from haloscope.base import quantities
+from haloscope.base.errors import MachineError
+from haloscope.predict._machine_files import load_machine, machines
 
-__all__ = ["Dragonfly", "FatTree", "MachinePlatform", "Network", "Platform", "Torus"]
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
-Time = Annotated[Decimal, BeforeValidator(_quantities.time)]
-Speed = Annotated[Decimal, BeforeValidator(_quantities.speed)]
+__all__ = [
+    "FatTree",
+    "MachinePlatform",
+    "Network",
+    "Platform",
+    "Torus",
+    "load_platform",
+    "near_cube",
+    "platforms",
+]
+
+Time = Annotated[Decimal, BeforeValidator(quantities.time)]
+Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
 Sharing = Literal["splitduplex", "shared", "fatpipe"]
 _MOST_HOSTS = 1 << 17
 _N = TypeVar("_N", bound="Network")
+_SHIPPED = files("haloscope.predict.simulate") / "platforms"
+_MOST_BYTES = 1 << 20
+_FORM = "docs/reference/simulate.md has the form"
+
+
+def near_cube(count: int) -> tuple[int, int, int]:
+    """The three factors of `count` with the smallest sum, largest first."""
+    best = (count, 1, 1)
+    for z in range(1, round(count ** (1 / 3)) + 2):
+        if count % z:
+            continue
+        for y in range(z, int((count // z) ** 0.5) + 1):
+            if count // z % y == 0 and count // z // y + y + z < sum(best):
+                best = (count // z // y, y, z)
+    return best
+
+
+def fitting_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Two levels up to 64 hosts, three above, all of one width, with half as many links up."""
+    levels = 2 if hosts <= 64 else 3
+    width = next(width for width in range(2, hosts + 2) if width**levels >= hosts)
+    up = (1, *((max(1, width // 2),) * (levels - 1)))
+    return (width,) * levels, up, (1,) * levels
+
+
+def fitting_dragonfly(hosts: int) -> tuple[int, int, int, int]:
+    """Powers of two; no more groups than routers a chassis, which SimGrid needs."""
+    nodes = 2 if hosts <= 1024 else 4
+    powers = [1 << power for power in range(10)]
+    shapes = [
+        (groups, chassis, routers, nodes)
+        for groups, chassis, routers in product(powers, repeat=3)
+        if chassis <= routers and groups <= routers <= 4 * groups
+    ]
+    fitting = [shape for shape in shapes if prod(shape) >= hosts]
+    return min(fitting, key=lambda shape: (prod(shape), sum(shape)))
 
 
 class _Described(BaseModel):
@@ -167,3 +228,77 @@ def _small_enough(network: _N) -> _N:
     if hosts > _MOST_HOSTS:
         raise ValueError(f"{hosts} hosts are more than {_MOST_HOSTS}")
     return network
+
+
+_KINDS: dict[str, type[FatTree | Torus | Dragonfly | MachinePlatform]] = {
+    "fat_tree": FatTree,
+    "torus": Torus,
+    "dragonfly": Dragonfly,
+    "machine": MachinePlatform,
+}
+
+
+def platforms() -> list[str]:
+    """Return the names of the platforms that come with Haloscope, the machine models among them."""
+    names = [Path(entry.name) for entry in _SHIPPED.iterdir()]
+    return sorted({name.stem for name in names if name.suffix == ".yaml"} | set(machines()))
+
+
+def load_platform(platform: str | Path) -> Platform:
+    """Read a platform: a name from `platforms()`, or the path of a platform's or a machine's YAML.
+
+    Raises `MachineError` for what cannot be found, read or understood.
+    """
+    text = str(platform)
+    if text in machines():
+        return MachinePlatform(name=text, machine=text)
+    shipped = _SHIPPED / f"{text}.yaml"
+    if text in platforms():
+        return _parsed(shipped, text)
+    path = Path(platform)
+    if not path.suffix and not path.exists():
+        known = ", ".join(platforms())
+        raise MachineError(f"there is no platform {text!r}; there is {known}, or name a YAML file")
+    return _parsed(path, text)
+
+
+def _parsed(place: Traversable, name: str) -> Platform:
+    values = _values(place, name)
+    if isinstance(values, dict) and "levels" in values:  # a machine model itself
+        return MachinePlatform(name=load_machine(name).name, machine=name)
+    if not isinstance(values, dict):
+        raise MachineError(f"{name}: is no platform; {_FORM}")
+    if "machine" in values and "topology" not in values:
+        values["topology"] = "machine"
+    kind = _KINDS.get(str(values.get("topology")))
+    if kind is None:
+        raise MachineError(f"{name}: topology: is one of {', '.join(_KINDS)}; {_FORM}")
+    try:
+        return kind.model_validate({"name": Path(name).stem, **values})
+    except ValidationError as error:
+        raise MachineError(f"{name}: {_first(error)}") from None
+
+
+def _values(place: Traversable, name: str) -> Any:
+    try:
+        with place.open("rb") as stream:
+            text = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
+    if len(text) > _MOST_BYTES:
+        raise MachineError(f"{name}: is no platform: larger than {_MOST_BYTES} bytes")
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise MachineError(f"{name}{line}: is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise MachineError(f"{name}: is not YAML text") from None
+
+
+def _first(error: ValidationError) -> str:
+    problems = error.errors()
+    place = ".".join(str(part) for part in problems[0]["loc"]) or "platform"
+    said = problems[0]["msg"].removeprefix("Value error, ")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{place}: {said}{more}; {_FORM}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from haloscope._errors import SimulationError, UsageError
+from haloscope.base.errors import SimulationError, UsageError
 from haloscope.predict.simulate._description import Change, host_names, platform_xml
 from haloscope.predict.simulate._platform import Platform
 from haloscope.predict.simulate._simgrid import recorder, replayer, smpirun

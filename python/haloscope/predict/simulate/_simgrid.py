@@ -7,11 +7,12 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope._errors import SimulationError, UsageError
+from haloscope.base import paths
+from haloscope.base.building import applications, build_executable
+from haloscope.base.cache import build_once, fingerprint
+from haloscope.base.errors import SimulationError, UsageError
+from haloscope.base.toolchain import compiler_identity
 from haloscope.predict.simulate._passing import declared, passing
-from haloscope.watch._applications import applications, build_executable
-from haloscope.watch._cache import build_once, compiler_identity, fingerprint
 
 __all__ = ["application", "executable", "recorder", "replayer", "smpicxx", "smpirun", "version"]
 
@@ -22,7 +23,7 @@ _MISSING = (
 
 
 def smpirun() -> Path:
-    """SimGrid's launcher."""
+    """Return SimGrid's launcher."""
     return _tool("smpirun")
 
 
@@ -46,11 +47,11 @@ def version() -> str:
 
 def recorder() -> Path:
     """The library that counts what simulated ranks do; it is preloaded into SMPI."""
-    folder = _paths.source("src", "predict", "simulate")
+    folder = paths.source("src", "predict", "simulate")
     name = "simulate-recorder.so"
     sources = [folder / f"{part}.cpp" for part in ("recorder", "passing", "counts", "write")]
     made = _passing(folder / "recorder.cpp")
-    includes = [folder, _paths.include(), made.parent]
+    includes = [folder, paths.include(), made.parent]
     return build_executable(name, [*sources, made], includes, smpicxx())
 
 
@@ -61,9 +62,9 @@ def replayer() -> Path:
 
 def application(name: str) -> Path:
     """A bundled application, compiled for SMPI."""
-    folder = _paths.source("apps", name)
+    folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
-    return build_executable(name, sources, [_paths.include(), folder.parent], smpicxx())
+    return build_executable(name, sources, [paths.include(), folder.parent], smpicxx())
 
 
 def executable(word: str) -> Path:
@@ -97,9 +98,9 @@ def _passing(source: Path) -> Path:
 
 
 def _built(name: str, *sources: str) -> Path:
-    folder = _paths.source("src", "predict", "simulate")
+    folder = paths.source("src", "predict", "simulate")
     files = [folder / source for source in sources]
-    return build_executable(name, files, [folder, _paths.include()], smpicxx())
+    return build_executable(name, files, [folder, paths.include()], smpicxx())
 
 
 def _tool(name: str) -> Path:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from haloscope._errors import UsageError
+import numpy as np
+import polars as pl
+
+from haloscope import explain
+from haloscope.base.building import applications
+from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
+from haloscope.predict.simulate._counted import save
 from haloscope.predict.simulate._description import Change
 from haloscope.predict.simulate._pattern import Pattern
-from haloscope.predict.simulate._profile import save
 from haloscope.predict.simulate._running import Options, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
-from haloscope.watch._applications import applications
 
-__all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "what_if"]
+__all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "sensitivity", "what_if"]
 
 
 class Work(Protocol):
@@ -115,3 +119,35 @@ def what_if(work: Work, options: Options, output: Path, change: Change | None = 
             "bandwidth_factor": min(options.change.bandwidth, 1e300),
         }  # fmt: skip
         save(counts, output, options.ranks, about)
+
+
+def sensitivity(
+    work: Work,
+    options: Options,
+    factors: Sequence[float],
+    step: Callable[[str], None] = lambda _: None,
+) -> pl.DataFrame:
+    """Return a row for each region: its mean time with latencies times each factor, and the slope.
+
+    `slope` is the least-squares line's: seconds more for one more of the platform's latency;
+    `share` is the slope over the time with the least factor from 1 on, else the largest one.
+    """
+    parts = []
+    with tempfile.TemporaryDirectory(prefix="haloscope-sensitivity-") as name:
+        for number, factor in enumerate(factors):
+            step(f"latency × {factor:g}")
+            output = Path(name) / f"{number}.halo"
+            change = replace(options.change, latency=options.change.latency * factor)
+            what_if(work, replace(options, change=change), output)
+            with explain.open(output) as profile:
+                rows = profile.table("regions").select("region", "path", "time_mean")
+            parts.append(rows.rename({"time_mean": f"time_x{factor:g}"}))
+    table = parts[0]
+    for part in parts[1:]:
+        table = table.join(part.drop("region"), on="path", how="left", maintain_order="left")
+    times = table.select(f"time_x{factor:g}" for factor in factors).to_numpy()
+    slopes = np.polyfit(np.asarray(factors), times.T, 1)[0]
+    base = next((i for i, factor in enumerate(factors) if factor >= 1), len(factors) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(times[:, base] > 0, slopes / times[:, base], 0.0)
+    return table.with_columns(slope=pl.Series(slopes), share=pl.Series(shares))

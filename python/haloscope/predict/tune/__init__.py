@@ -1,1 +1,81 @@
 """Tuning: rules for the MPI library, chosen, written, verified and measured again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
+    from haloscope.predict.tune._formats import check_output, settings, usage
+    from haloscope.predict.tune._gains_page import write_page
+    from haloscope.predict.tune._table import program_gain, program_text, summary, table
+    from haloscope.predict.tune._trial import (
+        Trial,
+        gain_interval,
+        measure_all,
+        measure_both,
+        steps_of_all,
+    )
+    from haloscope.predict.tune._tune import Plan, Tuning, tune
+    from haloscope.predict.tune._verify import Bench, Point
+    from haloscope.predict.tune._workload import Workload, read_workload
+
+__all__ = [
+    "Bench",
+    "Candidate",
+    "Plan",
+    "Point",
+    "Trial",
+    "Tuning",
+    "Workload",
+    "check_output",
+    "choose_by_model",
+    "choose_from",
+    "gain_interval",
+    "measure_all",
+    "measure_both",
+    "model_points",
+    "program_gain",
+    "program_text",
+    "read_workload",
+    "settings",
+    "steps_of_all",
+    "summary",
+    "table",
+    "tune",
+    "usage",
+    "write_page",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Bench": "_verify",
+            "Candidate": "_choice",
+            "Plan": "_tune",
+            "Point": "_verify",
+            "Trial": "_trial",
+            "Tuning": "_tune",
+            "Workload": "_workload",
+            "check_output": "_formats",
+            "choose_by_model": "_choice",
+            "choose_from": "_choice",
+            "gain_interval": "_trial",
+            "measure_all": "_trial",
+            "measure_both": "_trial",
+            "model_points": "_choice",
+            "program_gain": "_table",
+            "program_text": "_table",
+            "read_workload": "_workload",
+            "settings": "_formats",
+            "steps_of_all": "_trial",
+            "summary": "_table",
+            "table": "_table",
+            "tune": "_tune",
+            "usage": "_formats",
+            "write_page": "_gains_page",
+        },
+    )

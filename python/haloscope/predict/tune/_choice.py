@@ -9,22 +9,24 @@ algorithm costs the margin as well, so that noise does not make a rule of its ow
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope._errors import TimingsError, UsageError
+from haloscope.base.errors import TimingsError, UsageError
+from haloscope.predict.fitted._prediction import choose, predict
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
 from haloscope.predict.tune._verify import Point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from haloscope.predict._machine import Machine
     from haloscope.predict.bench._sweep import Sweep
 
-__all__ = ["Candidate", "choose_from", "holm", "rules_of"]
+__all__ = ["Candidate", "choose_by_model", "choose_from", "holm", "model_points", "rules_of"]
 
 _BATCHES = 20
 _UNSIZED = frozenset({"alltoallv", "barrier"})
@@ -41,12 +43,14 @@ class Candidate:
 
 
 _OWN = Candidate()
+
+
 # The times of a point: for each candidate, the logarithms of the medians of batches of iterations.
 Batches = Mapping[Candidate, "NDArray[np.float64]"]
 
 
 def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[Point, Candidate]:
-    """What to use at each measured point: `Candidate()` where nothing is faster for certain."""
+    """Return what to use at each measured point: `Candidate()` where nothing is surely faster."""
     points = _points(sweep)
     faster = _faster(points, margin, level)
     chosen: dict[Point, Candidate] = {}
@@ -190,3 +194,44 @@ def _end(point: Point, choice: Candidate) -> list[Rule]:
         return []
     size = counted_bytes(point.collective, point.ranks, point.bytes)
     return [Rule(point.collective, point.ranks, size + 1)]
+
+
+def model_points(
+    machine: Machine, collectives: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]
+) -> list[Point]:
+    """Return the grid, over what was fitted where nothing is asked for."""
+    fitted = {one.collective for one in machine.fitted}
+    if not fitted:
+        raise UsageError(
+            f"{machine.name}: has no models of algorithms; haloscope model --fit SWEEP.jsonl "
+            "puts them in"
+        )
+    unknown = sorted(set(collectives) - fitted)
+    if unknown:
+        raise UsageError(
+            f"{machine.name}: nothing was fitted to {', '.join(unknown)}; there is "
+            f"{', '.join(sorted(fitted))}"
+        )
+    return [
+        Point(collective, count, 0 if collective == "barrier" else size)
+        for collective in (collectives or sorted(fitted))
+        for count in ranks
+        for size in ([0] if collective == "barrier" else sizes)
+    ]
+
+
+def choose_by_model(
+    machine: Machine, points: Iterable[Point], margin: float = 0.05
+) -> dict[Point, Candidate]:
+    """Return the fastest by the model; the library's own where it is not much slower."""
+    with_default = {one.collective for one in machine.fitted if one.algorithm == "default"}
+    chosen: dict[Point, Candidate] = {}
+    for point in points:
+        where = point.collective, point.ranks, point.bytes
+        best = choose(machine, *where)
+        chosen[point] = Candidate(best.algorithm, best.number or 0, best.segment, best.fanout)
+        if point.collective in with_default:
+            own = predict(machine, point.collective, "default", point.ranks, point.bytes)
+            if own < best.time * (1 + margin):
+                chosen[point] = Candidate()
+    return chosen

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from haloscope._errors import OutputError, RecorderError, UsageError
+from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.bench._mpi_library import Library
-from haloscope.predict.tune._mpich import embedded_tree, write_tree
-from haloscope.predict.tune._openmpi_json import write_json
-from haloscope.predict.tune._openmpi_text import write_text
+from haloscope.predict.tune._mpich_rules import embedded_tree, write_tree
+from haloscope.predict.tune._openmpi_rules import write_json, write_text
 from haloscope.predict.tune._rules import Rule
 
 __all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]
@@ -49,7 +48,7 @@ def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> st
 
 
 def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, str]:
-    """The environment in which a library uses a file, and listens to it for these collectives."""
+    """Return the environment in which a library uses a file for these collectives."""
     path = str(file.absolute())
     if form == "mpich-json":
         devices = {f"MPIR_CVAR_{one.upper()}_DEVICE_COLLECTIVE": "0" for one in collectives}
@@ -67,7 +66,7 @@ def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, 
 
 
 def usage(form: Format, file: Path, collectives: Iterable[str]) -> list[str]:
-    """What a person types to use a file: with mpiexec, and in a job script."""
+    """Return what a person types to use a file: with mpiexec, and in a job script."""
     made = settings(form, file, collectives)
     exports = [f"export {name}={shlex.quote(value)}" for name, value in made.items()]
     if form == "mpich-json":

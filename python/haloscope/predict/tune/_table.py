@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain._units import time_text
+from haloscope.base.units import time_text
 from haloscope.predict.tune._choice import Candidate
-from haloscope.predict.tune._holding import gain_interval, mean_gain
+from haloscope.predict.tune._trial import gain_interval, mean_gain
 from haloscope.predict.tune._tune import Tuning
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SCHEMA = (
 
 
 def table(made: Tuning) -> pl.DataFrame:
-    """One row a point of the grid. Times are medians over the rounds, gains default / tuned."""
+    """Return a row for each point. Times are medians over the rounds, gains default / tuned."""
     import polars as pl
 
     kinds: dict[str, Any] = dict.fromkeys(_SCHEMA, pl.Float64)
@@ -59,7 +59,7 @@ def said(one: Candidate) -> str:
 
 
 def summary(made: Tuning) -> str:
-    """The gain over the grid in a line."""
+    """Return the gain over the grid in a line."""
     count = f"{len(made.tuned)} of {len(made.chosen)} points have a rule"
     if not made.trials:
         return count
@@ -93,7 +93,7 @@ def percent(value: float) -> str:
 
 
 def program_text(gain: tuple[float, float, float, float] | None, work: Workload) -> str:
-    """What the program gains, in a line."""
+    """Return what the program gains, in a line."""
     if gain is None:
         return "the program gains nothing: there is no rule for what it calls"
     total, share, low, high = gain

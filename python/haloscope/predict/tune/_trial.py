@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from haloscope._errors import RecorderError
+from haloscope.base.errors import RecorderError
 from haloscope.predict.bench._collective import Method, measure
 from haloscope.predict.bench._grid import Unit
-from haloscope.predict.bench._journal import Journal
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm
 from haloscope.predict.bench._surroundings import surroundings
-from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.bench._sweep import Journal, Sweep
+from haloscope.predict.tune._choice import Candidate, holm
 from haloscope.predict.tune._verify import Bench, Point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Trial", "known", "measure_all", "measure_both", "steps_of_all", "steps_of_both"]
+__all__ = [
+    "Trial",
+    "gain_interval",
+    "known",
+    "mean_gain",
+    "measure_all",
+    "measure_both",
+    "not_holding",
+    "slower",
+    "steps_of_all",
+]
 
 Step = Callable[[str], None]
 _TUNED = "tuned"
+_OWN = Candidate()
 
 
 @dataclass(frozen=True)
@@ -49,14 +61,14 @@ def _lines(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
 
 
 def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> int:
-    """How many points `measure_all` measures."""
+    """Return how many points `measure_all` measures."""
     return sum(len(unit.sizes) for unit in _units(bench, points, segments))
 
 
 def measure_all(
     bench: Bench, points: Sequence[Point], segments: Sequence[int], method: Method, step: Step
 ) -> Sweep:
-    """Every algorithm of the library at these points, in random order."""
+    """Measure every algorithm of the library at these points, in random order."""
     units = _units(bench, points, segments)
     random.Random(method.seed).shuffle(units)
     kept = _journal(bench, method)
@@ -86,7 +98,7 @@ def measure_both(
     rounds: int,
     step: Step,
 ) -> dict[Point, Trial]:
-    """Default and tuned in turn, each a launch of its own, which of them first by lot."""
+    """Measure default and tuned in turn, each a launch of its own, which of them first by lot."""
     lot = random.Random(method.seed + 1)
     found: dict[Point, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
@@ -128,3 +140,75 @@ def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -
         f"{bench.library.name} has no algorithm {name} for {collective}: it was measured with "
         "another library or version; measure again with this one (haloscope bench collective)"
     )
+
+
+def gain_interval(logarithms: NDArray[np.float64], level: float = 0.05) -> tuple[float, ...]:
+    """Return the geometric mean of gains, one a round, and its interval by Student's t."""
+    from scipy.stats import t
+
+    count, middle = len(logarithms), float(np.mean(logarithms))
+    if count < 2:
+        return math.exp(middle), 0.0, math.inf
+    half = float(t.ppf(1 - level / 2, count - 1) * np.std(logarithms, ddof=1) / math.sqrt(count))
+    return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
+
+
+def mean_gain(trials: Mapping[Point, Trial], level: float = 0.05) -> tuple[float, ...]:
+    """The geometric mean over all points, with its interval over the rounds."""
+    return gain_interval(np.mean([trial.gains for trial in trials.values()], axis=0), level)
+
+
+def not_holding(
+    chosen: Mapping[Point, Candidate], trials: Mapping[Point, Trial], level: float = 0.05
+) -> set[Point]:
+    """The points whose rule gains nothing for certain, or that it makes slower.
+
+    A rule is judged over all of its sizes together, since a round is one launch that they share;
+    one of its points that is slower for certain is enough to drop it. Holm's correction over rules,
+    and over points.
+    """
+    runs = _runs(chosen)
+    gained = holm([_probability([trials[p] for p in run], "greater") for run in runs])
+    late = slower(trials, level)
+    dropped: set[Point] = set()
+    for run, p in zip(runs, gained, strict=True):
+        if p >= level or late.intersection(run):
+            dropped.update(run)
+    return dropped
+
+
+def slower(trials: Mapping[Point, Trial], level: float = 0.05) -> set[Point]:
+    """The points that are slower with the rules, for certain."""
+    points = list(trials)
+    p_values = holm([_probability([trials[point]], "less") for point in points])
+    return {point for point, p in zip(points, p_values, strict=True) if p < level}
+
+
+def _runs(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
+    """The points of each rule: neighbours in size with one choice that is not the library's."""
+    runs: list[list[Point]] = []
+    before: Point | None = None
+    for point in sorted(chosen):
+        line = before is not None and (before.collective, before.ranks) == (
+            point.collective,
+            point.ranks,
+        )
+        if chosen[point] != _OWN:
+            if line and before and chosen[before] == chosen[point]:
+                runs[-1].append(point)
+            else:
+                runs.append([point])
+        before = point
+    return runs
+
+
+def _probability(trials: Sequence[Trial], alternative: Literal["greater", "less"]) -> float:
+    """Of gains as extreme if there were none: one-sided t-test over the rounds."""
+    from scipy.stats import ttest_1samp
+
+    rounds = np.mean([trial.gains for trial in trials], axis=0)
+    if len(rounds) < 2:
+        return 1.0
+    if np.ptp(rounds) == 0:
+        return 0.0 if (rounds[0] > 0) == (alternative == "greater") and rounds[0] else 1.0
+    return float(ttest_1samp(rounds, 0.0, alternative=alternative).pvalue)

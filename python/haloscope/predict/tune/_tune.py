@@ -8,14 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope._files import write_whole
+from haloscope.base.files import write_whole
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.tune._choice import Candidate, rules_of
 from haloscope.predict.tune._formats import render, settings
-from haloscope.predict.tune._holding import gain_interval, not_holding, slower
 from haloscope.predict.tune._rules import Rule
-from haloscope.predict.tune._trial import Trial, known, measure_both
+from haloscope.predict.tune._trial import (
+    Trial,
+    gain_interval,
+    known,
+    measure_both,
+    not_holding,
+    slower,
+)
 from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune"]

@@ -15,15 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope._errors import RecorderError, UsageError
+from haloscope.base.errors import RecorderError, UsageError
+from haloscope.base.toolchain import toolchain
 from haloscope.predict.bench._collective import launch_environment
-from haloscope.predict.bench._mpi_library import Algorithm, Library, describe, library
-from haloscope.predict.bench._programs import program
+from haloscope.predict.bench._mpi_library import Algorithm, Library, describe, library, program
 from haloscope.predict.tune._formats import Format, format_of, settings
-from haloscope.predict.tune._mpich import Tree, canary
+from haloscope.predict.tune._mpich_rules import Tree, canary
 from haloscope.predict.tune._rules import counted_bytes
 from haloscope.predict.tune._witness import Seen, build_exercise, read_seen
-from haloscope.watch._applications import toolchain
 
 __all__ = ["Bench", "Point", "Verdict", "said", "verify", "what_ran", "when_asked"]
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope import _paths
-from haloscope.watch._cache import build_once, cache, compiler_identity, fingerprint, run_logged
+from haloscope.base import paths
+from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.toolchain import compiler_identity, run_logged
 
 __all__ = ["Seen", "algorithms_header", "build_exercise", "read_seen"]
 
@@ -50,7 +51,7 @@ class Seen:
 
 def build_exercise(compiler: Path, library: Path | None) -> Path:
     """The program that does each collective once; with `library`, an Open MPI, the witness too."""
-    folder = _paths.source("src", "predict", "witness")
+    folder = paths.source("src", "predict", "witness")
     header = algorithms_header(library) if library else ""
     names = ["exercise.cpp", "witness.cpp"] if library else ["exercise.cpp"]
     sources = [folder / name for name in names]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from haloscope._errors import ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.predict.bench._mpi_library import COLLECTIVES
 from haloscope.predict.tune._verify import Point
 
@@ -31,7 +31,7 @@ class Workload:
 
 
 def read_workload(path: Path, share: float = 0.99) -> Workload:
-    """The points that take `share` of the time in collectives, the longest first.
+    """Return the points that take `share` of the time in collectives, the longest first.
 
     Raises `ProfileError` for a profile without collectives of more than one rank.
     """

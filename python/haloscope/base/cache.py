@@ -1,0 +1,143 @@
+"""The cache of things built once: recorders and bundled applications."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from haloscope.base.errors import RecorderError
+
+__all__ = ["build_once", "cache", "fingerprint", "is_whole"]
+
+_SUMS = "SHA256SUMS"
+_SCRATCH = ".building-"
+
+
+def cache() -> Path:
+    """Return `$HALOSCOPE_CACHE`, else `haloscope` in the user's cache directory."""
+    own = os.environ.get("HALOSCOPE_CACHE")
+    if own:
+        return Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (
+        Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+    ) / "haloscope"
+
+
+def fingerprint(files: Iterable[Path], *texts: str) -> str:
+    """Return a name for what is built from these files and circumstances."""
+    digest = hashlib.sha256()
+    # By name and content: one directory may have two paths.
+    for name, content in sorted((file.name, file.read_bytes()) for file in files):
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    for text in texts:
+        digest.update(f"{text}\0".encode())
+    return digest.hexdigest()[:20]
+
+
+def build_once(
+    name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True
+) -> Path:
+    """Return the directory `name` of the cache; `build` fills a temporary one, which is renamed.
+
+    One process builds of a kind, the name's first word, at a time, and who waited takes what the
+    other one has built. What is there is used only if it is what was built: a library cut short
+    would be blamed on the program.
+    """
+    target, kind = cache() / name, name.partition("-")[0]
+    if is_whole(target):
+        return target
+    say = _mute if quiet else _tell
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+        with _alone(kind, say):
+            if not is_whole(target):
+                say(f"{what}, once: {_how_long(kind)}")
+                _build_aside(target, kind, build)
+    except OSError as error:
+        damaged = f"{target} is damaged: remove it, or " if target.exists() else ""
+        raise RecorderError(
+            f"{cache()}: can't build there ({error.strerror}); {damaged}set HALOSCOPE_CACHE to a "
+            "directory that can be written"
+        ) from None
+    return target
+
+
+def is_whole(directory: Path) -> bool:
+    """Return whether a directory of the cache holds what was built into it, byte for byte."""
+    try:
+        sums = (directory / _SUMS).read_text(encoding="utf-8").splitlines()[1:]
+        return bool(sums) and sums == _sums(directory)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _sums(directory: Path) -> list[str]:
+    """As sha256sum prints them."""
+    files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
+    return [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}"
+        for path in files
+    ]
+
+
+@contextmanager
+def _alone(kind: str, say: Callable[[str], None]) -> Iterator[None]:
+    """While no other process builds something of this kind in this cache."""
+    with (cache() / f".{kind}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"building waits: another process builds in {cache()}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: two that build do no harm, but cost time
+            yield
+            return
+        # Nobody builds one now: what is there was left by builds that were killed.
+        for leftover in cache().glob(f"{_SCRATCH}{kind}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+
+
+def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{kind}-", dir=target.parent))
+    made = scratch / "made"
+    try:
+        made.mkdir(mode=0o755)
+        begin = time.monotonic()
+        build(made)
+        took = f"# built in {time.monotonic() - begin:.0f} s"
+        (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
+        if target.exists():
+            target.rename(scratch / "damaged")
+        made.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _how_long(kind: str) -> str:
+    """By the last build of this kind."""
+    times = []
+    for sums in cache().glob(f"{kind}-*/{_SUMS}"):
+        first = sums.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+        times.append((sums.stat().st_mtime, first.removeprefix("# built in ")))
+    return f"the last one took {max(times)[1]}" if times else "it can take a minute or two"
+
+
+def _mute(text: str) -> None:
+    """Where nobody wants to know."""
+
+
+def _tell(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"haloscope: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,152 @@
+"""Puts the recorder and its settings into the environment of every rank, on every node."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from haloscope.base.errors import RecorderError
+from haloscope.base.launch import Launch, script_text
+from haloscope.base.mpi import Mpi
+
+__all__ = [
+    "Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings",
+    "recorder_environment",
+]  # fmt: skip
+
+_ENV_LIST = "OMPI_MCA_mca_base_env_list"
+_SLURM_LIST = "SLURM_EXPORT_ENV"
+# LD_PRELOAD separates by these, and the dynamic loader expands the dollar sign.
+_UNFIT = re.compile(r"[\s:;,$]")
+# Who is asked first, of what stands before an MPI: each hands calls on to the next.
+_ORDER = ("libhaloscope-watch.so", "libhaloscope-stencil.so", "libhaloscope-inject.so")
+_STRIPPING = frozenset({"genvnone", "genvlist", "envnone", "envlist"})
+
+
+class Preloaded(Protocol):
+    """What is built for an MPI to stand before it, such as the recorder."""
+
+    @property
+    def library(self) -> Path:
+        """The file to be preloaded."""
+
+
+def recorder_environment(
+    mpi: Mpi,
+    recorder: Preloaded,
+    settings: Mapping[str, str],
+    earlier: str,
+    behind: Sequence[Path] = (),
+) -> dict[str, str]:
+    """Return what a rank needs: the recorder, preloaded before `earlier`, and its settings.
+
+    The same for others that stand before an MPI, in their order; `behind` is what they need.
+    """
+    # Under `haloscope env` the outer recorder is there already, perhaps of another interface.
+    name = recorder.library.name
+    others = [w for w in re.split(r"[\s:]+", earlier) if w and not w.endswith(name)]
+    ours = [_loadable(recorder.library), *(word for word in others if word.endswith(_ORDER))]
+    preload = sorted(ours, key=_place)
+    if mpi.preload is not None:
+        preload.append(_loadable(mpi.preload))
+    preload += [word for word in (*map(_loadable, behind), *others) if word not in preload]
+    return {"LD_PRELOAD": ":".join(dict.fromkeys(preload)), **settings}
+
+
+def _place(word: str) -> int:
+    return next((place for place, name in enumerate(_ORDER) if word.endswith(name)), 0)
+
+
+def outer_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what verbs around this one have set, which all ranks must get."""
+    outer = ("HALOSCOPE_INJECT", "HALOSCOPE_STENCIL")
+    return {name: value for name, value in environment.items() if name.startswith(outer)}
+
+
+def forwarded(
+    variables: Mapping[str, str], environment: Mapping[str, str], openmpi: bool = True
+) -> dict[str, str]:
+    """Return `variables`, and what makes launchers pass them on to other nodes.
+
+    Open MPI (4 and 5) passes on only what this list names; names, as values may hold semicolons.
+    Slurm passes on everything, unless it is told not to.
+    """
+    result = dict(variables)
+    if openmpi:
+        given = [word for word in environment.get(_ENV_LIST, "").split(";") if word]
+        others = [word for word in given if word.partition("=")[0] not in variables]
+        result[_ENV_LIST] = ";".join([*others, *variables])
+    exported = environment.get(_SLURM_LIST)
+    if exported and exported not in ("ALL", "NONE", "NIL"):
+        result[_SLURM_LIST] = ",".join([exported, *variables])
+    return result
+
+
+def launched(
+    launch: Launch, mpi: Mpi, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> tuple[Launch, dict[str, str]]:
+    """Return the command and the environment to start it with."""
+    complete = dict(environment) | dict(variables)
+    if launch.programs and _needs_command(launch, variables, environment):
+        return launch.with_environment(variables), complete
+    openmpi = mpi.abi == "openmpi" and not _script_uses_x(launch)
+    return launch, complete | forwarded(variables, environment, openmpi)
+
+
+def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> str:
+    """Return what the user preloads already, by the environment or by the launcher's options."""
+    words = launch.options if launch else ()
+    for index, word in enumerate(words):
+        if word.startswith("LD_PRELOAD="):
+            return word.partition("=")[2]
+        if word == "LD_PRELOAD" and index and words[index - 1].lstrip("-") in ("genv", "env"):
+            return words[index + 1] if index + 1 < len(words) else ""
+    return environment.get("LD_PRELOAD", "")
+
+
+def _needs_command(
+    launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> bool:
+    """True where the environment alone would not arrive, so that the command must carry it.
+
+    Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
+    srun have options that keep the environment back.
+    """
+    options = {word.lstrip("-").partition("=")[0] for word in launch.options if word[:1] == "-"}
+    if launch.kind == "srun":
+        asked = next((w for w in launch.options if w.startswith("--export")), None)
+        return asked not in (None, "--export=ALL") or environment.get(_SLURM_LIST) == "NONE"
+    if options & _STRIPPING or "x" in options or "mca_base_env_list" in launch.options:
+        return True
+    return launch.launcher is not None and any(";" in value for value in variables.values())
+
+
+def _script_uses_x(launch: Launch) -> bool:
+    """True for a script that calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
+    texts = (script_text(program.path) for program in launch.programs)
+    return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)
+
+
+def _loadable(library: Path) -> str:
+    """A path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
+    if not _UNFIT.search(str(library)):
+        return str(library)
+    base = Path(tempfile.gettempdir())
+    base = base if not _UNFIT.search(str(base)) else Path("/tmp")
+    private = base / f"haloscope-{os.getuid()}"
+    private.mkdir(mode=0o700, exist_ok=True)
+    status = private.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022 or private.is_symlink():
+        raise RecorderError(f"{private}: belongs to someone else; remove it, or set TMPDIR")
+    name = hashlib.sha256(os.fsencode(library)).hexdigest()[:16]
+    link = private / f"{name}-{library.name}"
+    if not link.is_symlink() or os.readlink(link) != str(library):
+        scratch = private / f".{name}.{os.getpid()}"
+        scratch.symlink_to(library)
+        scratch.replace(link)
+    return str(link)

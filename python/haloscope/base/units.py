@@ -1,0 +1,102 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "UNKNOWN",
+    "bytes_text",
+    "count_text",
+    "moment_text",
+    "percent_text",
+    "ranks_text",
+    "time_text",
+]
+
+UNKNOWN = "–"
+_SIZES = (
+    (1e18, "EB"),
+    (1e15, "PB"),
+    (1e12, "TB"),
+    (1e9, "GB"),
+    (1e6, "MB"),
+    (1e3, "kB"),
+    (1.0, "B"),
+)
+_COUNTS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_MOST_RANGES = 8
+# A size or count below this is shown to the last digit.
+_EXACT_BELOW = {"bytes": 10_000, "count": 10_000_000}
+
+
+def bytes_text(value: float | None) -> str:
+    """Return 1342177280 as `1.34 GB`; a whole number below 10 000 exactly."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) < _EXACT_BELOW["bytes"] and value == int(value):
+        return f"{int(value)} B"
+    return _scaled(value, _SIZES)
+
+
+def count_text(value: float | None) -> str:
+    """Return 184320 as `184320`, 255000000 as `255 M`."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) < _EXACT_BELOW["count"]:
+        return _plain(value)
+    return _scaled(value, _COUNTS)
+
+
+def time_text(seconds: float | None) -> str:
+    """Return 0.0123 as `12.3 ms`."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds == 0:
+        return "0 s"
+    return _scaled(seconds, _TIMES)
+
+
+def percent_text(part: float | None, whole: float | None) -> str:
+    """Return the share of `part` in `whole`: `12.3 %`."""
+    if part is None or not whole:
+        return UNKNOWN
+    return f"{100 * part / whole:.1f} %"
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """Return [0, 1, 2, 5] as `ranks 0-2, 5`; of many the first, and how many ranks in all."""
+    breaks = [at for at in range(1, len(ranks)) if ranks[at] != ranks[at - 1] + 1]
+    ends = zip([0, *breaks], [*breaks, len(ranks)], strict=True)
+    ranges = [f"{ranks[a]}-{ranks[b - 1]}" if b - a > 1 else f"{ranks[a]}" for a, b in ends]
+    shown = ", ".join(ranges[:_MOST_RANGES])
+    more = f" … ({len(ranks)} in all)" if len(ranges) > _MOST_RANGES else ""
+    return f"rank{'' if len(ranks) == 1 else 's'} {shown}{more}"
+
+
+def moment_text(seconds: float | None) -> str:
+    """Return seconds since 1970 as local time: `2026-01-01 00:00:00 +0000`."""
+    if seconds is None:
+        return UNKNOWN
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s"
+    return moment.strftime("%Y-%m-%d %H:%M:%S %z")
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.1f}"
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    # Rounding first: 999.9996 ms is 1 s, not 1000 ms.
+    rounded = float(f"{value:.3g}")
+    scale, unit = next((pair for pair in units if abs(rounded) >= pair[0]), units[-1])
+    shown = rounded / scale
+    return f"{shown:#.3g}".rstrip(".") + f" {unit}"

@@ -1,0 +1,65 @@
+"""What the command says beside its result, on standard error: lines, and a progress bar."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+import click
+
+from haloscope.base.errors import printable
+
+__all__ = ["progress", "say", "say_remarks"]
+
+_PATIENCE = 2.0  # seconds
+
+
+def say(text: str) -> None:
+    """Print one line; that standard error is closed must not change the exit status."""
+    with contextlib.suppress(OSError):
+        click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)
+
+
+def say_remarks(remarks: Iterable[str]) -> None:
+    """Print remarks on a run, which keep their spaces: they may be those of a path."""
+    for remark in remarks:
+        with contextlib.suppress(OSError):
+            click.echo(f"haloscope: {printable(remark)}", err=True)
+
+
+@contextmanager
+def progress(steps: int) -> Iterator[Callable[[str], None]]:
+    """Yield what to call at the begin of each of so many steps, with what it does.
+
+    A bar is drawn on a terminal, for what takes over two seconds; else nothing.
+    """
+    # What can't move its cursor would keep every bar that was drawn.
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in {"dumb", "unknown"}:
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=steps)
+    begun = Timer(_PATIENCE, bar.start)
+    begun.daemon = True
+    begun.start()
+    done = 0
+
+    def step(what: str) -> None:
+        nonlocal done
+        bar.update(task, completed=done, description=what)
+        done += 1
+
+    try:
+        yield step
+    finally:
+        begun.cancel()
+        begun.join()
+        bar.stop()

@@ -1,0 +1,75 @@
+"""Figures of regimes, and the parts that they are made of, for pages of one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.explain.regimes.figures._elements import (
+        METHOD_COLOURS,
+        Figure,
+        Panel,
+        Section,
+        Trace,
+        Unit,
+        array,
+        axis,
+        margin,
+        panels,
+    )
+    from haloscope.explain.regimes.figures._over_time import heat_maps, median_ranks, slowest_ranks
+    from haloscope.explain.regimes.figures._spread import (
+        boxes,
+        functional_boxes,
+        median_densities,
+        sums,
+    )
+    from haloscope.explain.regimes.figures._values import values
+
+__all__ = [
+    "METHOD_COLOURS",
+    "Figure",
+    "Panel",
+    "Section",
+    "Trace",
+    "Unit",
+    "array",
+    "axis",
+    "boxes",
+    "functional_boxes",
+    "heat_maps",
+    "margin",
+    "median_densities",
+    "median_ranks",
+    "panels",
+    "slowest_ranks",
+    "sums",
+    "values",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Figure": "_elements",
+            "METHOD_COLOURS": "_elements",
+            "Panel": "_elements",
+            "Section": "_elements",
+            "Trace": "_elements",
+            "Unit": "_elements",
+            "array": "_elements",
+            "axis": "_elements",
+            "boxes": "_spread",
+            "functional_boxes": "_spread",
+            "heat_maps": "_over_time",
+            "margin": "_elements",
+            "median_densities": "_spread",
+            "median_ranks": "_over_time",
+            "panels": "_elements",
+            "slowest_ranks": "_over_time",
+            "sums": "_spread",
+            "values": "_values",
+        },
+    )

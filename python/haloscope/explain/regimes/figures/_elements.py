@@ -1,0 +1,200 @@
+"""What a page about regimes is made of: figures and tables for Plotly and for people."""
+
+from __future__ import annotations
+
+import base64
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from haloscope.base.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "METHOD_COLOURS", "Figure", "Panel", "Section", "Table", "Trace", "Unit", "array", "axis",
+    "margin", "panels", "plain", "regime_colours", "regime_name", "unit_of",
+]  # fmt: skip
+
+Trace = dict[str, Any]
+
+# Okabe and Ito's, told apart by nearly everyone; the first one is the baseline's.
+METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
+_FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
+_CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of time: `scale` seconds."""
+
+    scale: float
+    name: str
+
+    def of(self, seconds: ArrayLike) -> NDArray[np.float64]:
+        """Return seconds in this unit."""
+        return np.asarray(seconds, dtype=np.float64) / self.scale
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot: `caption` says in a line what one sees, and of which figure of the paper."""
+
+    caption: str
+    traces: Sequence[Trace]
+    layout: Mapping[str, Any]
+    title: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page draws."""
+        return {
+            "title": self.title, "caption": self.caption, "traces": list(self.traces),
+            "layout": dict(self.layout),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of (value to sort by, text); `columns` are (title, explanation)."""
+
+    caption: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[tuple[float | str | None, str]]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {"caption": self.caption, "columns": self.columns, "rows": self.rows}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Plots and tables under one heading, so many plots side by side."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    text: Sequence[str] = ()
+    columns: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {
+            "name": self.name, "title": self.title, "columns": self.columns,
+            "text": list(self.text),
+            "figures": [figure.as_json() for figure in self.figures],
+            "tables": [table.as_json() for table in self.tables],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several plots in a figure, with the range of its x axis if that is its own."""
+
+    title: str
+    traces: Sequence[Trace]
+    span: Sequence[float] | None = None
+
+
+def panels(
+    drawn: Sequence[Panel],
+    xaxis: Mapping[str, Any],
+    yaxis: Mapping[str, Any],
+    columns: int,
+    height: int,
+    **layout: Any,
+) -> tuple[list[Trace], dict[str, Any]]:
+    """Return traces and layout of a grid of panels with the same axes, each under its title.
+
+    The titles of the axes stand at the grid's left and bottom edges only.
+    """
+    rows = -(-len(drawn) // columns)
+    traces: list[Trace] = []
+    whole: dict[str, Any] = {
+        "annotations": [],
+        "height": 90 + height * rows,
+        "margin": margin(36),
+        **layout,
+    }
+    for number, panel in enumerate(drawn):
+        at = "" if number == 0 else str(number + 1)
+        row, column = divmod(number, columns)
+        traces += [{**trace, "xaxis": f"x{at}", "yaxis": f"y{at}"} for trace in panel.traces]
+        span = {"range": list(panel.span)} if panel.span else {"matches": "x"} if number else {}
+        below = number + columns >= len(drawn)
+        whole[f"xaxis{at}"] = (
+            _titled(xaxis, below) | span | {"domain": _part(column, columns), "anchor": f"y{at}"}
+        )
+        bottom, top = _part(row, rows)
+        whole[f"yaxis{at}"] = _titled(yaxis, column == 0) | {
+            "domain": [1 - top, 1 - bottom], "anchor": f"x{at}",
+            **({"matches": "y"} if number else {}),
+        }  # fmt: skip
+        whole["annotations"].append({
+            "text": f"<b>{plain(panel.title)}</b>", "showarrow": False, "xref": f"x{at} domain",
+            "yref": f"y{at} domain", "x": 0, "y": 1.01, "xanchor": "left", "yanchor": "bottom",
+        })  # fmt: skip
+    return traces, whole
+
+
+def _part(number: int, parts: int) -> tuple[float, float]:
+    """Return where one of so many panels begins and ends, with a gap between them."""
+    gap = 0.2 / parts if parts > 1 else 0.0
+    size = (1 - gap * (parts - 1)) / parts
+    return number * (size + gap), number * (size + gap) + size
+
+
+def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
+    return dict(axis) if shown else {**axis, "title": {"text": ""}}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis in the style of all our pages."""
+    return {
+        "title": {"text": title}, "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True,
+        "ticks": "outside", "ticklen": 4, "tickcolor": "#fff", **more,
+    }  # fmt: skip
+
+
+def margin(top: int) -> dict[str, int]:
+    """Return the margins of a plot: what stands above it is of that height."""
+    return {"l": 64, "r": 16, "t": top, "b": 48}
+
+
+def array(values: ArrayLike, kind: str = "f4") -> dict[str, str]:
+    """Return numbers as Plotly reads them fastest; NaN are gaps. `kind` is f4, f8, u1, i4 …"""
+    packed = np.ascontiguousarray(values, dtype=f"<{kind}")
+    made = {"dtype": kind, "bdata": base64.b64encode(packed.tobytes()).decode("ascii")}
+    if packed.ndim > 1:
+        made["shape"] = ", ".join(map(str, packed.shape))
+    return made
+
+
+def plain(text: str) -> str:
+    """Return other people's text as Plotly shows it: nothing in it is markup."""
+    return html.escape(printable(text), quote=False)
+
+
+def unit_of(seconds: float) -> Unit:
+    """Return the unit in which a time has one to three digits before the point."""
+    found = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return Unit(*found)
+
+
+def regime_name(state: int, regimes: int) -> str:
+    """Return what state 0, 1, … of so many is called."""
+    said = {0: ", fastest", regimes - 1: ", slowest"}.get(state, "") if regimes > 1 else ""
+    return f"regime {state + 1}{said}"
+
+
+def regime_colours(regimes: int) -> list[str]:
+    """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
+    if regimes in _CHOSEN:
+        return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
+    return [_FAST_TO_SLOW[state % len(_FAST_TO_SLOW)] for state in range(regimes)]

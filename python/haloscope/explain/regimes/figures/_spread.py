@@ -1,0 +1,244 @@
+"""Distributions and functional boxplots: Figures 2, 9 to 11 and 13 of Heldman et al. (2025)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from haloscope.base.units import ranks_text
+from haloscope.explain.regimes.figures._elements import (
+    METHOD_COLOURS,
+    Figure,
+    Panel,
+    Section,
+    Trace,
+    Unit,
+    array,
+    axis,
+    panels,
+    plain,
+    regime_name,
+)
+from haloscope.explain.regimes.statistics._depth import FunctionalBoxplot, functional_boxplot
+from haloscope.explain.regimes.statistics._distributions import (
+    Cdfs,
+    box_table,
+    common_times,
+    cumulative_sums,
+    density,
+    rank_cdfs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    from haloscope.explain.regimes._analysis import View
+    from haloscope.explain.regimes.statistics._samples import Sample
+
+__all__ = ["boxes", "functional_boxes", "median_densities", "sums"]
+
+_MOST_OUTLIERS = 20
+_POINTS = 512
+_MOST_POINTS = 1024
+
+
+def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
+    """Functional boxplots of the ranks' distributions, whole and within each regime."""
+    several = [view for view in views if len(view.whole.timings.ranks) > 1]
+    if not several:
+        return []
+    whole, told = _boxplots(several, None, unit)
+    drawn = (
+        "Each rank's cumulative distribution of times: black the most central rank, the band its"
+        " central half, lines the envelope, dashed the outliers."
+    )
+    sections = [
+        Section("cdfs", "How the ranks' times are distributed",
+                [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")], text=told)
+    ]  # fmt: skip
+    regimes = max(view.regimes for view in several)
+    by_regime = []
+    for state in range(regimes):
+        part, _ = _boxplots(several, state, unit)
+        by_regime += part
+    if regimes > 1 and by_regime:
+        caption = f"{drawn} Within each regime. Paper: Figure 10."
+        figure = _grid(by_regime, len(several) if len(several) > 1 else regimes, unit, caption)
+        sections.append(Section("regime-cdfs", "The same within each regime", [figure]))
+    return sections
+
+
+def _grid(drawn: Sequence[Panel], columns: int, unit: Unit, caption: str) -> Figure:
+    traces, layout = panels(
+        drawn, axis(f"time, {unit.name}", type="log"), axis("share of instances", range=[0, 1.01]),
+        min(columns, 3), 260, showlegend=False,
+    )  # fmt: skip
+    return Figure(caption, traces, layout)
+
+
+def _boxplots(
+    views: Sequence[View], regime: int | None, unit: Unit
+) -> tuple[list[Panel], list[str]]:
+    samples = [view.whole.sample for view in views]
+    times = common_times(samples, regime, _POINTS)
+    drawn, told = [], []
+    # The common times are quantiles: nearly all of the distribution, and no long tail of few.
+    ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
+    span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
+    for view, sample in zip(views, samples, strict=True):
+        cdfs = rank_cdfs(sample, regime, times)
+        found = functional_boxplot(cdfs.curves)
+        names = [view.name] if len(views) > 1 else []
+        names += [regime_name(regime, view.regimes)] if regime is not None else []
+        title = ", ".join(names)
+        drawn.append(Panel(title, _functional(found, cdfs, unit) if found else [], span))
+        if found is not None and len(found.outliers):
+            ranks = view.whole.timings.ranks[cdfs.rows[found.outliers]]
+            told.append(f"{view.name}: outliers are {ranks_text(ranks.tolist())}")
+    return drawn, told
+
+
+def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: Unit) -> list[Trace]:
+    times = unit.of(cdfs.times)
+    plain_line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": array(times)}
+    thin = {"color": "#7b6fa8", "width": 1}
+    traces: list[Trace] = [
+        plain_line | {"y": array(found.low), "line": thin},
+        plain_line | {"y": array(found.high), "line": thin},
+        plain_line | {"y": array(found.central_low), "line": {"width": 0}},
+        plain_line | {"y": array(found.central_high), "line": {"width": 0}, "fill": "tonexty",
+                      "fillcolor": "rgba(123, 111, 168, 0.45)"},
+    ]  # fmt: skip
+    worst = found.outliers[np.argsort(found.depth[found.outliers])][:_MOST_OUTLIERS]
+    traces += [
+        plain_line | {"y": array(cdfs.curves[row]),
+                      "line": {"color": "#c23b22", "width": 1, "dash": "dash"}}
+        for row in worst.tolist()
+    ]  # fmt: skip
+    median = {"y": array(cdfs.curves[found.median]), "line": {"color": "#000", "width": 2},
+              "hoverinfo": "x+y"}  # fmt: skip
+    return [*traces, plain_line | median]
+
+
+def _line(name: str, x: ArrayLike, y: ArrayLike, colour: str) -> Trace:
+    return {
+        "type": "scatter", "mode": "lines", "name": plain(name), "x": array(x), "y": array(y),
+        "line": {"color": colour, "width": 1.8},
+    }  # fmt: skip
+
+
+def _colour(number: int) -> str:
+    return METHOD_COLOURS[number % len(METHOD_COLOURS)]
+
+
+def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
+    """The density of the ranks' medians; None where no run has ranks that differ."""
+    traces = []
+    for number, view in enumerate(views):
+        found = None if view.reduced else density(unit.of(view.medians))
+        if found is not None:
+            root = np.sqrt(found.values)
+            traces.append(_line(view.name, found.times, root, _colour(number)))
+    if not traces:
+        return None
+    caption = (
+        "Square root of the density of the ranks' median times, so that small modes are seen:"
+        " several modes speak for several regimes. Paper: Figure 2."
+    )
+    layout = {
+        "height": 340, "showlegend": len(views) > 1,
+        "xaxis": axis(f"median time of a rank, {unit.name}"),
+        "yaxis": axis(f"√density, 1/√{unit.name}", rangemode="tozero"),
+    }  # fmt: skip
+    return Section("medians", "How the ranks differ", [Figure(caption, traces, layout)])
+
+
+def sums(views: Sequence[View]) -> Section:
+    """S_K of all times, and of those in the fast regime, with percentage differences."""
+    samples = [view.slowest.sample for view in views]
+    times = "T^max" if not all(view.reduced for view in views) else "times"
+    whole = f"S_K, the sum of the K shortest {times},"
+    figures = [
+        _sums(samples, None, f"{whole} of all instances", "Figures 11, left, and 13, top"),
+        _sums(samples, 0, f"{whole} of those in the fast regime", "Figure 13, bottom"),
+    ]
+    return Section("sums", "What the run would have taken", figures, columns=2)
+
+
+def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: str) -> Figure:
+    traces = []
+    for number, found in enumerate(cumulative_sums(samples, regime)):
+        places = _spread(found.sums.size)
+        colour = _colour(number)
+        traces.append(_line(found.name, places + 1.0, found.sums[places], colour))
+        if number and found.difference.size:
+            # The first few sums are of a few extremes.
+            least = found.difference.size // 100
+            places = least + _spread(found.difference.size - least)
+            dashed = _line("difference", places + 1.0, found.difference[places], colour)
+            dashed["line"] |= {"dash": "dot"}
+            traces.append(dashed | {"yaxis": "y2", "showlegend": False})
+    layout = {
+        "height": 360, "showlegend": len(samples) > 1, "xaxis": axis("K, instances"),
+        "yaxis": axis("S_K, s", rangemode="tozero"),
+    }  # fmt: skip
+    against = ""
+    if len(samples) > 1:
+        against = f"; dotted, right: difference to {samples[0].name}, negative is faster"
+        layout["yaxis2"] = axis(
+            "difference, %",
+            overlaying="y",
+            side="right",
+            showgrid=False,
+            zeroline=True,
+            tickmode="auto",
+        )
+    return Figure(f"{caption}{against}. Paper: {paper}.", traces, layout)
+
+
+def _spread(size: int) -> NDArray[np.int64]:
+    """Places of a curve that is drawn: both ends, and some between."""
+    return np.unique(np.linspace(0, size - 1, min(size, _MOST_POINTS)).astype(np.int64))
+
+
+def boxes(views: Sequence[View], unit: Unit) -> Section:
+    """Box plots of T^max by regime."""
+    regimes = max(view.slowest.regimes for view in views)
+    traces = []
+    for number, view in enumerate(views):
+        table = box_table([view.slowest.sample], view.slowest.regimes).drop_nulls("median")
+        colour = _colour(number) if len(views) > 1 else "#31408f"
+        traces.append({
+            "type": "box", "name": plain(view.name), "x": table["regime"].to_list(),
+            **{key: unit.of(table[column].to_numpy()).tolist() for key, column in _BOX.items()},
+            "y": _dots(table, unit),
+            "marker": {"color": colour, "size": 3, "opacity": 0.6}, "line": {"width": 1.4},
+            "boxpoints": "outliers", "pointpos": 0, "jitter": 0.4,
+        })  # fmt: skip
+    layout = {
+        "height": 380, "boxmode": "group", "showlegend": len(views) > 1,
+        "xaxis": axis("regime", tickvals=list(range(1, regimes + 1)), showgrid=False),
+        "yaxis": axis(f"time, {unit.name}", type="log"),
+    }  # fmt: skip
+    what = "the series" if all(view.reduced for view in views) else "T^max"
+    caption = (
+        f"Times of {what} by regime: box from quartile to quartile, whiskers to the last time"
+        " within 1.5 boxes, dots beyond. Paper: Figure 11, right."
+    )
+    return Section("boxes", "How slow the regimes are", [Figure(caption, traces, layout)])
+
+
+def _dots(table: pl.DataFrame, unit: Unit) -> list[list[float]]:
+    """Return the outliers of each box; where there are none the median, which isn't drawn."""
+    rows = zip(table["points"].to_list(), table["median"].to_list(), strict=True)
+    return [unit.of(points or [median]).tolist() for points, median in rows]
+
+
+_BOX = {
+    "lowerfence": "low", "q1": "first_quartile", "median": "median", "q3": "third_quartile",
+    "upperfence": "high",
+}  # fmt: skip

@@ -1,0 +1,251 @@
+"""The hidden Markov model of timings, with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from haloscope.base.errors import TimingsError, UsageError
+from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
+from haloscope.explain.regimes.emissions._emissions import Emission
+from haloscope.explain.regimes.emissions._families import family
+from haloscope.explain.regimes.fitting._chains import Parameters, Work
+from haloscope.explain.regimes.fitting._intervals import Intervals, Likelihood
+from haloscope.explain.regimes.fitting._saved import filed, read, restore, write
+from haloscope.explain.regimes.fitting._searching import Rules, Search, disagreement, doubts
+from haloscope.explain.regimes.fitting._sequences import NONE, Sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from haloscope.explain.regimes.fitting._searching import Climb, Searched
+    from haloscope.explain.regimes.fitting._sequences import Series
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["RegimeModel"]
+
+
+class RegimeModel:
+    """Regimes of timing series in seconds: a Markov chain of states, each with its durations.
+
+    After Heldman, Rudi & Bessac (ICS 2025, doi 10.1145/3721145.3730413), section 2.2. Wherever a
+    method takes `x`, it is (sequences, instances), one series, or a list of 1-D arrays; NaN at the
+    end of a row means that the series has ended. States are numbered by their mean, fastest first.
+
+    Fitted: `means_`, `stds_` (seconds), `transition_` (row: from), `start_`, `log_likelihood_`
+    (natural, total), `n_iter_` and `converged_` of the last climb, `parameters_` of the
+    family by name, `n_parameters_`, `n_points_` and `warnings_`, a line each. `source_` says what
+    the model was fitted to, for its file.
+    """
+
+    means_: Floats
+    stds_: Floats
+    transition_: Floats
+    start_: Floats
+    emission_: Emission
+    parameters_: dict[str, Floats]
+    log_likelihood_: float
+    n_points_: int
+    n_iter_: int
+    converged_: bool
+    warnings_: tuple[str, ...]
+    source_: Mapping[str, Any] = {}
+
+    def __init__(  # noqa: PLR0913 - after scikit-learn, whose models have many
+        self,
+        n_regimes: int = 3,
+        emission: str = "gaussian",
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: int | None = 0,
+        *,
+        memory: bool = True,
+        stickiness: float = 0.0,
+        threads: int | None = None,
+    ) -> None:
+        """Take options; raises `UsageError` for one that cannot be.
+
+        `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
+        `random_state` draws all after the third but the last, which grows by splits, and what
+        `sample` draws. `tol` is how much log likelihood per instance may still be to gain. Without
+        `memory` regimes are drawn anew for each instance (a mixture); `stickiness` adds so many
+        instances that stayed in each regime. By default all processors are used; the result does
+        not depend on `threads`.
+        """
+        if not 1 <= n_regimes <= MOST_STATES:
+            raise UsageError(f"{n_regimes} regimes cannot be fitted; ask for 1 to {MOST_STATES}")
+        if n_init < 1 or max_iter < 1 or stickiness < 0 or (threads is not None and threads < 1):
+            raise UsageError("n_init, max_iter and threads are at least 1, stickiness at least 0")
+        family(emission)
+        self.n_regimes, self.emission, self.n_init = n_regimes, emission, n_init
+        self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
+        self.memory, self.stickiness, self.threads = memory, stickiness, threads
+
+    def __repr__(self) -> str:
+        return f"RegimeModel(n_regimes={self.n_regimes}, emission={self.emission!r})"
+
+    def fit(self, x: Series) -> RegimeModel:
+        """Estimate all parameters by maximum likelihood; returns itself.
+
+        Where there are more than a million instances in several sequences (an eighth of that, if
+        regimes are neither Gaussian nor log-normal), a part of the sequences is fitted first and
+        chooses the start. No state is narrower than 1e-4 of the distance
+        between the quartiles of all durations (of their logarithms, for log-normal ones): what
+        would be is kept from it and said in `warnings_`. Raises `TimingsError`.
+        """
+        return self.fit_from(x, None)
+
+    def fit_from(self, x: Series, fewer: RegimeModel | None) -> RegimeModel:
+        """The same, with a start more for each regime of a fitted model of one regime `fewer`.
+
+        So more regimes are never less likely.
+        """
+        sequences = Sequences.of(x)
+        if sequences.points < self.n_regimes:
+            raise TimingsError(
+                f"{sequences.points} instances are too few for {self.n_regimes} regimes"
+            )
+        kind = family(self.emission)
+        rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
+        search = Search(kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads)
+        found = search.of(sequences, None if fewer is None else fewer._parameters)
+        best = found.best
+        order = np.argsort(best.parameters.emission.means, kind="stable")
+        self._keep(best.ordered(order), found, sequences)
+        return self
+
+    def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
+        """The most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
+        sequences = Sequences.of(x)
+        return sequences.restored(self.decoded(sequences))
+
+    def decoded(self, sequences: Sequences) -> NDArray[np.uint8]:
+        """The same, laid out as the values of `sequences`."""
+        return self._work(sequences).decoded(self._parameters)
+
+    def predict_proba(self, x: Series) -> Floats | list[Floats]:
+        """The probability of each regime (last axis) at each instance, given the whole series."""
+        sequences = Sequences.of(x)
+        return sequences.restored_rows(self._work(sequences).posterior(self._parameters))
+
+    def score(self, x: Series) -> float:
+        """The natural log likelihood of all sequences together."""
+        return float(self._work(Sequences.of(x)).log_likelihoods(self._parameters).sum())
+
+    def aic(self, x: Series) -> float:
+        """Akaike's criterion, −2 log L + 2 p; lower is better."""
+        return -2 * self.score(x) + 2 * self.n_parameters_
+
+    def bic(self, x: Series) -> float:
+        """Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
+        sequences = Sequences.of(x)
+        penalty = self.n_parameters_ * float(np.log(sequences.points))
+        likelihoods = self._work(sequences).log_likelihoods(self._parameters)
+        return -2 * float(likelihoods.sum()) + penalty
+
+    def icl(self, x: Series) -> float:
+        """As `bic`, of the likelihood of the instances together with their decoded regimes.
+
+        Integrated completed likelihood: Biernacki, Celeux & Govaert 2000, doi 10.1109/34.865189.
+        """
+        sequences = Sequences.of(x)
+        states = self.decoded(sequences)
+        inside = states != NONE
+        chosen = states[inside].astype(np.intp)
+        density = self.emission_.log_density(sequences.values[inside])
+        total = density[np.arange(len(chosen)), chosen].sum() + self._path(sequences, states)
+        return -2 * float(total) + self.n_parameters_ * float(np.log(sequences.points))
+
+    def intervals(self, x: Series, level: float = 0.95) -> Intervals:
+        """Confidence intervals of means, deviations and shares, for the `x` that was fitted.
+
+        From the observed information: right for many instances of independent series that are as
+        the model says. Ranks that slow down together are not: theirs are too narrow.
+        """
+        if not 0 < level < 1:
+            raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
+        s, chain = Sequences.of(x).packed(), self._parameters.chain
+        return Likelihood(
+            s.values, s.places, self.emission_, chain, self.memory, self._threads
+        ).intervals(level)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model as JSON, whole or not at all. Raises `OutputError`.
+
+        docs/reference/regimes-model.md describes the file.
+        """
+        _ = self._parameters
+        write(filed(self), path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> RegimeModel:
+        """Read what `save` wrote: a fitted model. Raises `ProfileError`."""
+        saved = read(path)
+        model = cls(len(saved.start), saved.family, memory=saved.memory)
+        restore(model, saved, path)
+        return model
+
+    def sample(self, n: int, *, random_state: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
+        """Draw one series of `n` durations; returns them and their regimes."""
+        seed = self.random_state if random_state is None else random_state
+        rng = np.random.default_rng(seed)
+        draws = rng.random(n).tolist()
+        start, rows = np.cumsum(self.start_), np.cumsum(self.transition_, axis=1)
+        states = np.empty(n, dtype=np.intp)
+        row = start
+        for i, draw in enumerate(draws):
+            states[i] = state = min(int(np.searchsorted(row, draw, "right")), self.n_regimes - 1)
+            row = rows[state]
+        return self.emission_.sample(states, rng), states
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers were estimated."""
+        regimes = self.n_regimes
+        chain = regimes * regimes - 1 if self.memory else regimes - 1
+        kind = family(self.emission)
+        return chain + regimes * kind.n_parameters + kind.n_shared
+
+    @property
+    def _threads(self) -> int:
+        return self.threads or available_threads()
+
+    @property
+    def _parameters(self) -> Parameters:
+        if not hasattr(self, "emission_"):
+            raise UsageError("this RegimeModel knows no regimes yet; call fit first")
+        return Parameters(Chain(self.start_, self.transition_), self.emission_)
+
+    def _work(self, sequences: Sequences) -> Work:
+        return Work(sequences, type(self._parameters.emission), self._threads)
+
+    def _keep(self, best: Climb, found: Searched, sequences: Sequences) -> None:
+        chain, self.emission_ = best.parameters.chain, best.parameters.emission
+        self.start_, self.transition_ = chain.start, chain.transition
+        self.means_, self.stds_ = self.emission_.means, self.emission_.stds
+        self.parameters_ = self.emission_.parameters
+        self.log_likelihood_, self.n_iter_ = best.log_likelihood, best.steps
+        self.converged_, self.n_points_ = best.converged, sequences.points
+        self.warnings_ = (
+            *doubts(best, sequences, self.n_parameters_),
+            *disagreement(found),
+        )
+
+    def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
+        """The log probability of paths."""
+        with np.errstate(divide="ignore"):
+            start, transition = np.log(self.start_), np.log(self.transition_)
+        total = 0.0
+        for begin, length in zip(
+            sequences.begins.tolist(), sequences.lengths.tolist(), strict=True
+        ):
+            path = states[begin : begin + length].astype(np.intp)
+            total += start[path[0]] if length else 0.0
+            total += transition[path[:-1], path[1:]].sum()
+        return float(total)

@@ -1,0 +1,1 @@
+"""The whole machine: a chain of machine states that steers the regimes of all ranks."""

@@ -1,0 +1,83 @@
+"""Statistics of times that were decoded into regimes; docs/reference/regimes-statistics.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.explain.regimes.statistics._comparison import compare_distributions
+    from haloscope.explain.regimes.statistics._depth import (
+        FunctionalBoxplot,
+        band_depth,
+        functional_boxplot,
+        modified_band_depth,
+    )
+    from haloscope.explain.regimes.statistics._distributions import (
+        Cdfs,
+        CumulativeSum,
+        Density,
+        box_table,
+        common_times,
+        cumulative_sums,
+        density,
+        rank_cdfs,
+        rank_medians,
+    )
+    from haloscope.explain.regimes.statistics._episodes import episodes
+    from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
+    from haloscope.explain.regimes.statistics._means import regime_means, regime_table, sentences
+    from haloscope.explain.regimes.statistics._samples import Sample
+
+__all__ = [
+    "Cdfs",
+    "CumulativeSum",
+    "Density",
+    "FunctionalBoxplot",
+    "Goodness",
+    "Sample",
+    "band_depth",
+    "box_table",
+    "common_times",
+    "compare_distributions",
+    "cumulative_sums",
+    "density",
+    "episodes",
+    "functional_boxplot",
+    "goodness",
+    "modified_band_depth",
+    "rank_cdfs",
+    "rank_medians",
+    "regime_means",
+    "regime_table",
+    "sentences",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Cdfs": "_distributions",
+            "CumulativeSum": "_distributions",
+            "Density": "_distributions",
+            "FunctionalBoxplot": "_depth",
+            "Goodness": "_goodness",
+            "Sample": "_samples",
+            "band_depth": "_depth",
+            "box_table": "_distributions",
+            "common_times": "_distributions",
+            "compare_distributions": "_comparison",
+            "cumulative_sums": "_distributions",
+            "density": "_distributions",
+            "episodes": "_episodes",
+            "functional_boxplot": "_depth",
+            "goodness": "_goodness",
+            "modified_band_depth": "_depth",
+            "rank_cdfs": "_distributions",
+            "rank_medians": "_distributions",
+            "regime_means": "_means",
+            "regime_table": "_means",
+            "sentences": "_means",
+        },
+    )

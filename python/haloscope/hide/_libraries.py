@@ -1,0 +1,98 @@
+"""Builds the libraries of this room, once: what programs link, and what is preloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from haloscope.base import paths
+from haloscope.base.building import build_object, build_preload, build_with_cmake
+from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.headers import Headers
+from haloscope.base.preloading import Choice, find_target
+from haloscope.base.toolchain import compiler, compiler_identity
+
+__all__ = [
+    "Injector",
+    "Protocols",
+    "build_halo",
+    "build_heap",
+    "build_injector",
+    "build_overlap",
+    "build_protocols",
+    "build_protocols_for",
+]
+
+_HEAP = "libhaloscope-heap.so"
+
+
+def build_overlap(quiet: bool = False) -> Path:
+    """Return the overlap library as an object file to be linked, for the MPI on PATH."""
+    return build_object("overlap", paths.source("src", "hide", "overlap"), quiet)
+
+
+def build_halo(quiet: bool = False) -> Path:
+    """Return the halo library as an object file to be linked, for the MPI on PATH."""
+    return build_object("halo", paths.source("src", "hide", "stencil"), quiet)
+
+
+def build_heap(quiet: bool = False) -> Path:
+    """Return the shareable heap, to be preloaded, from the cache or built now."""
+    room = paths.source("src", "hide", "stencil")
+    heap = paths.source("src", "hide", "stencil", "heap")
+    sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
+    what = "building the shareable heap"
+    key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
+    build = build_once(f"heap-{key}", lambda to: _build_heap(heap, to, what), what, quiet)
+    return build / _HEAP
+
+
+def _build_heap(source: Path, directory: Path, what: str) -> None:
+    build_with_cmake(source, directory, [_HEAP], [], what, cache() / "heap-build.log")
+
+
+@dataclass(frozen=True)
+class Injector:
+    """The files of one build."""
+
+    directory: Path
+
+    @property
+    def library(self) -> Path:
+        """The file to be preloaded."""
+        return self.directory / "libhaloscope-inject.so"
+
+
+def build_injector(headers: Headers, quiet: bool = False) -> Injector:
+    """Return the injector for these headers, from the cache or built now."""
+    places = (("hide", "inject"), ("hide", "wrappers"), ("watch",))
+    sources = [paths.source("src", *place) for place in places]
+    made = ("libhaloscope-inject.so",)
+    return Injector(build_preload("injector", headers, made, sources, quiet))
+
+
+@dataclass(frozen=True)
+class Protocols:
+    """The files of one build."""
+
+    directory: Path
+
+    @property
+    def library(self) -> Path:
+        """The file to be preloaded."""
+        return self.directory / "libhaloscope-stencil.so"
+
+
+def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
+    """Return the layer for these headers, from the cache or built now."""
+    places = (("hide", "stencil", "layer"), ("hide", "stencil"), ("hide", "wrappers"), ("watch",))
+    sources = [*(paths.source("src", *place) for place in places), paths.include()]
+    made = ("libhaloscope-stencil.so",)
+    return Protocols(build_preload("protocols", headers, made, sources, quiet))
+
+
+def build_protocols_for(command: Sequence[str]) -> Protocols:
+    """Return the layer for the MPI of a launch command, from the cache or built now."""
+    return build_protocols(find_target(command, Choice(), "there is no layer for it").mpi.headers)

@@ -1,0 +1,158 @@
+"""The page: a map of gains for each collective, and the curves of default and tuned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haloscope.base.errors import printable
+from haloscope.base.units import time_text
+from haloscope.explain import page
+from haloscope.explain import write_page as write
+from haloscope.predict.tune._formats import usage
+from haloscope.predict.tune._table import program_gain, program_text, summary
+from haloscope.predict.tune._tune import Tuning
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from haloscope.predict.tune._workload import Workload
+
+__all__ = ["write_page"]
+
+_INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
+# Okabe and Ito's vermilion (slower) and blue (faster), which the colour-blind tell apart.
+_SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
+_MAP_NOTE = (
+    "Time by default over time with the rules: blue is faster. Where nothing is written there is "
+    "no rule; grey was not measured again. In brackets what is not certain."
+)
+_CURVE_NOTE = "Median over the rounds of the slowest rank's median time; both measured in turn."
+
+
+def write_page(made: Tuning, rows: pl.DataFrame, work: Workload | None, output: Path) -> None:
+    """Write the page about a tuning. Raises `OutputError` if it cannot be written."""
+    library = printable(made.bench.library.name)
+    collectives = sorted({point.collective for point in made.tuned})
+    said = {
+        "Rules": str(made.output) if made.rules else "none was worth it; no file is written",
+        "Program": program_text(program_gain(made, work), work) if work else "",
+        "Use": " | ".join(usage(made.bench.form, made.output, collectives)) if made.rules else "",
+        "Dropped": "; ".join(made.problems),
+    }
+    data = {
+        "library": library,
+        "summary": summary(made),
+        "about": [[key, printable(value)] for key, value in said.items() if value],
+        "figures": list(_figures(rows)),
+    }
+    text = page("tune.html", f"{library} – Haloscope tune", ["tune.js"], data, "predict")
+    write(text, Path(output))
+
+
+def _figures(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    for (collective,), part in rows.group_by("collective", maintain_order=True):
+        yield _map(str(collective), part)
+        measured = part.drop_nulls("tuned_time")
+        for (ranks,), line in measured.group_by("ranks", maintain_order=True):
+            if len(line) > 1:
+                yield _curves(f"{collective} on {ranks} processes", line)
+
+
+def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
+    sizes = part["bytes"].unique().sort().to_list()
+    ranks = part["ranks"].unique().sort().to_list()
+    cells = {(row["ranks"], row["bytes"]): row for row in part.iter_rows(named=True)}
+    grid = [[cells.get((count, size)) for size in sizes] for count in ranks]
+    widest = max([0.1, *(abs(_log(row) or 0.0) for line in grid for row in line)])
+    return {
+        "title": f"{collective}: gain",
+        "note": _MAP_NOTE,
+        "height": 130 + 34 * len(ranks),
+        "data": [
+            {
+                "type": "heatmap",
+                "x": [_bytes(size) for size in sizes],
+                "y": [str(count) for count in ranks],
+                "z": [[_log(row) for row in line] for line in grid],
+                "text": [[_cell(row) for row in line] for line in grid],
+                "texttemplate": "%{text}",
+                "customdata": [[_hover(row) for row in line] for line in grid],
+                "hovertemplate": "%{x} on %{y} processes<br>%{customdata}<extra></extra>",
+                "hoverongaps": False,
+                "zmin": -widest, "zmax": widest, "xgap": 1, "ygap": 1,
+                "colorscale": _SCALE, "showscale": False,
+            }
+        ],
+        "layout": {
+            "plot_bgcolor": _GREY,
+            "margin": {"l": 64, "r": 16, "t": 16, "b": 72},
+            "xaxis": {"title": {"text": "bytes"}, "type": "category", "showgrid": False},
+            "yaxis": {"title": {"text": "processes"}, "type": "category", "showgrid": False},
+        },
+    }  # fmt: skip
+
+
+def _log(row: dict[str, Any] | None) -> float | None:
+    return math.log2(row["gain"]) if row and row["gain"] else None
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    """The gain where there is a rule; in brackets where the interval holds 1."""
+    if row is None or row["gain"] is None or row["algorithm"] == "default":
+        return ""
+    gain = f"{row['gain']:.2f}"
+    return gain if row["gain_low"] > 1 else f"({gain})"
+
+
+def _hover(row: dict[str, Any] | None) -> str:
+    if row is None or row["gain"] is None:
+        return ""
+    names = f"{row['default_algorithm']} → {row['algorithm']}"
+    times = f"{time_text(row['default_time'])} → {time_text(row['tuned_time'])}"
+    gain = f"gain {row['gain']:.2f} ({row['gain_low']:.2f} to {row['gain_high']:.2f})"
+    return "<br>".join(_escaped(text) for text in (names, times, gain))
+
+
+def _escaped(text: str) -> str:
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _bytes(size: int) -> str:
+    for least, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= least and size % (least // 4) == 0:
+            return f"{size / least:g} {unit}"
+    return f"{size} B"
+
+
+def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
+    line = line.sort("bytes")
+    sizes = line["bytes"].to_list()
+    steps = sizes[:: max(1, math.ceil(len(sizes) / 10))]
+    traces = [
+        {
+            "type": "scatter", "mode": "lines+markers", "name": name, "x": sizes,
+            "y": line[column].to_list(), "line": {"color": colour, "width": 2},
+            "text": [_escaped(str(one)) for one in line[said]],
+            "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
+        }
+        for name, column, said, colour in (
+            ("default", "default_time", "default_algorithm", _INK),
+            ("with the rules", "tuned_time", "algorithm", _TUNED),
+        )
+    ]  # fmt: skip
+    axis = {"type": "log", "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True}
+    ticks = {"tickvals": steps, "ticktext": [_bytes(size) for size in steps]}
+    return {
+        "title": title,
+        "note": _CURVE_NOTE,
+        "height": 380,
+        "data": traces,
+        "layout": {
+            "margin": {"l": 64, "r": 16, "t": 40, "b": 48},
+            "xaxis": {**axis, **ticks, "title": {"text": "bytes"}},
+            "yaxis": {**axis, "title": {"text": "time"}, "tickformat": "~s", "ticksuffix": "s"},
+        },
+    }

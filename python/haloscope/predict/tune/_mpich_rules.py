@@ -1,0 +1,190 @@
+"""MPICH's selection JSON: the library's own complete tree, changed where rules say so.
+
+The file replaces the whole tree, and one that lacks a collective aborts. The complete tree is in
+the library's file: MPICH keeps the text of its defaults there, Debian's 4.0 as the 5.0 wheel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from haloscope.base.errors import RecorderError, UsageError
+from haloscope.predict.tune._rules import DEFAULT, Rule, closed, counted_bytes
+
+__all__ = ["Tree", "canary", "embedded_tree", "function", "read_tree", "write_tree"]
+
+Tree = dict[str, Any]
+
+_TEXT = re.compile(rb'\{"collective=[ -~]+')
+# What the tree may compare for a collective: the whole message of all ranks, or a rank's. The
+# library's own tree asks the same.
+_TOTAL = frozenset({
+    "allgather", "allgatherv", "gather", "reduce_scatter", "reduce_scatter_block", "scatter",
+})  # fmt: skip
+_SIZED = _TOTAL | {"allreduce", "alltoall", "bcast", "reduce"}
+_BOUND = re.compile(r"(comm_size|avg_msg_size|total_msg_size)(<=|<|=)(\w+)")
+_FANNED = frozenset({"k_brucks", "k_dissemination", "recexch", "recursive_multiplying", "tree"})
+_LEAF = "algorithm="
+_ALGORITHM = re.compile(r"algorithm=MPIR_\w+?_intra_(\w+)")
+
+
+def embedded_tree(library: Path) -> Tree:
+    """The complete tree of an MPICH library, from its file."""
+    try:
+        content = library.read_bytes()
+    except OSError as error:
+        raise RecorderError(f"{library}: cannot be read ({error.strerror})") from None
+    for match in _TEXT.finditer(content):
+        try:
+            tree = json.loads(match.group())
+        except ValueError:
+            continue
+        # Two more are those of devices, for some collectives only.
+        if any("algorithm=MPIR_" in words for words in _keys(tree)) and "collective=ibcast" in tree:
+            return dict(tree)
+    raise RecorderError(
+        f"{library}: its tree of algorithms is not in the file, as it is in MPICH 4.0 to 5.0: "
+        "no rules can be written for it"
+    )
+
+
+def _keys(tree: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in tree.items():
+        yield key
+        yield from _keys(value)
+
+
+def function(collective: str, algorithm: str) -> str:
+    """The key of an algorithm, by the name that the control variables have for it."""
+    return f"algorithm=MPIR_{collective.capitalize()}_intra_{algorithm}"
+
+
+def write_tree(rules: Iterable[Rule], complete: Tree) -> Tree:
+    """The tree with the rules in it: outside of their sizes it decides as before."""
+    made: Tree = json.loads(json.dumps(complete))
+    complete_rules = closed(list(rules))
+    for collective in dict.fromkeys(one.collective for one in complete_rules if not one.default):
+        key = f"collective={collective}"
+        if key not in made:
+            raise UsageError(f"{collective}: this MPICH has no such collective to choose for")
+        own = made[key]["comm_type=intra"]
+        mine = [rule for rule in complete_rules if rule.collective == collective]
+        made[key]["comm_type=intra"] = _by_ranks(mine, own)
+    return made
+
+
+def _by_ranks(rules: list[Rule], own: Tree) -> Tree:
+    tree: Tree = {}
+    for ranks in dict.fromkeys(rule.ranks for rule in rules if not rule.default):
+        if f"comm_size<={ranks - 1}" not in tree:
+            tree[f"comm_size<={ranks - 1}"] = own
+        tree[f"comm_size<={ranks}"] = _by_bytes([r for r in rules if r.ranks == ranks], own)
+    return {**tree, "comm_size=any": own}
+
+
+def _by_bytes(rules: list[Rule], own: Tree) -> Tree:
+    collective = rules[0].collective
+    leaves = [own if rule.default else _leaf(rule) for rule in rules]
+    if collective not in _SIZED:
+        return leaves[0]
+    name = "total_msg_size" if collective in _TOTAL else "avg_msg_size"
+    ends = [_compared(rule, rule.bytes - 1) for rule in rules[1:]]
+    keys = [f"{name}<={end}" for end in ends] + [f"{name}=any"]
+    return dict(zip(keys, leaves, strict=True))
+
+
+def _compared(rule: Rule, counted: int) -> int:
+    """The last byte of a rule as MPICH compares it: alltoall's for one destination, allgatherv's
+    of all ranks."""
+    if rule.collective == "alltoall":
+        return counted // rule.ranks
+    return (counted + 1) * rule.ranks - 1 if rule.collective == "allgatherv" else counted
+
+
+def _leaf(rule: Rule) -> Tree:
+    return {function(rule.collective, rule.algorithm): _extras(rule)}
+
+
+def _extras(rule: Rule) -> Tree:
+    """The parameters that an algorithm must have in the tree: without k some never end."""
+    names = ["tree_type=kary"] if rule.algorithm == "tree" else []
+    if rule.fanout or rule.algorithm in _FANNED:
+        names.append(f"k={rule.fanout or 2}")  # 2 is what the control variables begin with
+    return {name: {} for name in names}
+
+
+def canary(tree: Tree, collective: str, ranks: int, size: int) -> Tree:
+    """The tree with another collective's algorithm where this call must arrive.
+
+    MPICH's functions cannot be watched from outside. It reads such a file, and stops when a call
+    gets there: that shows that the call meets the rule; if it goes on, it met another.
+    """
+    made: Tree = json.loads(json.dumps(tree))
+    node = made[f"collective={collective}"]["comm_type=intra"]
+    total = size * ranks if collective == "allgatherv" else counted_bytes(collective, ranks, size)
+    values = {"comm_size": ranks, "avg_msg_size": size, "total_msg_size": total}
+    while True:
+        key = next((key for key in node if _holds(key, values)), None)
+        if key is None:
+            raise UsageError(f"rules: {collective} of {size} bytes on {ranks} ranks meets no rule")
+        if any(_LEAF in inner for inner in node[key]):
+            other = "exscan" if collective != "exscan" else "scan"
+            node[key] = {
+                next(one for one in _keys(tree[f"collective={other}"]) if _LEAF in one): {}
+            }
+            return made
+        node = node[key]
+
+
+def _holds(key: str, values: Mapping[str, int]) -> bool:
+    """If a condition of this module's making holds for a call."""
+    match = _BOUND.fullmatch(key)
+    if match is None:
+        return False
+    name, relation, bound = match.groups()
+    if bound == "any":
+        return True
+    if not bound.isdigit():
+        return False
+    return values[name] <= int(bound) if relation == "<=" else values[name] < int(bound)
+
+
+def read_tree(tree: Tree, complete: Tree) -> list[Rule]:
+    """The rules in a tree that `write_tree` made: what it has and the complete one has not."""
+    rules: list[Rule] = []
+    for key, value in tree.items():
+        collective, own = key.partition("=")[2], complete.get(key)
+        if value == own or "comm_type=intra" not in value:
+            continue
+        same = own and own["comm_type=intra"]
+        for bound, node in value["comm_type=intra"].items():
+            if node != same and bound.startswith("comm_size<="):
+                rules += _read_sizes(collective, int(bound.partition("<=")[2]), node, same)
+    return closed(rules)
+
+
+def _read_sizes(collective: str, ranks: int, node: Tree, own: Tree | None) -> Iterator[Rule]:
+    if collective not in _SIZED:
+        yield _read_leaf(collective, ranks, 0, node, own)
+        return
+    begin = 0
+    for bound, leaf in node.items():
+        yield _read_leaf(collective, ranks, begin, leaf, own)
+        if "<=" in bound:
+            end = int(bound.partition("<=")[2]) + 1
+            begin = end * ranks if collective == "alltoall" else end
+            begin = begin // ranks if collective == "allgatherv" else begin
+
+
+def _read_leaf(collective: str, ranks: int, begin: int, leaf: Tree, own: Tree | None) -> Rule:
+    match = None if leaf == own else _ALGORITHM.fullmatch(next(iter(leaf)))
+    if match is None:
+        return Rule(collective, ranks, begin, DEFAULT)
+    extras = leaf[next(iter(leaf))]
+    fanout = next((int(key[2:]) for key in extras if key.startswith("k=")), 0)
+    known = match[1] in _FANNED and fanout == 2
+    return Rule(collective, ranks, begin, match[1], 0, 0, 0 if known else fanout)

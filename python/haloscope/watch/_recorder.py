@@ -1,0 +1,50 @@
+"""The recorder: built once for each MPI, and found in the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from haloscope.base import paths
+from haloscope.base.building import build_preload, preload_name
+from haloscope.base.cache import cache, is_whole
+from haloscope.base.headers import Headers
+
+__all__ = ["Recorder", "build_recorder", "built_recorders", "is_built"]
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """The files of one build."""
+
+    directory: Path
+
+    @property
+    def library(self) -> Path:
+        return self.directory / "libhaloscope-watch.so"
+
+    @property
+    def join(self) -> Path:
+        return self.directory / "haloscope-join"
+
+
+def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
+    """Return the recorder for these headers, from the cache or built now."""
+    made = ("libhaloscope-watch.so", "haloscope-join")
+    return Recorder(build_preload("recorder", headers, made, _sources(), quiet))
+
+
+def built_recorders() -> list[Recorder]:
+    """All recorders in the cache, the newest first."""
+    found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
+    made = [recorder for recorder in found if is_whole(recorder.directory)]
+    return sorted(made, key=lambda made: made.join.stat().st_mtime_ns, reverse=True)
+
+
+def is_built(headers: Headers) -> bool:
+    """True if the cache has the recorder for these headers already."""
+    return is_whole(cache() / preload_name("recorder", headers, _sources()))
+
+
+def _sources() -> list[Path]:
+    return [paths.source("src", "watch"), paths.include()]
