@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import polars
 import pytest
 from scipy import stats
@@ -178,6 +179,10 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
     assert timeless(again) == timeless(table)
     other = inject(mpi, 4, "wave.c", "60", options=[*options, "--seed", "1"]).latencies
     assert timeless(other) != timeless(table)
+    # Twice what lies above the mean of the fast regime, 10 us.
+    options += ["--excess", "--scale", "2"]
+    above = inject(mpi, 4, "wave.c", "60", options=options).latencies["latency"].to_numpy()
+    assert above == pytest.approx(2 * np.maximum(table["latency"].to_numpy() - 1e-5, 0), abs=2e-9)
 
 
 @ONE
