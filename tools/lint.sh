@@ -61,7 +61,7 @@ tidy() {
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi
-  check "" "-- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -Isrc/hide/inject -Isrc/hide/stencil -Isrc/watch -isystem $mpi" <<<"$others"
+  check "" "-- -std=c++20 -Iinclude -Isrc -isystem $mpi" <<<"$others"
   elements
 }
 

@@ -28,7 +28,7 @@ def build(mpi: Mpi, compiler: Compiler, program: Path) -> Path:
     """A program, linked with the library as `haloscope where halo` makes it."""
     sources = sorted(map(str, STENCIL.glob("*.cpp")))
     others = [word for path in sources[1:] for word in ("-include", path)]
-    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{STENCIL}", *C_ONLY]
+    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{CHECKOUT / 'src'}", *C_ONLY]
     made = compiler(mpi, Path(sources[0]), ["-c", *flags, *others])
     return compiler(mpi, program, [*flags, str(made), "-ldl"])
 

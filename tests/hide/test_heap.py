@@ -25,7 +25,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [PROGRAM, *(STENCIL / f"{name}.cpp" for name in ARENA)]
     words = ["g++", "-std=c++20", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-pthread"]
     # -rdynamic: the heap calls the program's memfd_create.
-    command = [*words, "-rdynamic", f"-I{STENCIL}", *map(str, sources), "-o", str(made), "-ldl"]
+    command = [
+        *words,
+        "-rdynamic",
+        f"-I{CHECKOUT / 'src'}",
+        *map(str, sources),
+        "-o",
+        str(made),
+        "-ldl",
+    ]
     subprocess.run(command, check=True)
     return made
 

@@ -34,7 +34,7 @@ def run(
     made = directory / program
     sources = [str(PROGRAMS / f"{program}.cpp"), *(str(STENCIL / f"{part}.cpp") for part in parts)]
     words = ["g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-pthread", *flags]
-    subprocess.run([*words, f"-I{STENCIL}", *sources, "-o", str(made)], check=True)
+    subprocess.run([*words, f"-I{CHECKOUT / 'src'}", *sources, "-o", str(made)], check=True)
     around = []
     if "-fsanitize=thread" in flags and shutil.which("setarch"):
         around = ["setarch", platform.machine(), "-R"]  # it knows few ranges of addresses

@@ -24,7 +24,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     watch = CHECKOUT / "src" / "watch"
     sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "naming.cpp"]
     subprocess.run(
-        ["c++", "-std=c++20", "-O1", f"-I{watch}", *sources, watch / "program.cpp", "-o", made],
+        ["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, watch / "program.cpp", "-o", made],
         check=True, timeout=200,
     )  # fmt: skip
     return made

@@ -26,7 +26,7 @@ class Injector:
 
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
     """The injector for these headers, from the cache or built now."""
-    places = (("hide", "inject"), ("hide", "wrappers"), ("watch",))
+    places = (("hide", "inject"), ("interpose",))
     sources = [_paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)
     return Injector(build_preload("injector", headers, made, sources, quiet))

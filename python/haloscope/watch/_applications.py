@@ -74,17 +74,25 @@ def build_executable(
 ) -> Path:
     """An executable made of `sources`, from the cache or compiled now by this MPI's compiler.
 
-    It is built anew when anything in `includes`, which are the include path too, has changed.
+    It is built anew when anything in `includes` has changed. They are the include path, too, but that
+    what is in a room of `src` is included by the names from there on.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
     key = fingerprint(depends, name, *_FLAGS, str(compiler), _identity(compiler))
     target = f"{name}-{key}"
     words = [str(compiler), *_FLAGS]
-    words += [word for folder in includes for word in ("-I", str(folder))]
+    path = dict.fromkeys(_root_of(folder) for folder in includes)
+    words += [word for folder in path for word in ("-I", str(folder))]
     words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
     what = f"building {name} with {compiler}"
     return build_once(target, lambda to: _compile(words, to / name), what, quiet) / name
+
+
+def _root_of(folder: Path) -> Path:
+    """Where its includes begin: for a room of the sources, that is `src`."""
+    sources = _paths.source("src")
+    return sources if folder.is_relative_to(sources) else folder
 
 
 def build_overlap(quiet: bool = False) -> Path:
@@ -194,7 +202,7 @@ def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
     command = [
-        str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(folder),
+        str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(_paths.source("src")),
         *included, "-c", first, "-o", str(made),
     ]  # fmt: skip
     log = cache() / f"{made.stem}-build.log"

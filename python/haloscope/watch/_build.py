@@ -95,7 +95,7 @@ def compiler() -> str:
 
 
 def _sources() -> list[Path]:
-    return [_paths.source("src", "watch"), _paths.include()]
+    return [_paths.source("src", "watch"), _paths.source("src", "interpose"), _paths.include()]
 
 
 def _library_name(kind: str, headers: Headers, directories: Iterable[Path]) -> str:

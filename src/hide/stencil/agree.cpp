@@ -1,4 +1,4 @@
-#include "agree.hpp"
+#include "hide/stencil/agree.hpp"
 
 namespace haloscope::stencil {
 

@@ -1,4 +1,4 @@
-#include "arena.hpp"
+#include "hide/stencil/arena.hpp"
 
 #include <algorithm>
 #include <cstdio>

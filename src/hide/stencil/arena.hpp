@@ -2,8 +2,8 @@
 // name. There is no MPI in it, and it allocates nothing elsewhere, so that malloc itself can stand on it.
 #pragma once
 
-#include "extents.hpp"
-#include "shared_file.hpp"
+#include "hide/stencil/extents.hpp"
+#include "hide/stencil/shared_file.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // What fork() would share between parent and child belongs to each of them alone: the child copies all blocks
 // while the parent waits. A child made by vfork, posix_spawn or a bare clone comes through here at no cost.
-#include "arena.hpp"
+#include "hide/stencil/arena.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "carrier.hpp"
+#include "hide/stencil/carrier.hpp"
 
 namespace haloscope::stencil {
 

@@ -1,7 +1,7 @@
 // Carries the messages of some edges over MPI, in one of its ways.
 #pragma once
 
-#include "topology.hpp"
+#include "hide/stencil/topology.hpp"
 
 #include <cstdint>
 #include <memory>

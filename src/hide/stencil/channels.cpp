@@ -1,4 +1,4 @@
-#include "channels.hpp"
+#include "hide/stencil/channels.hpp"
 
 namespace haloscope::stencil {
 

@@ -2,10 +2,10 @@
 // of tasks a rank; and who is free to help. All of it lies in regions of bounded size, one a rank.
 #pragma once
 
-#include "control_queue.hpp"
-#include "helper_mask.hpp"
-#include "pool.hpp"
-#include "task_queue.hpp"
+#include "hide/stencil/control_queue.hpp"
+#include "hide/stencil/helper_mask.hpp"
+#include "hide/stencil/pool.hpp"
+#include "hide/stencil/task_queue.hpp"
 
 #include <atomic>
 #include <cstdint>

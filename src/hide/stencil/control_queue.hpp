@@ -4,7 +4,7 @@
 // in a stream a message costs one store of an index, and now and then the transfer of a line.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <bit>
 #include <cstdint>

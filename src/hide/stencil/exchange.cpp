@@ -1,4 +1,4 @@
-#include "exchange.hpp"
+#include "hide/stencil/exchange.hpp"
 
 #include <cstring>
 #include <sched.h>

@@ -1,8 +1,8 @@
 // One way to do the whole exchange, ready to run: how edges within a node go, and how the others do.
 #pragma once
 
-#include "carrier.hpp"
-#include "shared.hpp"
+#include "hide/stencil/carrier.hpp"
+#include "hide/stencil/shared.hpp"
 
 #include <memory>
 #include <string>

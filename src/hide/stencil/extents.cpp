@@ -1,4 +1,4 @@
-#include "extents.hpp"
+#include "hide/stencil/extents.hpp"
 
 #include <bit>
 

@@ -1,6 +1,6 @@
-#include "halo.hpp"
+#include "hide/stencil/halo.hpp"
 
-#include "measure.hpp"
+#include "hide/stencil/measure.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // The object behind the C interface.
 #pragma once
 
-#include "exchange.hpp"
+#include "hide/stencil/exchange.hpp"
 
 #include <haloscope/halo.h>
 

@@ -2,7 +2,7 @@
 // turns. Exchanges count from 1; exchange e uses copy e mod 2, so its owner needs the release of e − 2.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // A bit for each rank of a node: who is free to help, or who has finished a part. Of up to 4096 ranks.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "halo.hpp"
+#include "hide/stencil/halo.hpp"
 
 #include <new>
 

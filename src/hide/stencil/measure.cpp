@@ -1,4 +1,4 @@
-#include "measure.hpp"
+#include "hide/stencil/measure.hpp"
 
 #include <algorithm>
 #include <cstring>

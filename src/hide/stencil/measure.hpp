@@ -1,7 +1,7 @@
 // Finds the quickest of several ways to exchange, by doing so.
 #pragma once
 
-#include "exchange.hpp"
+#include "hide/stencil/exchange.hpp"
 
 #include <haloscope/halo.h>
 

@@ -2,7 +2,7 @@
 // back before the end.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <cstddef>
 #include <new>

@@ -1,8 +1,8 @@
-#include "segment.hpp"
+#include "hide/stencil/segment.hpp"
 
-#include "agree.hpp"
-#include "memory.hpp"
-#include "shared_file.hpp"
+#include "hide/stencil/agree.hpp"
+#include "hide/stencil/memory.hpp"
+#include "hide/stencil/shared_file.hpp"
 
 #include <algorithm>
 #include <array>

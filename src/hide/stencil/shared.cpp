@@ -1,6 +1,6 @@
-#include "shared.hpp"
+#include "hide/stencil/shared.hpp"
 
-#include "pool.hpp"
+#include "hide/stencil/pool.hpp"
 
 #include <algorithm>
 #include <unistd.h>

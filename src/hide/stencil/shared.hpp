@@ -1,9 +1,9 @@
 // The edges within a node: what a rank sends lies in its region of a segment, where its neighbours find it.
 #pragma once
 
-#include "handover.hpp"
-#include "segment.hpp"
-#include "topology.hpp"
+#include "hide/stencil/handover.hpp"
+#include "hide/stencil/segment.hpp"
+#include "hide/stencil/topology.hpp"
 
 #include <cstdint>
 #include <memory>

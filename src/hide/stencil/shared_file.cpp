@@ -1,4 +1,4 @@
-#include "shared_file.hpp"
+#include "hide/stencil/shared_file.hpp"
 
 #include <cerrno>
 #include <cstdio>

@@ -6,7 +6,7 @@
 // later task then also sees that the slot's sequence has moved on. That needs no fences.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <array>
 #include <bit>

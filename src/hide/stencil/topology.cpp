@@ -1,4 +1,4 @@
-#include "topology.hpp"
+#include "hide/stencil/topology.hpp"
 
 #include <algorithm>
 #include <climits>

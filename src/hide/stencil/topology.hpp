@@ -1,7 +1,7 @@
 // Who exchanges with whom: the edges of a communicator's topology.
 #pragma once
 
-#include "agree.hpp"
+#include "hide/stencil/agree.hpp"
 
 #include <cstddef>
 #include <vector>

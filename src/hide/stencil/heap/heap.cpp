@@ -3,8 +3,8 @@
 //
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
 // arena is full, large blocks are the C library's too.
-#include "arena.hpp"
-#include "threshold.hpp"
+#include "hide/stencil/arena.hpp"
+#include "hide/stencil/threshold.hpp"
 
 #include <algorithm>
 #include <bit>

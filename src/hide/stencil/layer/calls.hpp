@@ -1,12 +1,12 @@
 // What the functions behind the wrappers have in common.
 #pragma once
 
-#include "completion.hpp"
-#include "waiting.hpp"
+#include "hide/stencil/layer/completion.hpp"
+#include "hide/stencil/layer/waiting.hpp"
 
 namespace haloscope::stencil::layer {
 
-using hide::Status;
+using interpose::Status;
 
 inline bool is_running() noexcept { return layer.running.load(std::memory_order_acquire); }
 // The program has requests that are known to us.
@@ -22,7 +22,7 @@ inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] inline int end_possible_token(const Target &target, MPI_Status &status) {
-  if (watch::was_cancelled(status)) return MPI_SUCCESS;
+  if (interpose::was_cancelled(status)) return MPI_SUCCESS;
   int error = MPI_SUCCESS;
   {
     const Lock lock;
@@ -33,7 +33,8 @@ inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
 
 // After a receive below the threshold: nearly always nothing.
 inline int end_small(const Target &target, MPI_Status &status, int result) {
-  if (__builtin_expect(result != MPI_SUCCESS || slot_of(watch::received_bytes(status)) < 0, 1)) return result;
+  if (__builtin_expect(result != MPI_SUCCESS || slot_of(interpose::received_bytes(status)) < 0, 1))
+    return result;
   return end_possible_token(target, status);
 }
 

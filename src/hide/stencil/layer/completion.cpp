@@ -1,7 +1,7 @@
-#include "completion.hpp"
+#include "hide/stencil/layer/completion.hpp"
 
-#include "lanes.hpp"
-#include "waiting.hpp"
+#include "hide/stencil/layer/lanes.hpp"
+#include "hide/stencil/layer/waiting.hpp"
 
 #include <algorithm>
 
@@ -77,7 +77,7 @@ Batch::Batch(MPI_Request *requests, int count, bool takes_small)
   for (std::size_t i = 0; i < given_.size(); i++) {
     Target target{};
     if (takes_small && take_small(given_[i], target)) {
-      small_.emplace_back(i, SmallReceive{watch::value_of(given_[i]), target});
+      small_.emplace_back(i, SmallReceive{interpose::value_of(given_[i]), target});
       any_ = true;
       continue;
     }
@@ -134,7 +134,7 @@ bool Batch::end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm) {
   };
   for (const auto &[i, small] : small_) {
     if (in_status && statuses[i].MPI_ERROR == MPI_ERR_PENDING) note_small(given_[i], small.target);
-    if (slot_of(watch::received_bytes(statuses[i])) < 0 || watch::was_cancelled(statuses[i]) ||
+    if (slot_of(interpose::received_bytes(statuses[i])) < 0 || interpose::was_cancelled(statuses[i]) ||
         (in_status && statuses[i].MPI_ERROR != MPI_SUCCESS))
       continue;
     note_error(i, receive_now(small.target, statuses[i]), small.target.comm);

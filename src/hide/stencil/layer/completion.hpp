@@ -1,8 +1,8 @@
 // Requests that complete when the layer says so.
 #pragma once
 
-#include "receiving.hpp"
-#include "sending.hpp"
+#include "hide/stencil/layer/receiving.hpp"
+#include "hide/stencil/layer/sending.hpp"
 
 #include <span>
 #include <utility>

@@ -1,7 +1,7 @@
 // Behind the wrappers of functions that start, complete, cancel and free requests.
 #pragma once
 
-#include "calls.hpp"
+#include "hide/stencil/layer/calls.hpp"
 
 namespace haloscope::stencil::layer {
 

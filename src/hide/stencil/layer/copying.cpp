@@ -1,7 +1,7 @@
-#include "copying.hpp"
+#include "hide/stencil/layer/copying.hpp"
 
-#include "registering.hpp"
-#include "waiting.hpp"
+#include "hide/stencil/layer/registering.hpp"
+#include "hide/stencil/layer/waiting.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Copies from one process's memory to another's: alone, or in chunks that others of the node take part in.
 #pragma once
 
-#include "layer.hpp"
+#include "hide/stencil/layer/layer.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -2,7 +2,7 @@
 // which others may help it. It lies in the rank's arena; whoever holds a token or a task knows where to look.
 #pragma once
 
-#include "memory.hpp"
+#include "hide/stencil/memory.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Behind the wrappers of functions that send and receive.
 #pragma once
 
-#include "receives.hpp"
-#include "sends.hpp"
+#include "hide/stencil/layer/receives.hpp"
+#include "hide/stencil/layer/sends.hpp"
 
 #include <memory>
 

@@ -1,8 +1,8 @@
 // The functions of include/haloscope/stencil.h, in C and in Fortran.
 
-#include "receiving.hpp"
-#include "registering.hpp"
-#include "report.hpp"
+#include "hide/stencil/layer/receiving.hpp"
+#include "hide/stencil/layer/registering.hpp"
+#include "interpose/report.hpp"
 
 #define HALOSCOPE_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -22,7 +22,7 @@ HALOSCOPE_EXPORT int MPIX_Release_recv_buf(MPI_Status status, void *recv_buf) {
 
 HALOSCOPE_EXPORT int MPIX_Register_buf(void *memory, MPI_Aint bytes) {
   if (memory == nullptr || bytes <= 0) {
-    haloscope::watch::complain(
+    haloscope::interpose::complain(
         "MPIX_Register_buf: there is no memory to register; pass its address and bytes");
     return MPI_ERR_ARG;
   }
@@ -30,7 +30,7 @@ HALOSCOPE_EXPORT int MPIX_Register_buf(void *memory, MPI_Aint bytes) {
   int initialised = 0;
   real.Initialized(&initialised);
   if (initialised == 0) {
-    haloscope::watch::complain("MPIX_Register_buf: call it after MPI_Init");
+    haloscope::interpose::complain("MPIX_Register_buf: call it after MPI_Init");
     return MPI_ERR_OTHER;
   }
   if (!layer.running.load(std::memory_order_acquire)) return MPI_SUCCESS; // there is nothing that it is for

@@ -1,10 +1,10 @@
 // What the generated wrappers of each family of functions do; generate.py names them.
 #pragma once
 
-#include "completions.hpp"
-#include "exchanges.hpp"
-#include "peeks.hpp"
-#include "short.hpp"
+#include "hide/stencil/layer/completions.hpp"
+#include "hide/stencil/layer/exchanges.hpp"
+#include "hide/stencil/layer/peeks.hpp"
+#include "hide/stencil/layer/short.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -1,6 +1,6 @@
-#include "lanes.hpp"
+#include "hide/stencil/layer/lanes.hpp"
 
-#include "receiving.hpp"
+#include "hide/stencil/layer/receiving.hpp"
 
 #include <algorithm>
 #include <array>

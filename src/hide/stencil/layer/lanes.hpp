@@ -8,8 +8,8 @@
 // deceived.
 #pragma once
 
-#include "requests.hpp"
-#include "sending.hpp"
+#include "hide/stencil/layer/requests.hpp"
+#include "hide/stencil/layer/sending.hpp"
 
 #include <optional>
 

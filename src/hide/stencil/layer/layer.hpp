@@ -5,37 +5,37 @@
 // message. Whoever has the token takes the data straight from the sender's buffer. All else passes.
 #pragma once
 
-#include "entering.hpp"
-#include "node.hpp"
-#include "options.hpp"
+#include "hide/stencil/layer/node.hpp"
+#include "hide/stencil/layer/options.hpp"
+#include "interpose/entering.hpp"
 
 #include <atomic>
 #include <memory>
 
 namespace haloscope::stencil::layer {
 
-using hide::ensure_resolved;
-using hide::inside;
-using watch::forward;
-using watch::next;
-using watch::real;
+using interpose::ensure_resolved;
+using interpose::forward;
+using interpose::inside;
+using interpose::next;
+using interpose::real;
 
 using Transferred = void (*)(const char *protocol, std::uint64_t bytes, std::uint32_t chunks,
                              std::uint32_t helpers, std::uint64_t nanoseconds);
 
-struct Layer : hide::Entered {
+struct Layer : interpose::Entered {
   std::atomic<bool> abandoned{false}; // there are requests that the program has freed while they were active
   Options options;
   std::unique_ptr<Node> node;
   Transferred transferred = nullptr; // the recorder's
 };
 extern Layer layer;
-using Lock = hide::LockOf<&layer>;
+using Lock = interpose::LockOf<&layer>;
 
 void attend_abandoned();
 
 // One outermost call; false if nothing is to be done.
-class Entry : public hide::EntryOf<&layer> {
+class Entry : public interpose::EntryOf<&layer> {
 public:
   Entry() noexcept {
     if (*this && layer.abandoned.load(std::memory_order_relaxed)) attend_abandoned();

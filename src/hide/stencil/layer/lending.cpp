@@ -1,7 +1,7 @@
 // Receive buffers that belong to the layer (the paper's "Proposed Modifications to MPI Standard").
 
-#include "receiving.hpp"
-#include "report.hpp"
+#include "hide/stencil/layer/receiving.hpp"
+#include "interpose/report.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -79,16 +79,18 @@ int find_buffer(const MPI_Status &status, void **buffer) {
     *buffer = found->second;
     return MPI_SUCCESS;
   }
-  watch::complain("MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass it as "
-                  "the completing call has filled it, and before the buffer is released");
+  interpose::complain(
+      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass it as "
+      "the completing call has filled it, and before the buffer is released");
   return MPI_ERR_ARG;
 }
 
 int release_buffer(const MPI_Status &status, void *buffer) {
   const auto found = buffers.find(buffer);
   if (found == buffers.end() || found->second.number == 0 || found->second.number != status.MPI_ERROR) {
-    watch::complain("MPIX_Release_recv_buf: this buffer is not lent to the program by this status; release "
-                    "each buffer once, with the status that gave it");
+    interpose::complain(
+        "MPIX_Release_recv_buf: this buffer is not lent to the program by this status; release "
+        "each buffer once, with the status that gave it");
     return MPI_ERR_BUFFER;
   }
   give_back(buffer);

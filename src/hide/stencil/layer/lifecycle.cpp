@@ -1,10 +1,10 @@
-#include "copying.hpp"
-#include "lanes.hpp"
-#include "layer.hpp"
-#include "receiving.hpp"
-#include "record.hpp"
-#include "report.hpp"
-#include "sending.hpp"
+#include "hide/stencil/layer/copying.hpp"
+#include "hide/stencil/layer/lanes.hpp"
+#include "hide/stencil/layer/layer.hpp"
+#include "hide/stencil/layer/receiving.hpp"
+#include "hide/stencil/layer/record.hpp"
+#include "hide/stencil/layer/sending.hpp"
+#include "interpose/report.hpp"
 
 #include <dlfcn.h>
 #include <exception>
@@ -47,7 +47,7 @@ void start() {
   // Ranks may have been given different words.
   const int mine = wrong.empty() && layer.options.protocol != Choice::off ? 0 : 1;
   real.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!wrong.empty()) watch::complain(wrong + "; no message is carried: let haloscope stencil set it");
+  if (!wrong.empty()) interpose::complain(wrong + "; no message is carried: let haloscope stencil set it");
   if (worst != 0) return;
   real.Query_thread(&level);
   layer.several_threads = level == MPI_THREAD_MULTIPLE;
@@ -57,13 +57,14 @@ void start() {
   int rank = 0;
   if (layer.node == nullptr) {
     real.Comm_rank(MPI_COMM_WORLD, &rank);
-    watch::complain("rank " + std::to_string(rank) + ": " + why +
-                    ", so all messages go by MPI; haloscope doctor says what is missing");
+    interpose::complain("rank " + std::to_string(rank) + ": " + why +
+                        ", so all messages go by MPI; haloscope doctor says what is missing");
     return;
   }
   if (layer.options.attach == Attach::always && !layer.node->may_attach() && says_on_this_rank())
-    watch::complain("HALOSCOPE_STENCIL_CMA: the system forbids to read another process's memory, so messages "
-                    "from memory that is not shared go by MPI; haloscope doctor says what to allow");
+    interpose::complain(
+        "HALOSCOPE_STENCIL_CMA: the system forbids to read another process's memory, so messages "
+        "from memory that is not shared go by MPI; haloscope doctor says what to allow");
   layer.transferred = reinterpret_cast<Transferred>(dlsym(RTLD_DEFAULT, "haloscope_transferred"));
   layer.running.store(true, std::memory_order_release);
 }
@@ -75,7 +76,7 @@ void initialise() {
   try {
     start();
   } catch (const std::exception &error) {
-    watch::complain(std::string{"no message is carried: "} + error.what());
+    interpose::complain(std::string{"no message is carried: "} + error.what());
   }
   inside = false;
 }
@@ -87,13 +88,13 @@ void finalise() noexcept {
     finish_sends();
     close_lanes();
     if (const std::size_t lent = lent_buffers(); lent > 0)
-      watch::complain(
+      interpose::complain(
           std::to_string(lent) +
           " receive buffers of the library were never given back: call MPIX_Release_recv_buf for each");
     write_record();
     real.Barrier(layer.node->comm()); // until then others may want our help
   } catch (const std::exception &error) {
-    watch::complain(std::string{"the record of carried messages is lost: "} + error.what());
+    interpose::complain(std::string{"the record of carried messages is lost: "} + error.what());
   }
   layer.running.store(false, std::memory_order_release);
   inside = false;

@@ -3,10 +3,9 @@
 The arguments are parameter names of the standard; the C++ is in families.hpp.
 """
 
-from completions import COMPLETIONS
-from families import COLLECTIVES, Meaning
-
-NAMESPACE = "haloscope::stencil::layer"
+from changing import COMPLETIONS, Changing
+from functions import COLLECTIVES
+from wrappers import Meaning
 
 _MODES = {"Send": "standard", "Bsend": "buffered", "Ssend": "synchronous", "Rsend": "ready"}
 _MESSAGE = "buf, count, datatype, dest, tag, comm"
@@ -22,8 +21,7 @@ def _sends() -> dict[str, Meaning]:
     return found
 
 
-# Those that answer in the library's place: their Fortran forms need all arguments in C.
-ANSWERED = {
+_ANSWERED = {
     **_sends(),
     "Recv": Meaning("receive", "buf, count, datatype, source, tag, comm, status", True),
     "Irecv": Meaning("post_receive", "buf, count, datatype, source, comm, false, request"),
@@ -82,9 +80,9 @@ _BLOCKING = (
     "File_write_at_all", "File_read_ordered", "File_write_ordered",
 )  # fmt: skip
 
-MEANINGS = {
+_MEANINGS = {
     **dict.fromkeys(_BLOCKING, Meaning("block", "")),
-    **ANSWERED,
+    **_ANSWERED,
     "Alloc_mem": Meaning("allocate", "size, baseptr"),
     "Free_mem": Meaning("deallocate", "base"),
     "Type_free": Meaning("free_type", ""),
@@ -95,7 +93,7 @@ MEANINGS = {
 }
 
 # When a call goes on as if there were no layer.
-UNTOUCHED = {
+_UNTOUCHED = {
     **dict.fromkeys(_sends(), "posts_as_it_is(count, datatype)"),
     **dict.fromkeys(("Send", "Ssend", "Rsend"), "sends_as_it_is(count, datatype)"),
     "Recv": "receives_as_it_is(buf, count, datatype)",
@@ -110,7 +108,7 @@ UNTOUCHED = {
 
 # … and when a receive below the threshold is all there is to it.
 _TARGET = "Target{buf, count, datatype, comm}"
-SHORT = {
+_SHORT = {
     "Recv": (
         "receives_small(buf, count, datatype)",
         Meaning("complete_small", f"{_TARGET}, status", True),
@@ -122,3 +120,5 @@ SHORT = {
         "completes_small(*request)", Meaning("wait_small", "*request, status", True),
     ),
 }  # fmt: skip
+
+LIBRARY = Changing("haloscope::stencil::layer", _MEANINGS, _ANSWERED, _UNTOUCHED, _SHORT)

@@ -1,4 +1,4 @@
-#include "node.hpp"
+#include "hide/stencil/layer/node.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -11,7 +11,7 @@
 
 namespace haloscope::stencil::layer {
 
-using watch::real;
+using interpose::real;
 
 namespace {
 

@@ -1,10 +1,10 @@
 // The ranks of this node: their desks, their memory, and whether they live.
 #pragma once
 
-#include "arena.hpp"
-#include "channels.hpp"
-#include "desk.hpp"
-#include "library.hpp"
+#include "hide/stencil/arena.hpp"
+#include "hide/stencil/channels.hpp"
+#include "hide/stencil/layer/desk.hpp"
+#include "interpose/library.hpp"
 
 #include <cstdint>
 #include <memory>

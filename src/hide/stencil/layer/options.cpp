@@ -1,4 +1,4 @@
-#include "options.hpp"
+#include "hide/stencil/layer/options.hpp"
 
 #include <array>
 #include <charconv>

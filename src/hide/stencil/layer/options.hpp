@@ -1,8 +1,8 @@
 // What the environment asks of the layer; docs/reference/stencil.md.
 #pragma once
 
-#include "clock.hpp"
-#include "threshold.hpp"
+#include "hide/stencil/layer/clock.hpp"
+#include "hide/stencil/threshold.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Behind the wrappers of functions that look at requests and complete nothing.
 #pragma once
 
-#include "calls.hpp"
+#include "hide/stencil/layer/calls.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -1,8 +1,8 @@
 // Behind the wrappers of functions that receive, and probe.
 #pragma once
 
-#include "calls.hpp"
-#include "lanes.hpp"
+#include "hide/stencil/layer/calls.hpp"
+#include "hide/stencil/layer/lanes.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -1,9 +1,9 @@
-#include "receiving.hpp"
+#include "hide/stencil/layer/receiving.hpp"
 
-#include "copying.hpp"
-#include "lanes.hpp"
-#include "record.hpp"
-#include "sending.hpp"
+#include "hide/stencil/layer/copying.hpp"
+#include "hide/stencil/layer/lanes.hpp"
+#include "hide/stencil/layer/record.hpp"
+#include "hide/stencil/layer/sending.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -141,8 +141,8 @@ void land(Request &request) {
 
 // MPI has completed the receive. A message from another node may still be on its way then.
 void arrive(Request &request, const MPI_Status &status) {
-  if (request.cancelled && watch::was_cancelled(status)) return;
-  const std::uint64_t bytes = watch::received_bytes(status);
+  if (request.cancelled && interpose::was_cancelled(status)) return;
+  const std::uint64_t bytes = interpose::received_bytes(status);
   const auto token = read_token(request, bytes);
   if (token && (token->slot & by_lane) != 0) {
     request.lane = lane_of(*token);
@@ -217,7 +217,7 @@ int receive_now(const Target &target, MPI_Status &status, std::byte *bounce) {
 }
 
 void correct_probe(MPI_Comm comm, MPI_Status *status) {
-  const int index = slot_of(watch::received_bytes(*status));
+  const int index = slot_of(interpose::received_bytes(*status));
   if (index < 0) return;
   Node &node = *layer.node;
   const int from = node.find(comm, status->MPI_SOURCE), source = elsewhere(comm, status->MPI_SOURCE);

@@ -1,7 +1,7 @@
 // Receives that may bring a token, and what the token stands for.
 #pragma once
 
-#include "requests.hpp"
+#include "hide/stencil/layer/requests.hpp"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
-#include "record.hpp"
+#include "hide/stencil/layer/record.hpp"
 
-#include "report.hpp"
+#include "interpose/report.hpp"
 
 #include <array>
 #include <cstdio>
@@ -79,7 +79,7 @@ void write_record() {
   bool written = file != nullptr && write_rows(file, rank);
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (!written || std::rename(aside.c_str(), path.c_str()) != 0)
-    watch::complain(path + ": the record of carried messages can't be written; is its directory there?");
+    interpose::complain(path + ": the record of carried messages can't be written; is its directory there?");
   sums.clear();
   passed = {};
 }

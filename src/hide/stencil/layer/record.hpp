@@ -1,7 +1,7 @@
 // What the layer carried, for HALOSCOPE_STENCIL_RECORD and for the recorder.
 #pragma once
 
-#include "copying.hpp"
+#include "hide/stencil/layer/copying.hpp"
 
 namespace haloscope::stencil::layer {
 

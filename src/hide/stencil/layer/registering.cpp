@@ -1,7 +1,7 @@
-#include "registering.hpp"
+#include "hide/stencil/layer/registering.hpp"
 
-#include "report.hpp"
-#include "sending.hpp"
+#include "hide/stencil/layer/sending.hpp"
+#include "interpose/report.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -118,7 +118,7 @@ bool withdraw(const Pages &pages) {
 }
 
 int complain(int error, const char *what) {
-  watch::complain(what);
+  interpose::complain(what);
   return error;
 }
 

@@ -2,7 +2,7 @@
 // the arena stand where its own were.
 #pragma once
 
-#include "layer.hpp"
+#include "hide/stencil/layer/layer.hpp"
 
 #include <optional>
 

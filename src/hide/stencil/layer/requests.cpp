@@ -1,6 +1,6 @@
-#include "requests.hpp"
+#include "hide/stencil/layer/requests.hpp"
 
-#include "types.hpp"
+#include "interpose/entering.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace haloscope::stencil::layer {
 
-using watch::value_of;
+using interpose::value_of;
 
 namespace {
 
@@ -236,4 +236,4 @@ std::vector<Request *> known_requests() {
 
 } // namespace haloscope::stencil::layer
 
-void haloscope::hide::forget_types() noexcept { stencil::layer::forget_types(); }
+void haloscope::interpose::forget_types() noexcept { stencil::layer::forget_types(); }

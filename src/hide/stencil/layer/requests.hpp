@@ -1,7 +1,7 @@
 // The requests of the program that the layer knows: its own sends, and receives that may bring a token.
 #pragma once
 
-#include "layer.hpp"
+#include "hide/stencil/layer/layer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ inline std::size_t place_of_type(std::uintptr_t handle) noexcept {
   return (handle * 0x9E37'79B9'7F4A'7C15U >> 48U) % known_types;
 }
 inline const Shape *known_shape(MPI_Datatype type) noexcept {
-  const std::uintptr_t handle = watch::value_of(type);
+  const std::uintptr_t handle = interpose::value_of(type);
   const KnownType &known = types[place_of_type(handle)];
   return known.handle == handle ? &known.shape : nullptr;
 }
@@ -109,7 +109,7 @@ inline SmallReceive &small_place(std::uintptr_t handle) noexcept {
   return small_receives[(handle * 0x9E37'79B9'7F4A'7C15U >> 40U) % small_places];
 }
 inline bool is_small(MPI_Request handle) noexcept {
-  return small_place(watch::value_of(handle)).handle == watch::value_of(handle);
+  return small_place(interpose::value_of(handle)).handle == interpose::value_of(handle);
 }
 // Large receives that are under way and have not their data: whatever the rank waits for, they go on. Under
 // the lock; the count is read without it where there is one thread.
@@ -123,7 +123,7 @@ inline bool must_poll() noexcept { return layer.several_threads || pending_count
 
 void make_room(SmallReceive &place);
 inline void note_small(MPI_Request handle, const Target &target) {
-  const std::uintptr_t value = watch::value_of(handle);
+  const std::uintptr_t value = interpose::value_of(handle);
   SmallReceive &place = small_place(value);
   if (place.handle != 0) make_room(place);
   place = {value, target};
@@ -131,7 +131,7 @@ inline void note_small(MPI_Request handle, const Target &target) {
 }
 // Takes it out.
 inline bool take_small(MPI_Request handle, Target &target) noexcept {
-  const std::uintptr_t value = watch::value_of(handle);
+  const std::uintptr_t value = interpose::value_of(handle);
   SmallReceive &place = small_place(value);
   if (place.handle != value || value == 0) return false;
   target = place.target;

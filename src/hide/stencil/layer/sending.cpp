@@ -1,9 +1,9 @@
-#include "sending.hpp"
+#include "hide/stencil/layer/sending.hpp"
 
-#include "copying.hpp"
-#include "lanes.hpp"
-#include "record.hpp"
-#include "registering.hpp"
+#include "hide/stencil/layer/copying.hpp"
+#include "hide/stencil/layer/lanes.hpp"
+#include "hide/stencil/layer/record.hpp"
+#include "hide/stencil/layer/registering.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Messages that this rank sends through the layer.
 #pragma once
 
-#include "requests.hpp"
+#include "hide/stencil/layer/requests.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -3,7 +3,7 @@
 // for it.
 #pragma once
 
-#include "calls.hpp"
+#include "hide/stencil/layer/calls.hpp"
 
 namespace haloscope::stencil::layer {
 
@@ -57,7 +57,7 @@ template <class Call> int post_small(const Target &target, MPI_Request *handle, 
 
 // The place is free during the call, but nobody takes it: one thread, and MPI calls nobody who might.
 template <class Call> int wait_small(MPI_Request handle, MPI_Status *given, Call &&call) {
-  SmallReceive &place = small_place(watch::value_of(handle));
+  SmallReceive &place = small_place(interpose::value_of(handle));
   place.handle = 0;
   known_count--;
   return complete_small(place.target, given, call);

@@ -1,6 +1,6 @@
-#include "waiting.hpp"
+#include "hide/stencil/layer/waiting.hpp"
 
-#include "receiving.hpp"
+#include "hide/stencil/layer/receiving.hpp"
 
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 // While a rank waits, whatever for: its own receives, the MPI library and others go on.
 #pragma once
 
-#include "copying.hpp"
+#include "hide/stencil/layer/copying.hpp"
 
 namespace haloscope::stencil::layer {
 

@@ -2,10 +2,10 @@
 // and each acquire taken away in turn, of which every one must be missed. Prints a line a scenario.
 #include "model.hpp"
 
-#include "control_queue.hpp"
-#include "handover.hpp"
-#include "helper_mask.hpp"
-#include "task_queue.hpp"
+#include "hide/stencil/control_queue.hpp"
+#include "hide/stencil/handover.hpp"
+#include "hide/stencil/helper_mask.hpp"
+#include "hide/stencil/task_queue.hpp"
 
 #include <cstdio>
 #include <memory>

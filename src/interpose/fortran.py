@@ -1,7 +1,7 @@
 """Generates the wrappers of Fortran's functions: `mpi_x_` (mpif.h, use mpi) and mpi_f08's.
 
 Open MPI's Fortran functions call PMPI functions, so none would be seen; MPICH's old ones call MPI_x
-and are seen there, its mpi_f08 ones are not. What a function means is in families.py, as for C.
+and are seen there, its mpi_f08 ones are not. What a function means is in meanings.py, as for C.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pympistandard as standard
-from families import FAMILIES, IGNORED, category
+from wrappers import Library, Meaning
 
 _HANDLES = {
     "COMMUNICATOR": "MPI_Comm",
@@ -20,8 +20,6 @@ _HANDLES = {
 }
 _STRINGS = {"STRING", "STRING_ARRAY", "STRING_2DARRAY"}
 _OUT = {"OUT"}
-# Families of calls so short that one more, from the wrapper to what two of them share, would show.
-_SHORT = re.compile(r"send|receive|exchange|start|poll|probe|test|wait|one_sided|^collective")
 
 
 @dataclass(frozen=True)
@@ -47,15 +45,16 @@ def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
         yield Form(f"{lower}_f08_")
 
 
-class Wrapper:
-    """The wrapper of one form of one procedure."""
+class FortranWrapper:
+    """The wrapper of one form of one procedure: the family gets C's values, MPI what was given."""
 
-    def __init__(self, procedure: standard.Procedure, name: str, form: Form) -> None:
+    def __init__(
+        self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning | None
+    ) -> None:
         express = procedure.express
-        self.name, self.form = name, form
+        self.name, self.form, self.meaning = name, form, meaning
         self.parameters = express.f08.parameters
         self.shape = {p.name: p for p in express.iso_c.parameters}
-        self.meaning = FAMILIES.get(name) if name not in IGNORED else None
 
     def render(self, body: str | None = None) -> str:
         signature = ", ".join(f"{kind}{name}" for kind, name in self._arguments())
@@ -79,7 +78,14 @@ class Wrapper:
 
     @property
     def is_short(self) -> bool:
-        return self.name in IGNORED or bool(self.meaning and _SHORT.search(self.meaning.family))
+        """Whether one more call, to what several forms have in common, would show."""
+        return True
+
+    def statement(self, call: str) -> str:
+        """What the library does, with the call of Fortran's function in it."""
+        assert self.meaning is not None
+        arguments = ", ".join(filter(None, [self.meaning.arguments, call]))
+        return f"{self.meaning.family}({arguments});"
 
     def _strings(self) -> list[str]:
         return [p.name for p in self.parameters if p.kind.name in _STRINGS]
@@ -100,16 +106,7 @@ class Wrapper:
         yield from (declaration for declaration, _ in declared)
         after = "".join(f" {update}" for _, update in declared if update)
         taken = f"MPI_Status *{status}" if status else ""
-        call = f"[&]({taken}) {{ target({forward});{after} return {result}; }}"
-        function = f"Function::{self.name}"
-        if self.name in IGNORED:
-            yield f"counted({function}, {call});"
-        elif self.meaning is None:
-            requests = "".join(f", {p.name}.c()" for p in self._new_requests())
-            yield f"passed({function}, {category(self.name)}, {call}{requests});"
-        else:
-            arguments = ", ".join(filter(None, [function, self.meaning.arguments, call]))
-            yield f"{self.meaning.family}({arguments});"
+        yield self.statement(f"[&]({taken}) {{ target({forward});{after} return {result}; }}")
 
     def _status(self) -> str | None:
         if self.meaning is None or not self.meaning.takes_status:
@@ -120,7 +117,7 @@ class Wrapper:
     def _forwarded(name: str, status: str | None) -> str:
         return f"forwarded_status({name}, f_{name})" if name == status else f"f_{name}"
 
-    def _new_requests(self) -> Iterator[standard.F08Procedure]:
+    def new_requests(self) -> Iterator[standard.F08Procedure]:
         for p in self.parameters:
             if p.kind.name == "REQUEST" and self._out(p.name) and not self.shape[p.name].array:
                 yield p
@@ -130,7 +127,7 @@ class Wrapper:
 
     def _used(self, name: str) -> bool:
         if self.meaning is None:
-            return name in {p.name for p in self._new_requests()}
+            return name in {p.name for p in self.new_requests()}
         code = re.sub(r'"[^"]*"', "", self.meaning.arguments)
         return re.search(rf"\b{name}\b", code) is not None
 
@@ -195,7 +192,7 @@ class Wrapper:
         )
 
 
-def _rendered(wrappers: list[Wrapper]) -> Iterator[str]:
+def _rendered(wrappers: list[FortranWrapper]) -> Iterator[str]:
     """The forms of one procedure: most of Open MPI's differ in nothing but their names."""
     call = None
     alike = len(wrappers) > 1 and len({wrapper.body() for wrapper in wrappers}) == 1
@@ -205,24 +202,18 @@ def _rendered(wrappers: list[Wrapper]) -> Iterator[str]:
     yield from (wrapper.render(call) for wrapper in wrappers)
 
 
-def fortran_source(found: dict[str, standard.Procedure], abi: str) -> str:
-    """`found`: procedures by their names without MPI_ and _c."""
-    wrappers = []
+def fortran_wrappers(found: dict[str, standard.Procedure], abi: str, library: Library) -> list[str]:
+    """What ``library`` has before ``found``: procedures by their names without MPI_ and _c."""
+    texts: list[str] = []
     for name, procedure in found.items():
         express = procedure.express
         if not express.f08 or express.f08.return_type not in (None, "None"):
             continue
         has_buffer = any(p.kind.name in ("BUFFER", "C_BUFFER") for p in express.f08.parameters)
-        wrappers += _rendered(
-            [
-                Wrapper(procedure, name, form)
-                for form in forms(name, abi, has_buffer)
-                if not form.large or express.embiggen
-            ]
-        )
-    return (
-        '// Generated by generate_fortran.py.\n#include "families.hpp"\n#include "fortran.hpp"\n'
-        "using namespace haloscope::watch;\n"
-        '#define HALOSCOPE_WRAPPER extern "C" __attribute__((visibility("default")))\n\n'
-        + "\n".join(wrappers)
-    )
+        wanted = [
+            library.fortran(procedure, name, form)
+            for form in forms(name, abi, has_buffer)
+            if not form.large or express.embiggen
+        ]
+        texts += _rendered([wrapper for wrapper in wanted if wrapper is not None])
+    return texts

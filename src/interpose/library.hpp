@@ -1,9 +1,9 @@
 // The MPI library behind us: its functions and handles, looked up in the running process.
 #pragma once
 
-#include "interface.hpp"
+#include "interpose/interface.hpp"
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 // Fills `real`, `next` and, for Open MPI, `predefined`, once.
 [[gnu::noinline, gnu::cold]] void resolve() noexcept;
@@ -15,4 +15,4 @@ Result forward(Result (*function)(Parameters...), Arguments... arguments) {
   return function((Parameters)arguments...);
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

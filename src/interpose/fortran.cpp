@@ -1,11 +1,11 @@
-#include "fortran.hpp"
+#include "interpose/fortran.hpp"
 
-#include "report.hpp"
+#include "interpose/report.hpp"
 
 #include <array>
 #include <cstdlib>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 namespace {
 
@@ -79,4 +79,4 @@ bool is_fortran_status_ignore(const void *status) noexcept {
   return status == nullptr || is_one_of(known, status);
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

@@ -4,14 +4,10 @@ The arguments are parameter names of the standard. Large-count twins (``_c``) sh
 """
 
 import re
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Meaning:
-    family: str
-    arguments: str
-    takes_status: bool = False
+from functions import COLLECTIVES, SENDS
+from recording import Recording
+from wrappers import Meaning
 
 
 def _blocking_p2p() -> dict[str, Meaning]:
@@ -29,7 +25,6 @@ def _blocking_p2p() -> dict[str, Meaning]:
     }
 
 
-SENDS = ("Send", "Bsend", "Ssend", "Rsend")
 _POST = "count, datatype, dest, comm, request"
 _PARTITIONS = "static_cast<MPI_Count>(partitions) * count, datatype, {}, comm, request"
 
@@ -80,7 +75,7 @@ def _completion() -> dict[str, Meaning]:
 
 # A collective's bytes on a rank: a member of Collective (collectives.hpp). design.md, section 5.
 _REDUCE = "all(count, datatype)"
-COLLECTIVES = {
+_SIZES = {
     "Barrier": "nothing()",
     "Bcast": "broadcast(count, datatype, root)",
     "Reduce": "reduce(count, datatype, root)",
@@ -108,8 +103,8 @@ COLLECTIVES = {
 
 def _collectives() -> dict[str, Meaning]:
     found = {}
-    for name, rule in COLLECTIVES.items():
-        size = f"comm, [&](const Collective &collective) {{ return collective.{rule}; }}"
+    for name in COLLECTIVES:
+        size = f"comm, [&](const Collective &collective) {{ return collective.{_SIZES[name]}; }}"
         found[name] = Meaning("collective", size)
         found["I" + name.lower()] = Meaning("post_collective", f"{size}, request")
         found[name + "_init"] = Meaning("init_collective", f"{size}, request")
@@ -191,7 +186,7 @@ def _communicators() -> dict[str, Meaning]:
     return found
 
 
-FAMILIES: dict[str, Meaning] = {
+_MEANINGS = {
     **_blocking_p2p(),
     **_pending_p2p(),
     **_completion(),
@@ -208,40 +203,30 @@ FAMILIES: dict[str, Meaning] = {
     "Pcontrol": Meaning("control", "level"),
 }
 
-# To which sum the time of a function goes that only passes through.
-CATEGORIES = (
-    (r"File_", "Category::io"),
-    (r"Win_", "Category::one_sided"),
-    # They return when all messages have left the buffer.
-    (r"(Buffer|Comm|Session)_(detach|flush)", "Category::p2p_wait"),
-    (
-        r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)",
-        "Category::p2p",
+LIBRARY = Recording(
+    meanings=_MEANINGS,
+    ignored=frozenset(
+        {"Initialized", "Finalized", "Get_count", "Get_elements", "Get_elements_x", "Comm_rank"}
+        | {"Comm_size", "Type_size", "Test_cancelled", "Get_address", "Status_set_cancelled"}
     ),
-)
-
-
-def category(name: str) -> str:
-    """The C++ category of a function that only passes through."""
-    for pattern, result in CATEGORIES:
-        if re.match(pattern, name):
-            return result
-    return "Category::other"
-
-
-# So short that a stamp would cost more than the call: counted only.
-IGNORED = frozenset(
-    {"Initialized", "Finalized", "Get_count", "Get_elements", "Get_elements_x", "Comm_rank"}
-    | {"Comm_size", "Type_size", "Test_cancelled", "Get_address", "Status_set_cancelled"}
-)
-
-# Move data in a way that is not counted: what the program says is an operation, and memory of
-# others that it reads and writes itself. All else that has no family moves none, or only prepares
-# (Pack, Buffer_attach, Comm_spawn) or ends (File_read_all_end, Win_fence) what counts elsewhere.
-UNACCOUNTED = re.compile(r"Grequest_start|Win_allocate_shared|Win_shared_query")
-# An extension that the standard does not know counts as moving data unless its name says otherwise.
-HARMLESS_EXTENSIONS = re.compile(
-    r"query|Query|get_|errhandler|Info_|Type_iov|Op_create|Delete_error|_is_complete|progress"
-    r"|Stream_(comm_)?(create|free)|Async_|Threadcomm_|test_threadcomm|class_create|failure_ack"
-    r"|Comm_(revoke|shrink)|Win_(create|free|set)_notify"
+    categories=(
+        (r"File_", "Category::io"),
+        (r"Win_", "Category::one_sided"),
+        # They return when all messages have left the buffer.
+        (r"(Buffer|Comm|Session)_(detach|flush)", "Category::p2p_wait"),
+        (
+            r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)",
+            "Category::p2p",
+        ),
+    ),
+    # What the program says is an operation, and memory of others that it reads and writes itself.
+    # All else that has no family moves none, or only prepares (Pack, Buffer_attach, Comm_spawn) or
+    # ends (File_read_all_end, Win_fence) what counts elsewhere.
+    unaccounted=re.compile(r"Grequest_start|Win_allocate_shared|Win_shared_query"),
+    # An extension that the standard does not know moves data, unless its name says otherwise.
+    harmless_extensions=re.compile(
+        r"query|Query|get_|errhandler|Info_|Type_iov|Op_create|Delete_error|_is_complete|progress"
+        r"|Stream_(comm_)?(create|free)|Async_|Threadcomm_|test_threadcomm|class_create|failure_ack"
+        r"|Comm_(revoke|shrink)|Win_(create|free|set)_notify"
+    ),
 )

@@ -1,9 +1,9 @@
-#include "report.hpp"
+#include "interpose/report.hpp"
 
 #include <string>
 #include <unistd.h>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 void complain(std::string_view message) noexcept try {
   const std::string line = "haloscope: " + std::string{message} + "\n";
@@ -12,4 +12,4 @@ void complain(std::string_view message) noexcept try {
 } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a message, nothing more to be done
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

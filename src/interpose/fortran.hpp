@@ -4,14 +4,14 @@
 // function behind it, so that MPI_BOTTOM and the like keep their Fortran addresses.
 #pragma once
 
-#include "library.hpp"
+#include "interpose/library.hpp"
 
 #include <algorithm>
 #include <dlfcn.h>
 #include <string>
 #include <vector>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 // The function that a wrapper stands before: the next one of its name, else its PMPI twin.
 class FortranTarget {
@@ -135,4 +135,4 @@ private:
   MPI_Fint *error_;
 };
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

@@ -1,12 +1,12 @@
 // What the recorder needs to know where there is no MPI_COMM_WORLD.
 #pragma once
 
-#include "interface.hpp"
+#include "interpose/interface.hpp"
 
 #include <cstdint>
 #include <string>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 struct SessionWorld {
   int rank, size; // rank: -1 if there is no such world
@@ -22,4 +22,4 @@ void close_session_world() noexcept;
 // nodes only if the launcher speaks PMIx. Never 0.
 std::uint64_t job_identity(const std::string &run);
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

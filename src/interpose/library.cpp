@@ -1,6 +1,6 @@
-#include "library.hpp"
+#include "interpose/library.hpp"
 
-#include "report.hpp"
+#include "interpose/report.hpp"
 
 #include <cstddef>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <link.h>
 #include <mutex>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 RealFunctions real;
 RealFunctions next;
@@ -72,4 +72,4 @@ void resolve() noexcept {
   });
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

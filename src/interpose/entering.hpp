@@ -1,15 +1,15 @@
 // How a program's calls come into a library that stands before its MPI.
 #pragma once
 
-#include "library.hpp"
+#include "interpose/library.hpp"
 
 #include <atomic>
 #include <mutex>
 
-namespace haloscope::hide {
+namespace haloscope::interpose {
 
 inline void ensure_resolved() noexcept {
-  if (__builtin_expect(watch::next.Init == nullptr, 0)) watch::resolve();
+  if (__builtin_expect(next.Init == nullptr, 0)) resolve();
 }
 
 // What a library knows in one MPI process begins with this.
@@ -61,4 +61,8 @@ private:
   MPI_Status *used_;
 };
 
-} // namespace haloscope::hide
+// What each library says to a wrapper of Fortran's that has made a type and freed it: handles of types may
+// mean others from now on.
+void forget_types() noexcept;
+
+} // namespace haloscope::interpose

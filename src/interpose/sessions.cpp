@@ -1,4 +1,4 @@
-#include "sessions.hpp"
+#include "interpose/sessions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 #if defined(HALOSCOPE_SESSIONS)
 
@@ -93,4 +93,4 @@ std::uint64_t job_identity(const std::string &run) {
   return std::hash<std::string>{}(run + ' ' + job) | 1U;
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

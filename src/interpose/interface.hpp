@@ -2,14 +2,14 @@
 // (libmpi.so.12), the standard ABI (libmpi_abi.so). HALOSCOPE_ABI_* is set by the build.
 #pragma once
 
-#include "real.hpp"
+#include "interpose/real.hpp"
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 // The MPI library's own functions, for what the recorder asks and sends; see library.hpp.
 extern RealFunctions real;
@@ -87,25 +87,25 @@ inline bool was_cancelled(const MPI_Status &status) noexcept {
 #endif
 }
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose
 
 #if defined(HALOSCOPE_ABI_OPENMPI)
 // From here on mpi.h's macros (MPI_COMM_WORLD …) mean the objects that were found.
-#define ompi_mpi_comm_world (*::haloscope::watch::predefined.ompi_mpi_comm_world)
-#define ompi_mpi_comm_self (*::haloscope::watch::predefined.ompi_mpi_comm_self)
-#define ompi_mpi_comm_null (*::haloscope::watch::predefined.ompi_mpi_comm_null)
-#define ompi_mpi_group_null (*::haloscope::watch::predefined.ompi_mpi_group_null)
-#define ompi_mpi_info_null (*::haloscope::watch::predefined.ompi_mpi_info_null)
-#define ompi_request_null (*::haloscope::watch::predefined.ompi_request_null)
-#define ompi_message_null (*::haloscope::watch::predefined.ompi_message_null)
-#define ompi_message_no_proc (*::haloscope::watch::predefined.ompi_message_no_proc)
-#define ompi_mpi_datatype_null (*::haloscope::watch::predefined.ompi_mpi_datatype_null)
-#define ompi_mpi_byte (*::haloscope::watch::predefined.ompi_mpi_byte)
-#define ompi_mpi_char (*::haloscope::watch::predefined.ompi_mpi_char)
-#define ompi_mpi_int (*::haloscope::watch::predefined.ompi_mpi_int)
-#define ompi_mpi_uint64_t (*::haloscope::watch::predefined.ompi_mpi_uint64_t)
-#define ompi_mpi_errors_return (*::haloscope::watch::predefined.ompi_mpi_errors_return)
-#define ompi_mpi_op_min (*::haloscope::watch::predefined.ompi_mpi_op_min)
-#define ompi_mpi_op_max (*::haloscope::watch::predefined.ompi_mpi_op_max)
-#define OMPI_C_MPI_COMM_NULL_COPY_FN (*::haloscope::watch::predefined.OMPI_C_MPI_COMM_NULL_COPY_FN)
+#define ompi_mpi_comm_world (*::haloscope::interpose::predefined.ompi_mpi_comm_world)
+#define ompi_mpi_comm_self (*::haloscope::interpose::predefined.ompi_mpi_comm_self)
+#define ompi_mpi_comm_null (*::haloscope::interpose::predefined.ompi_mpi_comm_null)
+#define ompi_mpi_group_null (*::haloscope::interpose::predefined.ompi_mpi_group_null)
+#define ompi_mpi_info_null (*::haloscope::interpose::predefined.ompi_mpi_info_null)
+#define ompi_request_null (*::haloscope::interpose::predefined.ompi_request_null)
+#define ompi_message_null (*::haloscope::interpose::predefined.ompi_message_null)
+#define ompi_message_no_proc (*::haloscope::interpose::predefined.ompi_message_no_proc)
+#define ompi_mpi_datatype_null (*::haloscope::interpose::predefined.ompi_mpi_datatype_null)
+#define ompi_mpi_byte (*::haloscope::interpose::predefined.ompi_mpi_byte)
+#define ompi_mpi_char (*::haloscope::interpose::predefined.ompi_mpi_char)
+#define ompi_mpi_int (*::haloscope::interpose::predefined.ompi_mpi_int)
+#define ompi_mpi_uint64_t (*::haloscope::interpose::predefined.ompi_mpi_uint64_t)
+#define ompi_mpi_errors_return (*::haloscope::interpose::predefined.ompi_mpi_errors_return)
+#define ompi_mpi_op_min (*::haloscope::interpose::predefined.ompi_mpi_op_min)
+#define ompi_mpi_op_max (*::haloscope::interpose::predefined.ompi_mpi_op_max)
+#define OMPI_C_MPI_COMM_NULL_COPY_FN (*::haloscope::interpose::predefined.OMPI_C_MPI_COMM_NULL_COPY_FN)
 #endif

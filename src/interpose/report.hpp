@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace haloscope::watch {
+namespace haloscope::interpose {
 
 void complain(std::string_view message) noexcept;
 
-} // namespace haloscope::watch
+} // namespace haloscope::interpose

@@ -2,12 +2,10 @@
 // and converted back when they go out of scope.
 #pragma once
 
-#include "fortran.hpp"
-#include "types.hpp"
+#include "interpose/entering.hpp"
+#include "interpose/fortran.hpp"
 
-namespace haloscope::hide {
-
-using watch::real;
+namespace haloscope::interpose {
 
 #if defined(HALOSCOPE_ABI_OPENMPI)
 inline MPI_Fint to_fortran(MPI_Request handle) { return real.Request_c2f(handle); }
@@ -19,9 +17,8 @@ template <class Handle> MPI_Fint to_fortran(Handle handle) { return static_cast<
 // A buffer that C's functions get: `descriptor` as in fortran_buffer.
 template <bool descriptor> class Buffer {
 public:
-  explicit Buffer(void *given) noexcept
-      : address_(const_cast<void *>(watch::fortran_buffer<descriptor>(given))) {
-    if (watch::is_fortran_bottom(address_)) address_ = MPI_BOTTOM;
+  explicit Buffer(void *given) noexcept : address_(const_cast<void *>(fortran_buffer<descriptor>(given))) {
+    if (is_fortran_bottom(address_)) address_ = MPI_BOTTOM;
   }
   [[nodiscard]] void *c() const noexcept { return address_; }
 
@@ -127,7 +124,7 @@ private:
 class Requests {
 public:
   Requests(void *given, int count) : given_(static_cast<MPI_Fint *>(given)) {
-    for (int i = 0; i < count; i++) before_.push_back(watch::fortran_handle<MPI_Request>(given_ + i));
+    for (int i = 0; i < count; i++) before_.push_back(fortran_handle<MPI_Request>(given_ + i));
     now_ = before_;
     now_.resize(now_.size() + 1); // never without an address
   }
@@ -160,7 +157,7 @@ private:
 };
 
 inline MPI_Fint fortran_position(int index) {
-  return index == MPI_UNDEFINED ? index : index + watch::first_position();
+  return index == MPI_UNDEFINED ? index : index + first_position();
 }
 
 class Position {
@@ -196,4 +193,4 @@ private:
   const int *count_;
 };
 
-} // namespace haloscope::hide
+} // namespace haloscope::interpose
