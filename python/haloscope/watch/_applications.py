@@ -74,8 +74,8 @@ def build_executable(
 ) -> Path:
     """An executable made of `sources`, from the cache or compiled now by this MPI's compiler.
 
-    It is built anew when anything in `includes` has changed. They are the include path, too, but that
-    what is in a room of `src` is included by the names from there on.
+    It is built anew when anything in `includes` has changed. They are the include path, too, but
+    what is in a room of `src` is included by its name from there on.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
@@ -202,7 +202,7 @@ def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
     command = [
-        str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(_paths.source("src")),
+        str(compiler), *_LIBRARY_FLAGS, "-I", str(_paths.include()), "-I", str(_root_of(folder)),
         *included, "-c", first, "-o", str(made),
     ]  # fmt: skip
     log = cache() / f"{made.stem}-build.log"
