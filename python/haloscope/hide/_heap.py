@@ -17,8 +17,8 @@ _WHAT = "building the shareable heap"
 
 def build_heap(quiet: bool = False) -> Path:
     """The library to be preloaded, from the cache or built now."""
-    room = _paths.source("src", "hide", "stencil")
-    heap = _paths.source("src", "hide", "stencil", "heap")
+    room = _paths.source("src", "hide", "halo")
+    heap = _paths.source("src", "hide", "layer", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
     build = build_once(f"heap-{key}", lambda to: _build(heap, to), _WHAT, quiet)

@@ -26,7 +26,7 @@ class Protocols:
 
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
     """The layer for these headers, from the cache or built now."""
-    places = (("hide", "stencil", "layer"), ("hide", "stencil"), ("interpose",))
+    places = (("hide", "layer"), ("hide", "halo"), ("interpose",))
     sources = [*(_paths.source("src", *place) for place in places), _paths.include()]
     made = ("libhaloscope-stencil.so",)
     return Protocols(build_preload("protocols", headers, made, sources, quiet))

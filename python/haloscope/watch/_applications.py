@@ -102,7 +102,7 @@ def build_overlap(quiet: bool = False) -> Path:
 
 def build_halo(quiet: bool = False) -> Path:
     """The halo library as an object file to be linked, for the MPI on PATH."""
-    return build_object("halo", "stencil", quiet)
+    return build_object("halo", "halo", quiet)
 
 
 def build_object(name: str, room: str, quiet: bool = False) -> Path:
