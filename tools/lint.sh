@@ -34,34 +34,34 @@ layout() {
     sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
 }
 
-# What is preloaded before an MPI: its directory, and where it is built.
+# What is preloaded before an MPI: its directory, where it is built, and what else is checked there.
 preloaded() {
   "$bin/cmake" -S "$1" -B "$2" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
     -DCMAKE_UNITY_BUILD=OFF >/dev/null && "$bin/ninja" -C "$2" --quiet generated || { status=1; return; }
-  check "-p $2" < <(files "$1/*.cpp")
+  check "-p $2" < <(files ":(glob)$1/*.cpp" "${@:3}")
 }
 
 # clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
 # the generated headers, the kernels' from theirs; all other programs are built with the same few.
 tidy() {
   say "clang-tidy"
-  preloaded src/watch "$database"
+  preloaded src/watch "$database" 'src/interpose/*.cpp'
   preloaded src/hide/inject "$injector"
-  preloaded src/hide/stencil/layer "$protocols"
+  preloaded src/hide/layer "$protocols"
   "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
   check "-p $kernels" < <(files 'src/explain/*.cpp')
   local others
-  others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/stencil/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
-    ':!src/hide/stencil/layer/*' ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
+  others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
+    ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
   if command -v smpicxx >/dev/null; then
     others+=$'\n'$(files 'src/predict/simulate/*.cpp')
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi
-  check "" "-- -std=c++20 -Iinclude -Isrc/predict -Isrc/hide/overlap -Isrc/hide/inject -Isrc/hide/stencil -Isrc/watch -isystem $mpi" <<<"$others"
+  check "" "-- -std=c++20 -Iinclude -Isrc -isystem $mpi" <<<"$others"
   elements
 }
 

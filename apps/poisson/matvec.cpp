@@ -1,4 +1,4 @@
-#include "operator/operator.hpp"
+#include "hide/fem/operator/operator.hpp"
 #include "solve.hpp"
 
 namespace poisson {

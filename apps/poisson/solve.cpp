@@ -1,11 +1,11 @@
 #include "solve.hpp"
 
-#include "operator/assemble.hpp"
-#include "solve/crossover.hpp"
-#include "solve/grids.hpp"
-#include "solve/krylov.hpp"
-#include "solve/s_step.hpp"
-#include "solve/stokes.hpp"
+#include "hide/fem/operator/assemble.hpp"
+#include "hide/fem/solve/crossover.hpp"
+#include "hide/fem/solve/grids.hpp"
+#include "hide/fem/solve/krylov.hpp"
+#include "hide/fem/solve/s_step.hpp"
+#include "hide/fem/solve/stokes.hpp"
 
 #include <functional>
 

@@ -55,7 +55,7 @@ def build_simulated() -> Path:
     key = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
     def compile_into(directory: Path) -> None:
-        flags = ["-O2", f"-I{ROOT / 'include'}", f"-I{OVERLAP}"]
+        flags = ["-O2", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}"]
         late = ["-DMPI_Waitall=late_Waitall", "-DMPI_Testall=late_Testall"]
         objects = []
         for source in sources:

@@ -27,7 +27,7 @@ __all__ = [
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
-STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+HALO = CHECKOUT / "src" / "hide" / "halo"
 SIZES = {"256 KiB": 256 << 10, "1 MiB": 1 << 20, "2 MiB": 2 << 20}
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Library:
 
     def program(self, name: str, *sources: Path) -> Path:
         """A program of this directory, built for this MPI."""
-        includes = [CHECKOUT / "include", STENCIL, HERE]
+        includes = [CHECKOUT / "include", HALO, HERE]
         return build_executable(
             f"stencil-{name}", [HERE / f"{name}.cpp", *sources], includes, self.tools.compiler,
             quiet=True,
@@ -100,7 +100,7 @@ def exchanges(
     prefix: Sequence[str] = (),
 ) -> dict[int, Blocks]:  # fmt: skip
     """One launch of exchange.cpp."""
-    program = library.program("exchange", *sorted(STENCIL.glob("*.cpp")))
+    program = library.program("exchange", *sorted(HALO.glob("*.cpp")))
     words = [*prefix, *library.launch(2), str(program), str(blocks), ",".join(methods)]
     samples: dict[tuple[int, str, int], list[list[float]]] = defaultdict(list)
     for line in output([*words, *map(str, sizes)]).splitlines():

@@ -1,7 +1,7 @@
 // Functional boxplots of many curves: depths by ranks, bands, and which curves leave them. Called by
 // python/haloscope/explain/_depth_kernels.py.
 
-#include "depth.hpp"
+#include "explain/depth.hpp"
 
 #include <algorithm>
 #include <array>

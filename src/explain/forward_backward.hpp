@@ -6,7 +6,7 @@
 // instant, once it is so at the last.
 #pragma once
 
-#include "lanes.hpp"
+#include "explain/lanes.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
 

@@ -1,7 +1,7 @@
 // What Python calls: chooses the instruction set, shares the sequences out to threads, adds up. Results do
 // not depend on the number of threads. docs/design.md, "Kernels of explain".
-#include "batch.hpp"
-#include "medians.hpp"
+#include "explain/batch.hpp"
+#include "explain/medians.hpp"
 
 #include <algorithm>
 #include <atomic>

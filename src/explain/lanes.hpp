@@ -3,7 +3,7 @@
 // processor that cannot run it.
 #pragma once
 
-#include "batch.hpp"
+#include "explain/batch.hpp"
 
 #include <numbers>
 #include <utility>

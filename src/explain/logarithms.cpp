@@ -1,6 +1,6 @@
 // Forward and backward in logarithms, a state at a time: slow, and exact where scaled numbers underflow,
 // e.g. when a transition that cannot be has to be.
-#include "batch.hpp"
+#include "explain/batch.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The median of each sequence. A sample says about where it is; only what is thereabouts is sorted out
 // (Floyd and Rivest 1975, doi 10.1145/360680.360691).
-#include "medians.hpp"
+#include "explain/medians.hpp"
 
 #include <algorithm>
 #include <array>

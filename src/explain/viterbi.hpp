@@ -1,7 +1,7 @@
 // The most likely states of the sequences of a group, one in each lane. Of equals the lowest state is taken.
 #pragma once
 
-#include "lanes.hpp"
+#include "explain/lanes.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
 

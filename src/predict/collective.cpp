@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "measure/clock.hpp"
-#include "measure/control.hpp"
-#include "measure/operation.hpp"
-#include "measure/options.hpp"
+#include "predict/measure/clock.hpp"
+#include "predict/measure/control.hpp"
+#include "predict/measure/operation.hpp"
+#include "predict/measure/options.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Messages between pairs of ranks: latency, bandwidth, overheads. `haloscope bench p2p` starts it and reads
 // the lines of JSON that rank 0 prints. One pair after the other; ranks that have no turn sleep.
-#include "measure/options.hpp"
-#include "pairs/side.hpp"
+#include "predict/measure/options.hpp"
+#include "predict/pairs/side.hpp"
 
 #include <memory>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "arena.hpp"
+#include "watch/arena.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

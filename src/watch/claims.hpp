@@ -5,7 +5,7 @@
 // after the call, which leaves polls cheap.
 #pragma once
 
-#include "posts.hpp"
+#include "watch/posts.hpp"
 
 #include <optional>
 #include <span>

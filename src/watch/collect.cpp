@@ -1,6 +1,6 @@
-#include "collect.hpp"
+#include "watch/collect.hpp"
 
-#include "slices.hpp"
+#include "watch/slices.hpp"
 
 #include <algorithm>
 #include <cstring>

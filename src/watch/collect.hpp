@@ -1,8 +1,8 @@
 // From the records of one process to its share of the profile's tables.
 #pragma once
 
-#include "records.hpp"
-#include "tables.hpp"
+#include "watch/records.hpp"
+#include "watch/tables.hpp"
 
 namespace haloscope::watch {
 

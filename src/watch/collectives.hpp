@@ -2,7 +2,7 @@
 // persistent forms.
 #pragma once
 
-#include "point_to_point.hpp"
+#include "watch/point_to_point.hpp"
 
 #include <algorithm>
 #include <type_traits>

@@ -1,6 +1,6 @@
-#include "communicators.hpp"
+#include "watch/communicators.hpp"
 
-#include "state.hpp"
+#include "watch/state.hpp"
 
 #include <algorithm>
 #include <cstring>

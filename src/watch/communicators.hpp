@@ -1,12 +1,16 @@
 // From a communicator's handle to what is known of it, and from its ranks to world ranks.
 #pragma once
 
-#include "interface.hpp"
-#include "recording.hpp"
+#include "interpose/interface.hpp"
+#include "watch/recording.hpp"
 
 #include <array>
 
 namespace haloscope::watch {
+
+using interpose::next;
+using interpose::real;
+using interpose::value_of;
 
 struct ThreadState;
 

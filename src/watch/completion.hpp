@@ -1,9 +1,9 @@
 // The eight Wait and Test forms.
 #pragma once
 
-#include "claims.hpp"
-#include "collectives.hpp"
-#include "point_to_point.hpp"
+#include "watch/claims.hpp"
+#include "watch/collectives.hpp"
+#include "watch/point_to_point.hpp"
 
 #include <span>
 #include <utility>

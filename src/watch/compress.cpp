@@ -1,4 +1,4 @@
-#include "compress.hpp"
+#include "watch/compress.hpp"
 
 #include <array>
 #include <dlfcn.h>

@@ -6,11 +6,11 @@
 // only those that the standard calls significant.
 #pragma once
 
-#include "collectives.hpp"
-#include "lifecycle.hpp"
-#include "persistent.hpp"
-#include "point_to_point.hpp"
-#include "state.hpp"
+#include "watch/collectives.hpp"
+#include "watch/lifecycle.hpp"
+#include "watch/persistent.hpp"
+#include "watch/point_to_point.hpp"
+#include "watch/state.hpp"
 
 #include <string>
 

@@ -5,7 +5,7 @@
 // Record: zero-initialised, with `Key key` whose zero value means empty.
 #pragma once
 
-#include "arena.hpp"
+#include "watch/arena.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -3,9 +3,9 @@
 //
 //   haloscope-join [--world ID] DIR... OUTPUT   joins the records of one world, the first one's or ID
 //   haloscope-join --list DIR...                says whose records there are, for python's _live.py
-#include "collect.hpp"
-#include "profile.hpp"
-#include "summary.hpp"
+#include "watch/collect.hpp"
+#include "watch/profile.hpp"
+#include "watch/summary.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "records.hpp"
+#include "watch/records.hpp"
 
 namespace haloscope::watch {
 

@@ -1,14 +1,14 @@
-#include "lifecycle.hpp"
+#include "watch/lifecycle.hpp"
 
-#include "collect.hpp"
-#include "process.hpp"
-#include "profile.hpp"
-#include "reduce.hpp"
-#include "report.hpp"
-#include "sessions.hpp"
-#include "settings.hpp"
-#include "state.hpp"
-#include "summary.hpp"
+#include "interpose/report.hpp"
+#include "interpose/sessions.hpp"
+#include "watch/collect.hpp"
+#include "watch/process.hpp"
+#include "watch/profile.hpp"
+#include "watch/reduce.hpp"
+#include "watch/settings.hpp"
+#include "watch/state.hpp"
+#include "watch/summary.hpp"
 
 #include <algorithm>
 #include <array>
@@ -115,17 +115,18 @@ bool reduce_and_write(Contents &mine) {
     if (writer) totals.left_out = writer->left_out();
     attempt([&] {
       const std::string wanted{process.output.data()};
-      const Info info = make_info(process, totals, {}, true, interface_name);
+      const Info info = make_info(process, totals, {}, true, interpose::interface_name);
       const std::string name = writer.value().finish(names, info, since);
       if (name != wanted)
-        complain(wanted + " stays as it is, being another profile of this run or none at all: " + name +
-                 " is the next one");
+        interpose::complain(wanted + " stays as it is, being another profile of this run or none at all: " +
+                            name + " is the next one");
     });
     if (!problem.empty())
-      complain("the profile " + std::string{process.output.data()} + " could not be written: " + problem +
-               (global.arena.recoverable()
-                    ? "; the records are kept in " + live_directory() + ", for haloscope recover"
-                    : std::string{"; there was no room for live records: what was recorded is lost"}));
+      interpose::complain(
+          "the profile " + std::string{process.output.data()} + " could not be written: " + problem +
+          (global.arena.recoverable()
+               ? "; the records are kept in " + live_directory() + ", for haloscope recover"
+               : std::string{"; there was no room for live records: what was recorded is lost"}));
     return problem.empty();
   };
   return reduce(comm, patience, mine, store, finish);
@@ -137,10 +138,10 @@ bool reduce_in_time(Contents &mine) {
     return reduce_and_write(mine);
   } catch (const LateRank &late) {
     if (late.rank > global.process->rank)
-      complain("rank " + std::to_string(late.rank) + " did not come to MPI_Finalize within " +
-               std::to_string(static_cast<int>(patience)) +
-               " s (--finalize-time); the records of all ranks are kept in " + live_directory() +
-               " on their nodes");
+      interpose::complain("rank " + std::to_string(late.rank) + " did not come to MPI_Finalize within " +
+                          std::to_string(static_cast<int>(patience)) +
+                          " s (--finalize-time); the records of all ranks are kept in " + live_directory() +
+                          " on their nodes");
     return false;
   }
 }
@@ -155,7 +156,7 @@ void finish() {
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
 void start_alone() {
-  const SessionWorld world = open_session_world();
+  const interpose::SessionWorld world = interpose::open_session_world();
   if (world.rank < 0) return; // a process outside all worlds
   start_communicators(world.group);
   if (global.phase == Phase::between) {
@@ -165,7 +166,7 @@ void start_alone() {
   const Settings settings = read_settings(world.rank == 0, world.size);
   // Each session has a thread level of its own.
   global.several_threads = true;
-  const std::uint64_t job = job_identity(settings.run);
+  const std::uint64_t job = interpose::job_identity(settings.run);
   const std::string run = settings.run.empty() ? "sessions-" + std::to_string(job) : settings.run;
   begin_process(settings, world.rank, world.size, {run, {}, job});
 }
@@ -173,9 +174,9 @@ void start_alone() {
 void finish_alone() {
   end_process(Phase::between);
   if (!global.process->watched || global.arena.recoverable()) return;
-  complain("the records of rank " + std::to_string(global.process->rank) +
-           " are lost: without MPI_Init ranks leave them to be joined, and there was no room; "
-           "set HALOSCOPE_LIVE to another node-local directory");
+  interpose::complain("the records of rank " + std::to_string(global.process->rank) +
+                      " are lost: without MPI_Init ranks leave them to be joined, and there was no room; "
+                      "set HALOSCOPE_LIVE to another node-local directory");
 }
 
 unsigned sessions = 0;      // that the program has open
@@ -189,7 +190,7 @@ void start_recording() noexcept try {
   world_is_open = true;
   start();
 } catch (const std::exception &error) {
-  complain(std::string{"recording could not start: "} + error.what());
+  interpose::complain(std::string{"recording could not start: "} + error.what());
 }
 
 void finish_recording() noexcept try {
@@ -200,7 +201,7 @@ void finish_recording() noexcept try {
   }
   finish();
 } catch (const std::exception &error) {
-  complain(std::string{"the profile was lost: "} + error.what());
+  interpose::complain(std::string{"the profile was lost: "} + error.what());
 }
 
 void start_session() noexcept try {
@@ -209,7 +210,7 @@ void start_session() noexcept try {
   if (sessions++ > 0 || world_is_open) return;
   if (global.phase == Phase::before || global.phase == Phase::between) start_alone();
 } catch (const std::exception &error) {
-  complain(std::string{"recording could not start: "} + error.what());
+  interpose::complain(std::string{"recording could not start: "} + error.what());
 }
 
 void finish_session() noexcept try {
@@ -220,9 +221,9 @@ void finish_session() noexcept try {
     finish_alone();
     start_communicators(MPI_GROUP_NULL);
   }
-  close_session_world();
+  interpose::close_session_world();
 } catch (const std::exception &error) {
-  complain(std::string{"the records were lost: "} + error.what());
+  interpose::complain(std::string{"the records were lost: "} + error.what());
 }
 
 } // namespace haloscope::watch

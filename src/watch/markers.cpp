@@ -2,7 +2,7 @@
 // functions for languages that look symbols up by name.
 #include <haloscope/region.h>
 
-#include "state.hpp"
+#include "watch/state.hpp"
 
 namespace haloscope::watch {
 

@@ -1,4 +1,4 @@
-#include "naming.hpp"
+#include "watch/naming.hpp"
 
 #include <array>
 #include <cerrno>

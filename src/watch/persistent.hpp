@@ -1,7 +1,7 @@
 // MPI_Start, MPI_Cancel and MPI_Request_free: what happens to a request before it completes.
 #pragma once
 
-#include "completion.hpp"
+#include "watch/completion.hpp"
 
 namespace haloscope::watch {
 

@@ -1,7 +1,7 @@
 // Sends and receives: where they start, but for those of posts.hpp. Where they end: completion.hpp.
 #pragma once
 
-#include "posts.hpp"
+#include "watch/posts.hpp"
 
 namespace haloscope::watch {
 

@@ -1,7 +1,7 @@
 // What is known of requests, and posts: non-blocking sends and receives.
 #pragma once
 
-#include "state.hpp"
+#include "watch/state.hpp"
 
 namespace haloscope::watch {
 

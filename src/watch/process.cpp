@@ -1,8 +1,8 @@
-#include "process.hpp"
+#include "watch/process.hpp"
 
-#include "program.hpp"
-#include "report.hpp"
-#include "state.hpp"
+#include "interpose/report.hpp"
+#include "watch/program.hpp"
+#include "watch/state.hpp"
 
 #include <algorithm>
 #include <array>
@@ -58,12 +58,12 @@ bool make_arena(const Settings &settings, int rank) {
   const bool wanted = settings.records(rank);
   const bool watched = wanted && global.arena.create(path, settings.memory);
   if (wanted && !watched)
-    complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
+    interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
   if (!watched && !global.arena.create(path, memory_unwatched)) throw std::bad_alloc{};
   if (watched && !global.arena.recoverable())
-    complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
-             "): what this rank records is lost if it does not reach MPI_Finalize; "
-             "set HALOSCOPE_LIVE to another node-local directory");
+    interpose::complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
+                        "): what this rank records is lost if it does not reach MPI_Finalize; "
+                        "set HALOSCOPE_LIVE to another node-local directory");
   return watched;
 }
 

@@ -1,8 +1,8 @@
 // The records of this process, from their beginning to their end.
 #pragma once
 
-#include "settings.hpp"
-#include "state.hpp"
+#include "watch/settings.hpp"
+#include "watch/state.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
-#include "profile.hpp"
+#include "watch/profile.hpp"
 
-#include "compress.hpp"
-#include "naming.hpp"
+#include "watch/compress.hpp"
+#include "watch/naming.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Writes a profile, docs/format.md. The file appears under its name when it is whole.
 #pragma once
 
-#include "tables.hpp"
+#include "watch/tables.hpp"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "program.hpp"
+#include "watch/program.hpp"
 
 #include <algorithm>
 #include <array>

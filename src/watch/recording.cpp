@@ -1,4 +1,4 @@
-#include "recording.hpp"
+#include "watch/recording.hpp"
 
 #include <algorithm>
 #include <bit>

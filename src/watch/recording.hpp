@@ -6,9 +6,9 @@
 // (clock.hpp). `make bench-watch` measures the time.
 #pragma once
 
-#include "intervals.hpp"
-#include "records.hpp"
-#include "requests.hpp"
+#include "watch/intervals.hpp"
+#include "watch/records.hpp"
+#include "watch/requests.hpp"
 
 #include <algorithm>
 

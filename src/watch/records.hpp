@@ -2,9 +2,9 @@
 // collection at MPI_Finalize or, after a crash, by haloscope-join. Times are ticks (clock.hpp).
 #pragma once
 
-#include "clock.hpp"
-#include "functions.hpp"
-#include "index.hpp"
+#include "watch/clock.hpp"
+#include "watch/functions.hpp"
+#include "watch/index.hpp"
 
 #include <array>
 #include <cstdint>

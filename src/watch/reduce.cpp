@@ -1,6 +1,6 @@
-#include "reduce.hpp"
+#include "watch/reduce.hpp"
 
-#include "state.hpp"
+#include "watch/state.hpp"
 
 #include <algorithm>
 #include <cstring>

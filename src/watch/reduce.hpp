@@ -5,7 +5,7 @@
 // block, and rank 0 appends them to the file.
 #pragma once
 
-#include "tables.hpp"
+#include "watch/tables.hpp"
 
 #include <mpi.h>
 

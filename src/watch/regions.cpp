@@ -2,8 +2,8 @@
 //
 // Budget of an empty region, begin and end: two stamps, one comparison of the name with the child
 // entered last, about thirty loads and adds: under 1.6 clock_gettime.
-#include "recording.hpp"
-#include "series.hpp"
+#include "watch/recording.hpp"
+#include "watch/series.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "requests.hpp"
+#include "watch/requests.hpp"
 
 #include <sys/mman.h>
 

@@ -10,7 +10,7 @@
 // call that may free the request.
 #pragma once
 
-#include "functions.hpp"
+#include "watch/functions.hpp"
 
 #include <atomic>
 #include <cstdint>

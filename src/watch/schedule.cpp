@@ -1,7 +1,7 @@
 // What a thread does by the clock, at the next stamp that it takes anyway: it closes slices of time, so
 // that a long run has a history without a trace, and switches recording on and off.
-#include "recording.hpp"
-#include "slices.hpp"
+#include "watch/recording.hpp"
+#include "watch/slices.hpp"
 
 namespace haloscope::watch {
 

@@ -1,5 +1,5 @@
 // docs/format.md, section Tables, as data.
-#include "tables.hpp"
+#include "watch/tables.hpp"
 
 #include <array>
 

@@ -1,6 +1,6 @@
-#include "settings.hpp"
+#include "watch/settings.hpp"
 
-#include "report.hpp"
+#include "interpose/report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,8 @@ std::string environment(const char *name, const char *otherwise = "") {
 }
 
 void reject(bool speak, const char *name, const std::string &value, const char *expected) {
-  if (speak) complain(std::string{name} + "='" + value + "' is not " + expected + "; using the default");
+  if (speak)
+    interpose::complain(std::string{name} + "='" + value + "' is not " + expected + "; using the default");
 }
 
 bool is_name(const std::string &text) {

@@ -1,5 +1,5 @@
 // How much later the last rank comes to a collective: measured by a barrier before one call in so many.
-#include "collectives.hpp"
+#include "watch/collectives.hpp"
 
 #include <new>
 

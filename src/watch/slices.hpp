@@ -1,7 +1,7 @@
 // Sums of what a thread did, for slices of time.
 #pragma once
 
-#include "records.hpp"
+#include "watch/records.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "state.hpp"
+#include "watch/state.hpp"
 
 namespace haloscope::watch {
 

@@ -1,16 +1,22 @@
 // The recorder in one MPI process, and the way into it from a wrapper.
 #pragma once
 
-#include "communicators.hpp"
-#include "library.hpp"
-#include "recording.hpp"
-#include "requests.hpp"
+#include "interpose/library.hpp"
+#include "watch/communicators.hpp"
+#include "watch/recording.hpp"
+#include "watch/requests.hpp"
 
 #include <array>
 #include <atomic>
 #include <vector>
 
 namespace haloscope::watch {
+
+using interpose::forward;
+using interpose::is_finished;
+using interpose::received_bytes;
+using interpose::resolve;
+using interpose::was_cancelled;
 
 // What a thread's wrappers need at hand, beside the records.
 struct ThreadState : Recorder {

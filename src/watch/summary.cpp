@@ -1,4 +1,4 @@
-#include "summary.hpp"
+#include "watch/summary.hpp"
 
 #include <algorithm>
 #include <bit>

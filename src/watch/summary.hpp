@@ -1,8 +1,8 @@
 // The profile's `info`, from what the processes say of themselves.
 #pragma once
 
-#include "profile.hpp"
-#include "records.hpp"
+#include "watch/profile.hpp"
+#include "watch/records.hpp"
 
 namespace haloscope::watch {
 

@@ -1,4 +1,4 @@
-#include "tables.hpp"
+#include "watch/tables.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // What a protocol layer that stands between this and MPI tells of the messages that it carries
 // (docs/reference/stencil.md): it finds this function by name, if the recorder is there.
-#include "state.hpp"
+#include "watch/state.hpp"
 
 #include <algorithm>
 #include <cstring>

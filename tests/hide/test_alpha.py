@@ -21,6 +21,7 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
+INCLUDE = f"-I{CHECKOUT / 'src'}"
 ITEMS = st.integers(0, 10**7)
 SHARE = st.floats(0, 1)
 SECONDS = st.floats(0, 10)
@@ -41,7 +42,8 @@ class Settings(ctypes.Structure):
 @pytest.fixture(scope="module")
 def shared(any_mpi: Mpi, compiler: Compiler) -> Path:
     first, *others = sorted(OVERLAP.glob("*.cpp"))
-    return compiler(any_mpi, first, ["-shared", "-fPIC", "-std=c++20", "-w", *map(str, others)])
+    flags = ["-shared", "-fPIC", "-std=c++20", "-w", INCLUDE]
+    return compiler(any_mpi, first, [*flags, *map(str, others)])
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +159,7 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
 
     def run(name: str, numbers: Sequence[float]) -> Floats:
         source = CHECKOUT / "tests" / "hide" / "programs" / f"{name}.cpp"
-        program = compiler(any_mpi, source, ["-std=c++20", "-w", f"-I{OVERLAP}", str(shared)])
+        program = compiler(any_mpi, source, ["-std=c++20", "-w", INCLUDE, str(shared)])
         words = " ".join(f"{number:.17g}" for number in numbers)
         done = subprocess.run(
             [str(program)], input=words, capture_output=True, text=True, check=True

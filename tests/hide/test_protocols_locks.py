@@ -10,7 +10,7 @@ import pytest
 
 from support.mpi import CHECKOUT
 
-LAYER = CHECKOUT / "src" / "hide" / "stencil" / "layer"
+LAYER = CHECKOUT / "src" / "hide" / "layer"
 SOURCES = sorted([*LAYER.glob("*.hpp"), *LAYER.glob("*.cpp")])
 _COLLECTIVE = "Barrier|Bcast|Allreduce|Reduce|Allgather|Alltoall|Gather|Scatter|Comm_dup|Comm_split"
 BLOCKING = re.compile(

@@ -1,4 +1,4 @@
-"""The queues and their kin of src/hide/stencil: between threads, and in a model of weak memory."""
+"""The queues and their kin of src/hide: between threads, and in a model of weak memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from support.mpi import CHECKOUT
 
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
-STENCIL = CHECKOUT / "src" / "hide" / "stencil"
+HIDE = CHECKOUT / "src" / "hide"
+ARENA = ("layer/heap/arena", "layer/heap/arena_fork", "layer/heap/extents", "halo/shared_file")
 OPERATIONS = 100_000_000
 # With ThreadSanitizer they take a microsecond each; HALOSCOPE_STRESS=100000000 for the long run.
 WATCHED = int(os.environ.get("HALOSCOPE_STRESS", "200000"))
@@ -30,11 +31,11 @@ def run(
     flags: tuple[str, ...] = ("-O2",),
     parts: tuple[str, ...] = (),
 ) -> str:
-    """What it prints; `parts` of the room are compiled with it."""
+    """What it prints; `parts` of src/hide are compiled with it."""
     made = directory / program
-    sources = [str(PROGRAMS / f"{program}.cpp"), *(str(STENCIL / f"{part}.cpp") for part in parts)]
+    sources = [str(PROGRAMS / f"{program}.cpp"), *(str(HIDE / f"{part}.cpp") for part in parts)]
     words = ["g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-pthread", *flags]
-    subprocess.run([*words, f"-I{STENCIL}", *sources, "-o", str(made)], check=True)
+    subprocess.run([*words, f"-I{CHECKOUT / 'src'}", *sources, "-o", str(made)], check=True)
     around = []
     if "-fsanitize=thread" in flags and shutil.which("setarch"):
         around = ["setarch", platform.machine(), "-R"]  # it knows few ranges of addresses
@@ -84,14 +85,14 @@ def test_no_data_races(tmp_path: Path) -> None:
 
 def test_arena(tmp_path: Path) -> None:
     """Random blocks in threads, looked at byte by byte; another process opens it; fork."""
-    parts = ("arena", "arena_fork", "extents", "shared_file")
+    parts = ARENA
     flags = ("-O1", "-g1", "-fsanitize=thread")
     assert run(tmp_path, "arena", "3000", flags=flags, parts=parts) == "right\n"
 
 
 def test_a_large_node_takes_what_it_uses(tmp_path: Path) -> None:
     """A queue a pair of ranks is N² of them; those that nobody uses are not there. 4096 ranks."""
-    parts = ("arena", "arena_fork", "channels", "extents", "shared_file")
+    parts = (*ARENA, "halo/channels")
     few, many = (
         [int(word) for word in run(tmp_path, "room", str(ranks), parts=parts).split()]
         for ranks in (64, 256)

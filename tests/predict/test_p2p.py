@@ -242,5 +242,5 @@ def test_the_program_compiles_for_simulation_too(tmp_path: Path) -> None:
 
     compiler = shutil.which("smpicxx") or missing("no SimGrid: apt-get install libsimgrid-dev")
     source = CHECKOUT / "src" / "predict"
-    command = [compiler, "-O1", "-std=c++20", "-I", str(source), str(source / "p2p.cpp")]
+    command = [compiler, "-O1", "-std=c++20", "-I", str(source.parent), str(source / "p2p.cpp")]
     subprocess.run([*command, "-o", str(tmp_path / "p2p")], check=True, capture_output=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +13,7 @@ from support.mpi import CHECKOUT
 
 PACKAGE = CHECKOUT / "python" / "haloscope"
 # Each may use those before it; "" is the front, `import haloscope`. docs/design.md has the picture.
-ROOMS = ("base", "interpose", "watch", "explain", "", "predict", "hide", "reproduce", "cli")
+ROOMS = ("base", "watch", "explain", "", "predict", "hide", "reproduce", "cli")
 OUTSIDE = ("benchmarks", "studies", "tools")
 PACKAGES = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]
 
@@ -59,14 +58,6 @@ def test_outside_nothing_private_is_used(folder: str) -> None:
         file: faults(file.read_text("utf-8"), None) for file in (CHECKOUT / folder).rglob("*.py")
     }
     assert {str(file): names for file, names in found.items() if names} == {}
-
-
-def test_includes_follow_the_arrows() -> None:
-    sources = CHECKOUT / "src"
-    for file in [*sources.rglob("*.[ch]"), *sources.rglob("*.[ch]pp")]:
-        mine = file.relative_to(sources).parts[0]
-        for room in re.findall(r'^#include "(\w+)/', file.read_text("utf-8"), re.MULTILINE):
-            assert room not in ROOMS or ROOMS.index(room) <= ROOMS.index(mine), f"{file}: {room}"
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("names") / "names"
     watch = CHECKOUT / "src" / "watch"
     sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "naming.cpp"]
+    sources.append(watch / "program.cpp")
     subprocess.run(
-        ["c++", "-std=c++20", "-O1", f"-I{watch}", *sources, watch / "program.cpp", "-o", made],
+        ["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, "-o", made],
         check=True, timeout=200,
     )  # fmt: skip
     return made

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import haloscope
-from support.mpi import Mpi
+from support.mpi import CHECKOUT, Mpi
 from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
 from support.series import TICK, pack
@@ -37,7 +37,8 @@ def packer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("pack") / "pack"
     source = Path(__file__).with_name("series") / "pack.cpp"
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
-    subprocess.run(["c++", *flags, str(source), "-o", str(target)], check=True)
+    include = f"-I{CHECKOUT / 'src'}"
+    subprocess.run(["c++", *flags, include, str(source), "-o", str(target)], check=True)
     return target
 
 

@@ -1,10 +1,10 @@
 // Haloscope's matrix-free operators, to be measured in turn with peers: on uniform meshes with 129³ points,
 // cubes and deformed; on forests refined in a ball, in a band and along a sphere, beside uniform meshes
 // of about as many unknowns. The argument is the level of Q1.
-#include "mesh/forest.hpp"
-#include "mesh/nodes.hpp"
-#include "operator/operator.hpp"
-#include "operator/problem.hpp"
+#include "hide/fem/mesh/forest.hpp"
+#include "hide/fem/mesh/nodes.hpp"
+#include "hide/fem/operator/operator.hpp"
+#include "hide/fem/operator/problem.hpp"
 
 #include "turns.hpp"
 

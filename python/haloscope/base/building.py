@@ -60,14 +60,16 @@ def build_executable(
 ) -> Path:
     """Return an executable made of `sources`, from the cache or compiled now by `compiler`.
 
-    It is built anew when anything in `includes`, which are the include path too, has changed.
+    It is built anew when anything in `includes` has changed. They are the include path, too, but
+    what is in a room of `src` is included by its name from there on.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
     key = fingerprint(depends, name, *_FLAGS, str(compiler), wrapper_identity(compiler))
     target = f"{name}-{key}"
     words = [str(compiler), *_FLAGS]
-    words += [word for folder in includes for word in ("-I", str(folder))]
+    path = dict.fromkeys(_root_of(folder) for folder in includes)
+    words += [word for folder in path for word in ("-I", str(folder))]
     words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
     what = f"building {name} with {compiler}"
     return build_once(target, lambda to: _compile(words, to / name), what, quiet) / name
@@ -152,6 +154,12 @@ def _build(
     build_with_cmake(source, directory, made, definitions, what, log)
 
 
+def _root_of(folder: Path) -> Path:
+    """Return where the includes of a folder begin: for a room of the sources, that is `src`."""
+    sources = paths.source("src")
+    return sources if folder.is_relative_to(sources) else folder
+
+
 def _compile(words: list[str], executable: Path) -> None:
     log = cache() / f"{executable.name}-build.log"
     command = [*words, "-o", str(executable)]
@@ -163,7 +171,7 @@ def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
     command = [
-        str(compiler), *_LIBRARY_FLAGS, "-I", str(paths.include()), "-I", str(folder),
+        str(compiler), *_LIBRARY_FLAGS, "-I", str(paths.include()), "-I", str(_root_of(folder)),
         *included, "-c", first, "-o", str(made),
     ]  # fmt: skip
     log = cache() / f"{made.stem}-build.log"

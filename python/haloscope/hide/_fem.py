@@ -113,7 +113,7 @@ def _processor() -> str:
 
 def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
     """Return where the headers are; the components that are found, if none are given."""
-    own = [paths.include(), paths.source("src", "hide", "fem")]
+    own = [paths.include(), paths.source("src")]
     others = [*(petsc or find_petsc()).includes, (p4est or find_p4est()).include]
     system = [path for path in dict.fromkeys(others) if path != Path("/usr/include")]
     words = [("-I", path) for path in own] + [("-isystem", path) for path in system]

@@ -35,13 +35,13 @@ def build_overlap(quiet: bool = False) -> Path:
 
 def build_halo(quiet: bool = False) -> Path:
     """Return the halo library as an object file to be linked, for the MPI on PATH."""
-    return build_object("halo", paths.source("src", "hide", "stencil"), quiet)
+    return build_object("halo", paths.source("src", "hide", "halo"), quiet)
 
 
 def build_heap(quiet: bool = False) -> Path:
     """Return the shareable heap, to be preloaded, from the cache or built now."""
-    room = paths.source("src", "hide", "stencil")
-    heap = paths.source("src", "hide", "stencil", "heap")
+    room = paths.source("src", "hide", "halo")
+    heap = paths.source("src", "hide", "layer", "heap")
     sources = [p for folder in (room, heap) for p in folder.iterdir() if p.is_file()]
     what = "building the shareable heap"
     key = fingerprint(sources, version("haloscope"), compiler_identity(compiler()))
@@ -67,7 +67,7 @@ class Injector:
 
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
     """Return the injector for these headers, from the cache or built now."""
-    places = (("hide", "inject"), ("hide", "wrappers"), ("watch",))
+    places = (("hide", "inject"), ("interpose",))
     sources = [paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)
     return Injector(build_preload("injector", headers, made, sources, quiet))
@@ -87,7 +87,7 @@ class Protocols:
 
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
     """Return the layer for these headers, from the cache or built now."""
-    places = (("hide", "stencil", "layer"), ("hide", "stencil"), ("hide", "wrappers"), ("watch",))
+    places = (("hide", "layer"), ("hide", "halo"), ("interpose",))
     sources = [*(paths.source("src", *place) for place in places), paths.include()]
     made = ("libhaloscope-stencil.so",)
     return Protocols(build_preload("protocols", headers, made, sources, quiet))

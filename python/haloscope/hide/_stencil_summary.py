@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["summary"]
 
-# What the layer's reasons (src/hide/stencil/layer/record.hpp) mean, and what would help.
+# What the layer's reasons (src/hide/layer/record.hpp) mean, and what would help.
 _REASONS = {
     "memory": "from memory that is not shared",
     "datatype": "from types with holes (pack them, or send what lies side by side)",

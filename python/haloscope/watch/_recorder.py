@@ -47,4 +47,4 @@ def is_built(headers: Headers) -> bool:
 
 
 def _sources() -> list[Path]:
-    return [paths.source("src", "watch"), paths.include()]
+    return [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]

@@ -1,5 +1,5 @@
-#include "injection.hpp"
-#include "report.hpp"
+#include "hide/inject/injection.hpp"
+#include "interpose/report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -64,8 +64,9 @@ bool is_given_up(Communicator &communicator) {
     return true;
   }
   communicator.silent = true;
-  watch::complain("a message was sent past the injector, by PMPI functions or a rank without it: messages "
-                  "in its communicator are delayed no more");
+  interpose::complain(
+      "a message was sent past the injector, by PMPI functions or a rank without it: messages "
+      "in its communicator are delayed no more");
   return true;
 }
 
@@ -114,7 +115,7 @@ bool came_first(const Request &request, MPI_Request handle, int source, int tag)
   MPI_Status status{};
   if (real.Request_get_status(handle, &done, &status) != MPI_SUCCESS || done == 0) return false;
   const Envelope got = envelope_of(request, status);
-  return got.source == source && got.tag == tag && !watch::was_cancelled(status);
+  return got.source == source && got.tag == tag && !interpose::was_cancelled(status);
 }
 
 // Stamps come in the order of their messages, but receives may be completed in any.
@@ -149,7 +150,7 @@ std::optional<Moment> oldest(Communicator &communicator, int source, int tag) {
 
 // The same request as it is now, unless its handle is another's by now.
 Request *kept_of(const Request &request) {
-  const auto found = state.requests.find(watch::value_of(request.handle));
+  const auto found = state.requests.find(interpose::value_of(request.handle));
   return found == state.requests.end() || found->second.order != request.order ? nullptr : &found->second;
 }
 

@@ -1,6 +1,6 @@
-#include "completion.hpp"
-#include "sessions.hpp"
-#include "types.hpp"
+#include "hide/inject/completion.hpp"
+#include "interpose/entering.hpp"
+#include "interpose/sessions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -236,4 +236,4 @@ std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicat
 } // namespace haloscope::inject
 
 // The injector keeps nothing of types.
-void haloscope::hide::forget_types() noexcept {}
+void haloscope::interpose::forget_types() noexcept {}

@@ -1,12 +1,12 @@
-#include "completion.hpp"
+#include "hide/inject/completion.hpp"
 
-#include "partitioned.hpp"
+#include "hide/inject/partitioned.hpp"
 
 #include <algorithm>
 
 namespace haloscope::inject {
 
-using watch::value_of;
+using interpose::value_of;
 
 std::optional<Request> known(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return std::nullopt;
@@ -22,7 +22,7 @@ std::vector<std::optional<Request>> known(const MPI_Request *handles, int count)
 }
 
 void remember(MPI_Request handle, const Request &request) {
-  if (handle == MPI_REQUEST_NULL || watch::is_finished(handle)) return;
+  if (handle == MPI_REQUEST_NULL || interpose::is_finished(handle)) return;
   const Lock lock;
   Request &kept = state.requests[value_of(handle)] = request;
   kept.handle = handle;
@@ -79,7 +79,7 @@ Moment due_of(const Request &request, const MPI_Status &status) {
   if (!request.active) return 0;
   if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, true).value_or(0);
   if (request.kind == Kind::timed || request.due) return request.due.value_or(0);
-  if (request.kind != Kind::receive || watch::was_cancelled(status)) return 0;
+  if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
   return arrival(request.communicator.get(), status, true, &request).value_or(0);
 }
 
@@ -95,7 +95,7 @@ std::optional<Moment> due_now(const Request &request, const MPI_Status &status) 
     real.Test(&request.duplicate->stamps, &done, MPI_STATUS_IGNORE);
     return done != 0 ? std::optional<Moment>{0} : std::nullopt;
   }
-  if (request.kind != Kind::receive || watch::was_cancelled(status)) return 0;
+  if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
   return arrival(request.communicator.get(), status, false, &request);
 }
 

@@ -1,7 +1,7 @@
 // Requests that complete later than the library says.
 #pragma once
 
-#include "injection.hpp"
+#include "hide/inject/injection.hpp"
 
 #include <span>
 

@@ -1,13 +1,13 @@
 // What the generated wrappers of each family of functions do; generate.py names them.
 #pragma once
 
-#include "completion.hpp"
-#include "partitioned.hpp"
-#include "windows.hpp"
+#include "hide/inject/completion.hpp"
+#include "hide/inject/partitioned.hpp"
+#include "hide/inject/windows.hpp"
 
 namespace haloscope::inject {
 
-using hide::Status;
+using interpose::Status;
 
 template <class Call> int send(int dest, int tag, MPI_Comm comm, Call &&call) {
   const Entry entry; // for the call, too: some Fortran functions call C's

@@ -6,10 +6,10 @@
 // then. Ranks are never held back in a call that only sends.
 #pragma once
 
-#include "entering.hpp"
-#include "journal.hpp"
-#include "plan.hpp"
-#include "waiting.hpp"
+#include "hide/inject/journal.hpp"
+#include "hide/inject/plan.hpp"
+#include "hide/inject/waiting.hpp"
+#include "interpose/entering.hpp"
 
 #include <memory>
 #include <optional>
@@ -18,11 +18,11 @@
 
 namespace haloscope::inject {
 
-using hide::ensure_resolved;
-using hide::inside;
-using watch::forward;
-using watch::next;
-using watch::real;
+using interpose::ensure_resolved;
+using interpose::forward;
+using interpose::inside;
+using interpose::next;
+using interpose::real;
 
 // What is kept for a communicator, as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
@@ -81,7 +81,7 @@ struct Window {
 // Who gets data by a collective.
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
-struct State : hide::Entered {
+struct State : interpose::Entered {
   int spawned = 0; // a number of our world's, if a program spawned it that has its own record
   int world_rank = 0;
   std::vector<std::uint64_t> nodes; // of world ranks, a number each; 0: not known
@@ -100,8 +100,8 @@ struct State : hide::Entered {
   std::optional<MPI_Comm> library; // a communicator by which the library can be made to go on
 };
 extern State state;
-using Lock = hide::LockOf<&state>;
-using Entry = hide::EntryOf<&state>;
+using Lock = interpose::LockOf<&state>;
+using Entry = interpose::EntryOf<&state>;
 
 // Of a communicator that was made while the injector was there, else nullptr.
 Communicator *communicator_of(MPI_Comm comm) noexcept;

@@ -1,5 +1,5 @@
-#include "injection.hpp"
-#include "report.hpp"
+#include "hide/inject/injection.hpp"
+#include "interpose/report.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -37,7 +37,7 @@ void Journal::open() {
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file_ < 0)
-    watch::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
+    interpose::complain(path_ + ": can't be written: this rank's record of what was injected is lost");
   rows_.reserve(block);
 }
 
@@ -57,7 +57,7 @@ void Journal::flush() {
   const bool whole = ::write(file_, rows_.data(), bytes) == static_cast<ssize_t>(bytes);
   rows_.clear();
   if (whole) return;
-  watch::complain(path_ + ": not written to its end: what this rank injects is recorded no more");
+  interpose::complain(path_ + ": not written to its end: what this rank injects is recorded no more");
   ::close(file_);
   file_ = -1;
 }

@@ -2,7 +2,7 @@
 // what a rank that is killed has injected is there, but for its last block.
 #pragma once
 
-#include "waiting.hpp"
+#include "hide/inject/waiting.hpp"
 
 #include <cstdint>
 #include <string>

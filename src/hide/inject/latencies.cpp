@@ -1,4 +1,4 @@
-#include "latencies.hpp"
+#include "hide/inject/latencies.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "completion.hpp"
-#include "report.hpp"
-#include "sessions.hpp"
+#include "hide/inject/completion.hpp"
+#include "interpose/report.hpp"
+#include "interpose/sessions.hpp"
 
 #include <cstdlib>
 #include <exception>
@@ -26,8 +26,8 @@ bool has_plan() {
   try {
     return read_plan();
   } catch (const std::exception &error) {
-    watch::complain(std::string{"HALOSCOPE_INJECT: "} + error.what() +
-                    "; nothing is injected; let haloscope inject set it");
+    interpose::complain(std::string{"HALOSCOPE_INJECT: "} + error.what() +
+                        "; nothing is injected; let haloscope inject set it");
     return false;
   }
 }
@@ -101,7 +101,7 @@ void finalise() noexcept {
     sweep_freed(true);
     if (sessions == 0) close_journal();
   } catch (const std::exception &error) {
-    watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
+    interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
   }
   inside = before;
 }
@@ -110,14 +110,14 @@ void write_all() noexcept try {
   const Lock lock;
   state.journal.flush();
 } catch (const std::exception &error) {
-  watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
+  interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
 }
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
 void start_session() noexcept try {
   const std::lock_guard lock{lifecycle};
   if (sessions++ > 0 || world_is_open || !has_plan()) return;
-  const watch::SessionWorld world = watch::open_session_world();
+  const interpose::SessionWorld world = interpose::open_session_world();
   if (world.rank < 0) return; // a process outside all worlds
   forget_all();
   state.several_threads = true; // each session has a thread level of its own
@@ -130,7 +130,7 @@ void start_session() noexcept try {
   state.journal.open();
   state.running.store(true, std::memory_order_release);
 } catch (const std::exception &error) {
-  watch::complain(std::string{"nothing is injected: "} + error.what());
+  interpose::complain(std::string{"nothing is injected: "} + error.what());
 }
 
 void finish_session() noexcept try {
@@ -141,9 +141,9 @@ void finish_session() noexcept try {
     if (state.running.load()) close_journal();
     stop();
   }
-  watch::close_session_world();
+  interpose::close_session_world();
 } catch (const std::exception &error) {
-  watch::complain(std::string{"the record of what was injected is lost: "} + error.what());
+  interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
 }
 
 } // namespace haloscope::inject

@@ -3,12 +3,10 @@
 The arguments are parameter names of the standard; the C++ is in families.hpp and windows.hpp.
 """
 
-from completions import COMPLETIONS
-from families import COLLECTIVES, Meaning
+from changing import COMPLETIONS, Changing
+from functions import COLLECTIVES, SENDS
+from wrappers import Meaning
 
-NAMESPACE = "haloscope::inject"
-
-_SENDS = ("Send", "Bsend", "Ssend", "Rsend")
 # Who gets data: all, all but the root, or the root alone.
 _GETS = {
     "Bcast": "Gets::others", "Scatter": "Gets::others", "Scatterv": "Gets::others",
@@ -69,20 +67,21 @@ def _partitioned() -> dict[str, Meaning]:
     }
 
 
-# Those that answer in the library's place: their Fortran forms need all arguments in C.
-ANSWERED = {
-    "Iprobe": Meaning("poll", "source, tag, comm, flag, status, nullptr", True),
-    "Improbe": Meaning("poll", "source, tag, comm, flag, status, message", True),
+# What a poll asks the library for is not always what the program does.
+_ASKED = "int source, int tag, "
+_ANSWERED = {
+    "Iprobe": Meaning("poll", "source, tag, comm, flag, status, nullptr", True, _ASKED),
+    "Improbe": Meaning("poll", "source, tag, comm, flag, status, message", True, _ASKED),
     "Parrived": Meaning("arrived", "request, partition, flag"),
     "Request_free": Meaning("free_request", "request"),
     **COMPLETIONS,
 }
 
-MEANINGS = {
-    **ANSWERED,
-    **{name: Meaning("send", "dest, tag, comm") for name in _SENDS},
-    **{"I" + name.lower(): Meaning("send", "dest, tag, comm") for name in _SENDS},
-    **{name + "_init": Meaning("init_send", "dest, tag, comm, request") for name in _SENDS},
+_MEANINGS = {
+    **_ANSWERED,
+    **{name: Meaning("send", "dest, tag, comm") for name in SENDS},
+    **{"I" + name.lower(): Meaning("send", "dest, tag, comm") for name in SENDS},
+    **{name + "_init": Meaning("init_send", "dest, tag, comm, request") for name in SENDS},
     "Recv": Meaning("receive", "comm, status", True),
     "Irecv": Meaning("post_receive", "source, tag, comm, request"),
     "Recv_init": Meaning("init_receive", "source, tag, comm, request"),
@@ -113,6 +112,4 @@ MEANINGS = {
     "Session_finalize": Meaning("end_session", ""),
 }
 
-# No call goes past it.
-UNTOUCHED: dict[str, str] = {}
-SHORT: dict[str, tuple[str, Meaning]] = {}
+LIBRARY = Changing("haloscope::inject", _MEANINGS, _ANSWERED)

@@ -1,5 +1,5 @@
 // Whom a rank hears from in a neighbourhood collective.
-#include "injection.hpp"
+#include "hide/inject/injection.hpp"
 
 namespace haloscope::inject {
 

@@ -1,4 +1,4 @@
-#include "partitioned.hpp"
+#include "hide/inject/partitioned.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Partitioned messages: each partition is under way for a latency of its own, from when it is ready.
 #pragma once
 
-#include "injection.hpp"
+#include "hide/inject/injection.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "plan.hpp"
+#include "hide/inject/plan.hpp"
 
 #include <sstream>
 #include <stdexcept>

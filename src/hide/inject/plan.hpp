@@ -1,7 +1,7 @@
 // What is to be injected, as `haloscope inject` writes it into HALOSCOPE_INJECT: words with spaces between.
 #pragma once
 
-#include "latencies.hpp"
+#include "hide/inject/latencies.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "waiting.hpp"
+#include "hide/inject/waiting.hpp"
 
-#include "injection.hpp"
+#include "hide/inject/injection.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -40,7 +40,7 @@ void sleep_until(Moment due) noexcept {
 void go_on() noexcept {
   int found = 0;
   const Lock lock;
-  if (state.library) watch::real.Iprobe(MPI_ANY_SOURCE, 0, *state.library, &found, MPI_STATUS_IGNORE);
+  if (state.library) interpose::real.Iprobe(MPI_ANY_SOURCE, 0, *state.library, &found, MPI_STATUS_IGNORE);
 }
 
 } // namespace

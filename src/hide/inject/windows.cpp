@@ -1,10 +1,10 @@
-#include "windows.hpp"
+#include "hide/inject/windows.hpp"
 
 #include <algorithm>
 
 namespace haloscope::inject {
 
-using watch::value_of;
+using interpose::value_of;
 
 void open_window(MPI_Comm comm, MPI_Win win) {
   const Communicator *communicator = communicator_of(comm);

@@ -3,7 +3,7 @@
 // It waits before the library's own call, so that a target, too, learns no earlier of what was done to it.
 #pragma once
 
-#include "completion.hpp"
+#include "hide/inject/completion.hpp"
 
 namespace haloscope::inject {
 

@@ -1,4 +1,4 @@
-#include "families.hpp"
+#include "hide/overlap/families.hpp"
 
 #include <algorithm>
 #include <cmath>

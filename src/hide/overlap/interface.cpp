@@ -1,4 +1,4 @@
-#include "overlap.hpp"
+#include "hide/overlap/overlap.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // The object behind the C interface.
 #pragma once
 
-#include "phase.hpp"
+#include "hide/overlap/phase.hpp"
 
 #include <haloscope/overlap.h>
 

@@ -1,8 +1,8 @@
 // What is learnt of one phase: its α, or one for each regime, and what polls and items take.
 #pragma once
 
-#include "alpha.hpp"
-#include "regimes.hpp"
+#include "hide/overlap/alpha.hpp"
+#include "hide/overlap/regimes.hpp"
 
 namespace haloscope::overlap {
 

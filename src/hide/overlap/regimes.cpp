@@ -1,6 +1,6 @@
-#include "regimes.hpp"
+#include "hide/overlap/regimes.hpp"
 
-#include "families.hpp"
+#include "hide/overlap/families.hpp"
 
 #include <algorithm>
 #include <cmath>

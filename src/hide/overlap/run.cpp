@@ -3,7 +3,7 @@
 // The budget of a run, beside MPI's calls and the work: six readings of the clock (about 25 ns each), the
 // arithmetic of one update of α (under 50 ns; with regimes some 100 ns a regime), and for each poll one
 // MPI_Testall, with two readings for ADAPTIVE. No allocation, no lock, no system call but the clock's.
-#include "overlap.hpp"
+#include "hide/overlap/overlap.hpp"
 
 #include <haloscope/region.h>
 

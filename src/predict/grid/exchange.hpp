@@ -1,8 +1,8 @@
 // Messages with some of a rank's neighbours, each of the same size.
 #pragma once
 
-#include "grid/buffer.hpp"
-#include "grid/neighbours.hpp"
+#include "predict/grid/buffer.hpp"
+#include "predict/grid/neighbours.hpp"
 
 #include <dlfcn.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "pairs/rank.hpp"
+#include "predict/pairs/rank.hpp"
 
 namespace grid {
 

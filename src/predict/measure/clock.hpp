@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-#include "measure/control.hpp"
+#include "predict/measure/control.hpp"
 
 namespace measure {
 

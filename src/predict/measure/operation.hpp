@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/control.hpp"
+#include "predict/measure/control.hpp"
 
 namespace measure {
 

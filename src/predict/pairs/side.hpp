@@ -2,7 +2,7 @@
 // it measures: the clock is read once a batch of iterations that take 200 times as long as reading it.
 #pragma once
 
-#include "pairs/rank.hpp"
+#include "predict/pairs/rank.hpp"
 
 #include <algorithm>
 #include <cmath>

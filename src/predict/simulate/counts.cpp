@@ -1,4 +1,4 @@
-#include "counts.hpp"
+#include "predict/simulate/counts.hpp"
 
 #include <algorithm>
 #include <simgrid/actor.h>

@@ -1,6 +1,6 @@
-#include "passing.hpp"
+#include "predict/simulate/passing.hpp"
 
-#include "counts.hpp"
+#include "predict/simulate/counts.hpp"
 
 #include <simgrid/engine.h>
 #include <smpi/smpi.h>

@@ -2,8 +2,8 @@
 // simulated clock's, which does not move while a call is counted. The markers of <haloscope/region.h>
 // find this recorder as they find the other one. What has no wrapper here gets one by
 // python/haloscope/predict/simulate/_passing.py.
-#include "counts.hpp"
-#include "passing.hpp"
+#include "predict/simulate/counts.hpp"
+#include "predict/simulate/passing.hpp"
 
 #include <haloscope/region.h>
 

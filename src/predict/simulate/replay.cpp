@@ -1,7 +1,7 @@
 // Replays a rank's trace text with SimGrid's own actions, and counts them as recorder.cpp counts calls.
 // `location NAME 1|2|0` is SimGrid's note of a place in the program; here it begins a region, begins a
 // communication region, or ends one. A plain smpirun -replay passes over it.
-#include "counts.hpp"
+#include "predict/simulate/counts.hpp"
 
 #include <algorithm>
 #include <cstdlib>

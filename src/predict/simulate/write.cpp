@@ -1,5 +1,5 @@
 // The counts as lines of tab-separated words; python/haloscope/predict/simulate makes a profile of them.
-#include "counts.hpp"
+#include "predict/simulate/counts.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // parameters…" or "0", for blocks, input and output, then "n epsilon" and n times "input_block input_wait
 // output_block output_wait". Prints, for each, the probabilities of the regimes after it was seen, and those
 // for the next.
-#include "regimes.hpp"
+#include "hide/overlap/regimes.hpp"
 
 #include <cstdio>
 #include <iostream>

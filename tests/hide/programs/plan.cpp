@@ -1,5 +1,5 @@
 // Reads plans, one a line, and draws from what they hold; says of each whether it made sense.
-#include "plan.hpp"
+#include "hide/inject/plan.hpp"
 
 #include <exception>
 #include <iostream>

@@ -2,7 +2,7 @@
 // the input and the output are there, where all independent work takes one second. The regimes are known:
 // late input, late output, and the probability that one stays. Prints α and the seconds of waiting of each
 // run.
-#include "overlap.hpp"
+#include "hide/overlap/overlap.hpp"
 
 #include <algorithm>
 #include <cstdio>

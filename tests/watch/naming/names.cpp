@@ -1,7 +1,7 @@
 // names PATH SINCE TEXT: writes TEXT as a profile of that name, says which it got.
 // program EXECUTABLE WORD...: says what a person calls that.
-#include "naming.hpp"
-#include "program.hpp"
+#include "watch/naming.hpp"
+#include "watch/program.hpp"
 
 #include <cstdio>
 #include <cstdlib>

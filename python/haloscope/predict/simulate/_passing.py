@@ -17,7 +17,7 @@ _DECLARED = re.compile(r"([\w ]+?) PMPI_(\w+) ?\(([^()]*)\)")
 _COUNTED = re.compile(
     r"^\w+ MPI_(\w+)\(|^(?:SENDS|POSTS)\((\w+)|^COLLECTIVE\((\w+), (\w+)", re.MULTILINE
 )
-# As src/watch/families.py has it of the other recorder.
+# As src/watch/meanings.py has it of the other recorder.
 _MOVES = re.compile(
     r"I?neighbor_\w+|(R?(put|get|accumulate|get_accumulate))|fetch_and_op|compare_and_swap"
     r"|i?m?recv\w*|i?\w?send\w*|win_(allocate_shared|shared_query)|grequest_start"
@@ -51,7 +51,7 @@ def passing(functions: list[tuple[str, str, str]], recorder: str) -> str:
     for name, more, collective, later in _COUNTED.findall(recorder):
         counted |= {name, more, collective, f"I{later}"}
     wrappers = [_wrapper(*function) for function in functions if function[1] not in counted]
-    return '#include "passing.hpp"\n#include <smpi/smpi.h>\n' + "".join(wrappers)
+    return '#include "predict/simulate/passing.hpp"\n#include <smpi/smpi.h>\n' + "".join(wrappers)
 
 
 def _wrapper(returned: str, name: str, parameters: str) -> str:

@@ -1,6 +1,6 @@
-#include "kernels/basis.hpp"
+#include "hide/fem/kernels/basis.hpp"
 
-#include "kernels/eigen.hpp"
+#include "hide/fem/kernels/eigen.hpp"
 
 #include <cmath>
 #include <numbers>

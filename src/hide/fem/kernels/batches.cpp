@@ -1,4 +1,4 @@
-#include "kernels/batches.hpp"
+#include "hide/fem/kernels/batches.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Elements, as many as there are lanes at once, that read and write their nodes through indices.
 #pragma once
 
-#include "kernels/cells.hpp"
-#include "kernels/lanes.hpp"
+#include "hide/fem/kernels/cells.hpp"
+#include "hide/fem/kernels/lanes.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Bricks of trilinear cubes: families of 2³, a family a lane, and larger ones whose rows lie in the lanes.
 #pragma once
 
-#include "kernels/batches.hpp"
-#include "kernels/lanes.hpp"
+#include "hide/fem/kernels/batches.hpp"
+#include "hide/fem/kernels/lanes.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What the kernels are told of a mesh: plain arrays, no MPI, no p4est.
 #pragma once
 
-#include "kernels/leaf.hpp"
+#include "hide/fem/kernels/leaf.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "kernels/clears.hpp"
+#include "hide/fem/kernels/clears.hpp"
 
 #include <algorithm>
 

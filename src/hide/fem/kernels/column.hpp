@@ -2,7 +2,7 @@
 // diagonal in sums and differences of the corners along each direction.
 #pragma once
 
-#include "kernels/lanes.hpp"
+#include "hide/fem/kernels/lanes.hpp"
 
 namespace haloscope::fem::kernels {
 

@@ -1,3 +1,3 @@
-#include "kernels/run_batches.hpp"
+#include "hide/fem/kernels/run_batches.hpp"
 
 template haloscope::fem::kernels::Kernel haloscope::fem::kernels::kernel<3>(Shape);

@@ -1,4 +1,4 @@
-#include "kernels/eigen.hpp"
+#include "hide/fem/kernels/eigen.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // The generalised eigenproblem of two small symmetric matrices.
 #pragma once
 
-#include "kernels/basis.hpp"
+#include "hide/fem/kernels/basis.hpp"
 
 #include <vector>
 

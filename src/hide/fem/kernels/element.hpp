@@ -1,9 +1,9 @@
 // The operator of an element on its n³ values, in place.
 #pragma once
 
-#include "kernels/cells.hpp"
-#include "kernels/metric.hpp"
-#include "kernels/sweeps.hpp"
+#include "hide/fem/kernels/cells.hpp"
+#include "hide/fem/kernels/metric.hpp"
+#include "hide/fem/kernels/sweeps.hpp"
 
 namespace haloscope::fem::kernels {
 

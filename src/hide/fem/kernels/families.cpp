@@ -1,7 +1,7 @@
-#include "kernels/bricks.hpp"
-#include "kernels/column.hpp"
-#include "kernels/lattice.hpp"
-#include "kernels/schedule.hpp"
+#include "hide/fem/kernels/bricks.hpp"
+#include "hide/fem/kernels/column.hpp"
+#include "hide/fem/kernels/lattice.hpp"
+#include "hide/fem/kernels/schedule.hpp"
 
 #include <array>
 

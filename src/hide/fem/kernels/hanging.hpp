@@ -4,7 +4,7 @@
 // y, z).
 #pragma once
 
-#include "kernels/sweeps.hpp"
+#include "hide/fem/kernels/sweeps.hpp"
 
 #include <cstdint>
 

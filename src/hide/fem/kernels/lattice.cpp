@@ -1,7 +1,7 @@
-#include "kernels/lattice.hpp"
+#include "hide/fem/kernels/lattice.hpp"
 
-#include "kernels/hanging.hpp"
-#include "kernels/schedule.hpp"
+#include "hide/fem/kernels/hanging.hpp"
+#include "hide/fem/kernels/schedule.hpp"
 
 namespace haloscope::fem::kernels {
 namespace {

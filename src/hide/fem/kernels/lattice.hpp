@@ -1,7 +1,7 @@
 // The (edge + 1)³ places of a brick's corners, x fastest: the node at each, or the nodes that it hangs on.
 #pragma once
 
-#include "kernels/cells.hpp"
+#include "hide/fem/kernels/cells.hpp"
 
 #include <cstdint>
 #include <vector>

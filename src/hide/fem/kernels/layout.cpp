@@ -1,6 +1,6 @@
-#include "kernels/cells.hpp"
-#include "kernels/lattice.hpp"
-#include "kernels/schedule.hpp"
+#include "hide/fem/kernels/cells.hpp"
+#include "hide/fem/kernels/lattice.hpp"
+#include "hide/fem/kernels/schedule.hpp"
 
 namespace haloscope::fem {
 namespace {

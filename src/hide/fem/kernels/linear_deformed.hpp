@@ -2,7 +2,7 @@
 // point follow from few sums; that beats three sweeps of 2 × 2 matrices.
 #pragma once
 
-#include "kernels/element.hpp"
+#include "hide/fem/kernels/element.hpp"
 
 namespace haloscope::fem::kernels {
 

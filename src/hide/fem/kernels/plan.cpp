@@ -1,9 +1,9 @@
-#include "kernels/plan.hpp"
+#include "hide/fem/kernels/plan.hpp"
 
-#include "kernels/batches.hpp"
-#include "kernels/bricks.hpp"
-#include "kernels/clears.hpp"
-#include "kernels/schedule.hpp"
+#include "hide/fem/kernels/batches.hpp"
+#include "hide/fem/kernels/bricks.hpp"
+#include "hide/fem/kernels/clears.hpp"
+#include "hide/fem/kernels/schedule.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // A set of elements, ready to be applied: y += Σ Cᵀ A_e C x, in work items of a fixed order.
 #pragma once
 
-#include "kernels/cells.hpp"
+#include "hide/fem/kernels/cells.hpp"
 
 #include <cstddef>
 #include <cstdint>

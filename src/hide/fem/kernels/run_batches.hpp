@@ -1,10 +1,10 @@
 // The loop over batches of one degree; each degree is compiled in a file of its own.
 #pragma once
 
-#include "kernels/batches.hpp"
-#include "kernels/element.hpp"
-#include "kernels/hanging.hpp"
-#include "kernels/linear_deformed.hpp"
+#include "hide/fem/kernels/batches.hpp"
+#include "hide/fem/kernels/element.hpp"
+#include "hide/fem/kernels/hanging.hpp"
+#include "hide/fem/kernels/linear_deformed.hpp"
 
 namespace haloscope::fem::kernels {
 

@@ -1,6 +1,6 @@
-#include "kernels/schedule.hpp"
+#include "hide/fem/kernels/schedule.hpp"
 
-#include "kernels/batches.hpp"
+#include "hide/fem/kernels/batches.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // Which elements are applied together, and in which order: cubes of leaves where a kernel for them exists.
 #pragma once
 
-#include "kernels/cells.hpp"
+#include "hide/fem/kernels/cells.hpp"
 
 #include <cstdint>
 #include <span>

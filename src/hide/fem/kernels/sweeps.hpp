@@ -1,7 +1,7 @@
 // One matrix along all lines of one direction of an element's n³ values, eight elements or so at once.
 #pragma once
 
-#include "kernels/tables.hpp"
+#include "hide/fem/kernels/tables.hpp"
 
 namespace haloscope::fem::kernels {
 

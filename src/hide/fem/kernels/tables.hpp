@@ -1,8 +1,8 @@
 // The matrices of one direction, split into what acts on even and on odd parts: half the multiplications.
 #pragma once
 
-#include "kernels/basis.hpp"
-#include "kernels/lanes.hpp"
+#include "hide/fem/kernels/basis.hpp"
+#include "hide/fem/kernels/lanes.hpp"
 
 namespace haloscope::fem::kernels {
 

@@ -1,4 +1,4 @@
-#include "mesh/error.hpp"
+#include "hide/fem/mesh/error.hpp"
 
 namespace haloscope::fem {
 

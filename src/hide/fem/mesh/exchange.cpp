@@ -1,4 +1,4 @@
-#include "mesh/exchange.hpp"
+#include "hide/fem/mesh/exchange.hpp"
 
 namespace haloscope::fem {
 

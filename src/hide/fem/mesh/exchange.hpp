@@ -1,8 +1,8 @@
 // Values of nodes between neighbours, by persistent requests made once.
 #pragma once
 
-#include "mesh/communicator.hpp"
-#include "mesh/nodes.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/nodes.hpp"
 
 #include <vector>
 

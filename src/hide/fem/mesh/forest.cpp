@@ -1,7 +1,7 @@
-#include "mesh/forest.hpp"
+#include "hide/fem/mesh/forest.hpp"
 
-#include "mesh/error.hpp"
-#include "mesh/shared.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/shared.hpp"
 
 #include <p8est_bits.h>
 #include <p8est_extended.h>

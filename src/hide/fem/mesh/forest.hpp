@@ -1,7 +1,7 @@
 // The mesh: a forest of octrees, distributed over the ranks along its space-filling curve.
 #pragma once
 
-#include "kernels/leaf.hpp"
+#include "hide/fem/kernels/leaf.hpp"
 
 #include <mpi.h>
 

@@ -1,7 +1,7 @@
 // The trilinear image of the unit cube.
 #pragma once
 
-#include "mesh/forest.hpp"
+#include "hide/fem/mesh/forest.hpp"
 
 #include <span>
 

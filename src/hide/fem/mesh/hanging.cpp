@@ -1,6 +1,6 @@
-#include "mesh/hanging.hpp"
+#include "hide/fem/mesh/hanging.hpp"
 
-#include "mesh/interval.hpp"
+#include "hide/fem/mesh/interval.hpp"
 
 #include <cstdlib>
 

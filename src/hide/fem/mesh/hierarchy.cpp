@@ -1,4 +1,4 @@
-#include "mesh/hierarchy.hpp"
+#include "hide/fem/mesh/hierarchy.hpp"
 
 #include <utility>
 

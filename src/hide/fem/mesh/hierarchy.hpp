@@ -1,7 +1,7 @@
 // The meshes of a multigrid cycle: each level coarsens the whole forest, and no element changes its rank.
 #pragma once
 
-#include "mesh/nodes.hpp"
+#include "hide/fem/mesh/nodes.hpp"
 
 #include <cstdint>
 #include <vector>

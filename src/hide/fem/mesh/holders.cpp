@@ -1,7 +1,7 @@
-#include "mesh/holders.hpp"
+#include "hide/fem/mesh/holders.hpp"
 
-#include "mesh/error.hpp"
-#include "mesh/hanging.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/hanging.hpp"
 
 #include <array>
 

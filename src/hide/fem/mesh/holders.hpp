@@ -1,8 +1,8 @@
 // Which coarse element computes a fine node: one of all ranks'.
 #pragma once
 
-#include "mesh/hierarchy.hpp"
-#include "mesh/patches.hpp"
+#include "hide/fem/mesh/hierarchy.hpp"
+#include "hide/fem/mesh/patches.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-#include "mesh/interval.hpp"
+#include "hide/fem/mesh/interval.hpp"
 
 #include <cmath>
 #include <cstddef>

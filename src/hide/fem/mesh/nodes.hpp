@@ -1,7 +1,7 @@
 // Continuous nodes of degree k on a forest: Gauss-Lobatto points of each element, shared where they meet.
 #pragma once
 
-#include "mesh/forest.hpp"
+#include "hide/fem/mesh/forest.hpp"
 
 #include <cstdint>
 #include <span>

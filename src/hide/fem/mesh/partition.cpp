@@ -1,7 +1,7 @@
 // Where the ranks' shares begin. A cut between two leaves splits all ancestors that they have in common, and
 // these can never become leaves; so it should stand where the smallest of these is far above the leaves.
-#include "mesh/error.hpp"
-#include "mesh/shared.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/shared.hpp"
 
 #include <p8est_algorithms.h>
 #include <p8est_communication.h>

@@ -1,6 +1,6 @@
-#include "mesh/patches.hpp"
+#include "hide/fem/mesh/patches.hpp"
 
-#include "mesh/interval.hpp"
+#include "hide/fem/mesh/interval.hpp"
 
 #include <algorithm>
 #include <utility>

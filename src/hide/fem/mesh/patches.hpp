@@ -1,7 +1,7 @@
 // The elements of a coarse level with what is fine in them, eight at a time: one in each lane of a vector.
 #pragma once
 
-#include "mesh/hanging.hpp"
+#include "hide/fem/mesh/hanging.hpp"
 
 #include <array>
 #include <cstddef>

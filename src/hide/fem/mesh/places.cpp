@@ -1,10 +1,10 @@
 // Where nodes are. A hanging element's nodes on a large face or edge are placed by its parent, whose corners
 // there are corners of the large neighbour.
-#include "mesh/error.hpp"
-#include "mesh/geometry.hpp"
-#include "mesh/hanging.hpp"
-#include "mesh/interval.hpp"
-#include "mesh/nodes.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/geometry.hpp"
+#include "hide/fem/mesh/hanging.hpp"
+#include "hide/fem/mesh/interval.hpp"
+#include "hide/fem/mesh/nodes.hpp"
 
 #include <cmath>
 #include <string>

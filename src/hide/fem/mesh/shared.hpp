@@ -1,8 +1,8 @@
 // What all levels of a forest share.
 #pragma once
 
-#include "mesh/communicator.hpp"
-#include "mesh/forest.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/forest.hpp"
 
 #include <p8est.h>
 

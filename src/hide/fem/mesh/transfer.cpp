@@ -1,8 +1,8 @@
-#include "mesh/transfer.hpp"
+#include "hide/fem/mesh/transfer.hpp"
 
-#include "mesh/error.hpp"
-#include "mesh/holders.hpp"
-#include "mesh/patches.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/holders.hpp"
+#include "hide/fem/mesh/patches.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 // Between two levels of a hierarchy, without matrices: a coarse function's values at the fine nodes.
 #pragma once
 
-#include "mesh/exchange.hpp"
-#include "mesh/hierarchy.hpp"
+#include "hide/fem/mesh/exchange.hpp"
+#include "hide/fem/mesh/hierarchy.hpp"
 
 #include <cstdint>
 #include <memory>

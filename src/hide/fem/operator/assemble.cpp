@@ -1,4 +1,4 @@
-#include "operator/assemble.hpp"
+#include "hide/fem/operator/assemble.hpp"
 
 namespace haloscope::fem {
 

@@ -2,7 +2,7 @@
 // of multigrid, and tests. Shares nothing with the fast kernels.
 #pragma once
 
-#include "operator/operator.hpp"
+#include "hide/fem/operator/operator.hpp"
 
 namespace haloscope::fem {
 

@@ -1,4 +1,4 @@
-#include "operator/channels.hpp"
+#include "hide/fem/operator/channels.hpp"
 
 namespace haloscope::fem {
 

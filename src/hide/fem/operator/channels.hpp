@@ -1,8 +1,8 @@
 // The operator's messages: persistent requests to and from each neighbour, one buffer a direction.
 #pragma once
 
-#include "mesh/communicator.hpp"
-#include "mesh/exchange.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/exchange.hpp"
 
 #include <span>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "operator/coefficient.hpp"
+#include "hide/fem/operator/coefficient.hpp"
 
-#include "mesh/error.hpp"
-#include "operator/element.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/operator/element.hpp"
 
 #include <cmath>
 #include <string>

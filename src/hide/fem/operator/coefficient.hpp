@@ -1,7 +1,7 @@
 // κ of −∇·(κ∇u) = f.
 #pragma once
 
-#include "operator/geometry.hpp"
+#include "hide/fem/operator/geometry.hpp"
 
 #include <functional>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "operator/element.hpp"
+#include "hide/fem/operator/element.hpp"
 
 #include <p8est_lnodes.h>
 

@@ -2,9 +2,9 @@
 // fast kernels, with which it shares nothing.
 #pragma once
 
-#include "kernels/cells.hpp"
-#include "mesh/forest.hpp"
-#include "operator/tabulated.hpp"
+#include "hide/fem/kernels/cells.hpp"
+#include "hide/fem/mesh/forest.hpp"
+#include "hide/fem/operator/tabulated.hpp"
 
 #include <span>
 #include <vector>

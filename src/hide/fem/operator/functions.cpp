@@ -1,7 +1,7 @@
-#include "operator/functions.hpp"
+#include "hide/fem/operator/functions.hpp"
 
-#include "mesh/exchange.hpp"
-#include "operator/geometry.hpp"
+#include "hide/fem/mesh/exchange.hpp"
+#include "hide/fem/operator/geometry.hpp"
 
 #include <cmath>
 

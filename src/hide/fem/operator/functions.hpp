@@ -1,7 +1,7 @@
 // Functions on the mesh: right-hand sides, and how far a solution is from a known one.
 #pragma once
 
-#include "operator/operator.hpp"
+#include "hide/fem/operator/operator.hpp"
 
 namespace haloscope::fem {
 

@@ -1,8 +1,8 @@
 // The corners of elements: computed where they are cubes, else kept.
 #pragma once
 
-#include "mesh/nodes.hpp"
-#include "operator/element.hpp"
+#include "hide/fem/mesh/nodes.hpp"
+#include "hide/fem/operator/element.hpp"
 
 #include <array>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "operator/mirrors.hpp"
+#include "hide/fem/operator/mirrors.hpp"
 
 #include <numeric>
 

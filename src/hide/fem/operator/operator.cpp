@@ -1,7 +1,7 @@
-#include "operator/operator.hpp"
+#include "hide/fem/operator/operator.hpp"
 
-#include "mesh/error.hpp"
-#include "operator/work.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/operator/work.hpp"
 
 namespace haloscope::fem {
 

@@ -6,9 +6,9 @@
 // the same, bit by bit, whatever the policy, α and the timing, for one number of ranks and one mesh.
 #pragma once
 
-#include "mesh/nodes.hpp"
-#include "operator/coefficient.hpp"
-#include "operator/element.hpp"
+#include "hide/fem/mesh/nodes.hpp"
+#include "hide/fem/operator/coefficient.hpp"
+#include "hide/fem/operator/element.hpp"
 
 #include <haloscope/overlap.hpp>
 

@@ -1,4 +1,4 @@
-#include "operator/problem.hpp"
+#include "hide/fem/operator/problem.hpp"
 
 #include <cmath>
 #include <numbers>

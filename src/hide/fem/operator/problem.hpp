@@ -1,7 +1,7 @@
 // Problems on the unit cube with a known solution: −∇·(κ∇u) = f, u = 0 on the boundary.
 #pragma once
 
-#include "operator/functions.hpp"
+#include "hide/fem/operator/functions.hpp"
 
 namespace haloscope::fem {
 

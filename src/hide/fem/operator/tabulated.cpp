@@ -1,4 +1,4 @@
-#include "operator/tabulated.hpp"
+#include "hide/fem/operator/tabulated.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,7 @@
-#include "operator/work.hpp"
+#include "hide/fem/operator/work.hpp"
 
-#include "mesh/error.hpp"
-#include "operator/geometry.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/operator/geometry.hpp"
 
 #include <algorithm>
 

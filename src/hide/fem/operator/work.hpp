@@ -1,10 +1,10 @@
 // What an operator is made of, and what it does at each step of an application.
 #pragma once
 
-#include "operator/channels.hpp"
-#include "operator/mirrors.hpp"
-#include "operator/operator.hpp"
-#include "operator/units.hpp"
+#include "hide/fem/operator/channels.hpp"
+#include "hide/fem/operator/mirrors.hpp"
+#include "hide/fem/operator/operator.hpp"
+#include "hide/fem/operator/units.hpp"
 
 #include <memory>
 

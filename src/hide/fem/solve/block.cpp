@@ -1,6 +1,6 @@
-#include "solve/block.hpp"
+#include "hide/fem/solve/block.hpp"
 
-#include "solve/krylov.hpp"
+#include "hide/fem/solve/krylov.hpp"
 
 #include <algorithm>
 #include <array>

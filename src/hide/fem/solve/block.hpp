@@ -3,7 +3,7 @@
 // scaled, lumped mass in place of the Schur complement.
 #pragma once
 
-#include "solve/shell.hpp"
+#include "hide/fem/solve/shell.hpp"
 
 namespace haloscope::fem {
 

@@ -1,6 +1,6 @@
-#include "solve/chebyshev.hpp"
+#include "hide/fem/solve/chebyshev.hpp"
 
-#include "solve/spectrum.hpp"
+#include "hide/fem/solve/spectrum.hpp"
 
 #include <array>
 

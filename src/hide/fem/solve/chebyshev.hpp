@@ -2,7 +2,7 @@
 // 2022; Phillips and Fischer 2022): only the largest eigenvalue is needed. All vectors go by once a step.
 #pragma once
 
-#include "solve/linear.hpp"
+#include "hide/fem/solve/linear.hpp"
 
 namespace haloscope::fem {
 

@@ -1,6 +1,6 @@
-#include "solve/crossover.hpp"
+#include "hide/fem/solve/crossover.hpp"
 
-#include "solve/multivector.hpp"
+#include "hide/fem/solve/multivector.hpp"
 
 #include <algorithm>
 #include <array>

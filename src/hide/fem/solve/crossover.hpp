@@ -1,7 +1,7 @@
 // When s-step conjugate gradients pay: a model of an iteration's time from measured parts.
 #pragma once
 
-#include "solve/linear.hpp"
+#include "hide/fem/solve/linear.hpp"
 
 namespace haloscope::fem {
 

@@ -1,6 +1,6 @@
-#include "solve/grids.hpp"
+#include "hide/fem/solve/grids.hpp"
 
-#include "operator/assemble.hpp"
+#include "hide/fem/operator/assemble.hpp"
 
 namespace haloscope::fem {
 

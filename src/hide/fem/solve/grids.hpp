@@ -1,9 +1,9 @@
 // One problem on all levels of a hierarchy: operators, what is between them, and multigrid made of both.
 #pragma once
 
-#include "mesh/transfer.hpp"
-#include "operator/operator.hpp"
-#include "solve/multigrid.hpp"
+#include "hide/fem/mesh/transfer.hpp"
+#include "hide/fem/operator/operator.hpp"
+#include "hide/fem/solve/multigrid.hpp"
 
 #include <memory>
 #include <string>

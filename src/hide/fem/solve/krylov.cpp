@@ -1,4 +1,4 @@
-#include "solve/krylov.hpp"
+#include "hide/fem/solve/krylov.hpp"
 
 #include <cmath>
 

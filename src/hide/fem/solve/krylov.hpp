@@ -1,7 +1,7 @@
 // PETSc's conjugate gradients, plain and pipelined.
 #pragma once
 
-#include "solve/shell.hpp"
+#include "hide/fem/solve/shell.hpp"
 
 namespace haloscope::fem {
 

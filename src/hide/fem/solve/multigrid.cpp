@@ -1,4 +1,4 @@
-#include "solve/multigrid.hpp"
+#include "hide/fem/solve/multigrid.hpp"
 
 namespace haloscope::fem {
 

@@ -2,8 +2,8 @@
 // Chebyshev-Jacobi smoothers and algebraic multigrid (GAMG) on the coarsest, assembled level.
 #pragma once
 
-#include "solve/chebyshev.hpp"
-#include "solve/shell.hpp"
+#include "hide/fem/solve/chebyshev.hpp"
+#include "hide/fem/solve/shell.hpp"
 
 #include <memory>
 #include <vector>

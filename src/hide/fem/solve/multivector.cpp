@@ -1,6 +1,6 @@
-#include "solve/multivector.hpp"
+#include "hide/fem/solve/multivector.hpp"
 
-#include "solve/s_step.hpp"
+#include "hide/fem/solve/s_step.hpp"
 
 #include <algorithm>
 #include <cstring>

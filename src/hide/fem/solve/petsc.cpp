@@ -1,4 +1,4 @@
-#include "solve/petsc.hpp"
+#include "hide/fem/solve/petsc.hpp"
 
 namespace haloscope::fem {
 

@@ -1,7 +1,7 @@
 // PETSc's objects with owners, and its error codes as exceptions.
 #pragma once
 
-#include "mesh/error.hpp"
+#include "hide/fem/mesh/error.hpp"
 
 #include <petscksp.h>
 

@@ -1,7 +1,7 @@
-#include "solve/s_step.hpp"
+#include "hide/fem/solve/s_step.hpp"
 
-#include "mesh/error.hpp"
-#include "solve/multivector.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/solve/multivector.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,8 +7,8 @@
 // the true one whenever it has shrunk by 100, and confirms the end; where it has grown, s is halved.
 #pragma once
 
-#include "solve/linear.hpp"
-#include "solve/spectrum.hpp"
+#include "hide/fem/solve/linear.hpp"
+#include "hide/fem/solve/spectrum.hpp"
 
 namespace haloscope::fem {
 

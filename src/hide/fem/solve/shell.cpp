@@ -1,4 +1,4 @@
-#include "solve/shell.hpp"
+#include "hide/fem/solve/shell.hpp"
 
 namespace haloscope::fem {
 

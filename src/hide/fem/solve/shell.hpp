@@ -1,9 +1,9 @@
 // Matrices that PETSc applies by calling us, on its own arrays: nothing is copied.
 #pragma once
 
-#include "operator/operator.hpp"
-#include "solve/linear.hpp"
-#include "solve/petsc.hpp"
+#include "hide/fem/operator/operator.hpp"
+#include "hide/fem/solve/linear.hpp"
+#include "hide/fem/solve/petsc.hpp"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
-#include "solve/spectrum.hpp"
+#include "hide/fem/solve/spectrum.hpp"
 
-#include "mesh/error.hpp"
+#include "hide/fem/mesh/error.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Where the eigenvalues of D^-1 A lie, from a few steps of Lanczos' method.
 #pragma once
 
-#include "solve/linear.hpp"
+#include "hide/fem/solve/linear.hpp"
 
 namespace haloscope::fem {
 

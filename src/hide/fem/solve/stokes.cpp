@@ -1,4 +1,4 @@
-#include "solve/stokes.hpp"
+#include "hide/fem/solve/stokes.hpp"
 
 #include <algorithm>
 

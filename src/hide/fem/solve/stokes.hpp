@@ -2,9 +2,9 @@
 // orders: the pressure is stabilised by h²/κ times its gradient (Brezzi and Pitkäranta). On cubes.
 #pragma once
 
-#include "operator/functions.hpp"
-#include "solve/block.hpp"
-#include "solve/grids.hpp"
+#include "hide/fem/operator/functions.hpp"
+#include "hide/fem/solve/block.hpp"
+#include "hide/fem/solve/grids.hpp"
 
 #include <array>
 

@@ -2,12 +2,12 @@
 #include "forests.hpp"
 #include "oracle.hpp"
 
-#include "mesh/error.hpp"
-#include "mesh/exchange.hpp"
-#include "mesh/geometry.hpp"
-#include "mesh/hanging.hpp"
-#include "mesh/interval.hpp"
-#include "mesh/nodes.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/exchange.hpp"
+#include "hide/fem/mesh/geometry.hpp"
+#include "hide/fem/mesh/hanging.hpp"
+#include "hide/fem/mesh/interval.hpp"
+#include "hide/fem/mesh/nodes.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // for what knows no p4est.
 #pragma once
 
-#include "kernels/cells.hpp"
+#include "hide/fem/kernels/cells.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // The operator against its assembled matrix, under all policies, on random meshes; convergence; bad input.
 // Every line starts with what was looked at; numbers follow.
-#include "mesh/error.hpp"
-#include "mesh/exchange.hpp"
-#include "operator/assemble.hpp"
-#include "operator/functions.hpp"
-#include "operator/problem.hpp"
+#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/exchange.hpp"
+#include "hide/fem/operator/assemble.hpp"
+#include "hide/fem/operator/functions.hpp"
+#include "hide/fem/operator/problem.hpp"
 
 #include <algorithm>
 #include <array>

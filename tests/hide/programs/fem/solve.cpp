@@ -1,12 +1,12 @@
 // The solvers on real meshes: `solve CASES`, a line a case, the same whatever the number of ranks.
 #include "forests.hpp"
 
-#include "operator/assemble.hpp"
-#include "operator/problem.hpp"
-#include "solve/grids.hpp"
-#include "solve/krylov.hpp"
-#include "solve/s_step.hpp"
-#include "solve/stokes.hpp"
+#include "hide/fem/operator/assemble.hpp"
+#include "hide/fem/operator/problem.hpp"
+#include "hide/fem/solve/grids.hpp"
+#include "hide/fem/solve/krylov.hpp"
+#include "hide/fem/solve/s_step.hpp"
+#include "hide/fem/solve/stokes.hpp"
 
 #include <cstdio>
 #include <cstdlib>

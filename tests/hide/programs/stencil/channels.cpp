@@ -1,6 +1,6 @@
 // Control messages between all ranks of a node, tasks of each rank for all others, and who is free to help.
-#include "channels.hpp"
-#include "segment.hpp"
+#include "hide/halo/channels.hpp"
+#include "hide/halo/segment.hpp"
 
 #include <cstdio>
 #include <sched.h>

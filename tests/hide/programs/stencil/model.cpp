@@ -2,10 +2,10 @@
 // and each acquire taken away in turn, of which every one must be missed. Prints a line a scenario.
 #include "model.hpp"
 
-#include "control_queue.hpp"
-#include "handover.hpp"
-#include "helper_mask.hpp"
-#include "task_queue.hpp"
+#include "hide/halo/control_queue.hpp"
+#include "hide/halo/handover.hpp"
+#include "hide/halo/helper_mask.hpp"
+#include "hide/halo/task_queue.hpp"
 
 #include <cstdio>
 #include <memory>

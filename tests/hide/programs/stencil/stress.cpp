@@ -1,9 +1,9 @@
 // The queues between threads, as many operations as the argument says; the hand-over and the mask, less.
 // Exits with 1 and a line if anything was lost, torn or out of order.
-#include "control_queue.hpp"
-#include "handover.hpp"
-#include "helper_mask.hpp"
-#include "task_queue.hpp"
+#include "hide/halo/control_queue.hpp"
+#include "hide/halo/handover.hpp"
+#include "hide/halo/helper_mask.hpp"
+#include "hide/halo/task_queue.hpp"
 
 #include <algorithm>
 #include <atomic>

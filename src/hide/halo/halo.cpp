@@ -1,0 +1,137 @@
+#include "hide/halo/halo.hpp"
+
+#include "hide/halo/measure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <new>
+
+namespace haloscope::stencil {
+
+namespace {
+
+std::string wrong(const haloscope_halo_settings &settings) {
+  if (settings.method < HALOSCOPE_HALO_MEASURE || settings.method > HALOSCOPE_HALO_IN_PLACE)
+    return "there is no method " + std::to_string(static_cast<int>(settings.method));
+  if (settings.rounds < 3) return "rounds is " + std::to_string(settings.rounds) + ": it must be 3 or more";
+  if (!(settings.seconds > 0) || !std::isfinite(settings.seconds))
+    return "seconds is " + std::to_string(settings.seconds) + ": it must be a time greater than 0";
+  if (settings.sharing < 0)
+    return "sharing is " + std::to_string(settings.sharing) + ": it must be 0 or a number of ranks";
+  return {};
+}
+
+// Collective. Throws on all ranks unless settings make sense, and are the same everywhere.
+void check_settings(MPI_Comm comm, const haloscope_halo_settings &settings) {
+  agree(comm, wrong(settings));
+  const std::array<double, 4> mine{static_cast<double>(settings.method), static_cast<double>(settings.rounds),
+                                   settings.seconds, static_cast<double>(settings.sharing)};
+  std::array<double, 4> first = mine;
+  check(MPI_Bcast(first.data(), static_cast<int>(first.size()), MPI_DOUBLE, 0, comm));
+  agree(comm, first == mine ? "" : "its settings are not those of rank 0");
+}
+
+// The same ranks without the topology: Open MPI 5 takes a graph that is made on a grid for a grid.
+Communicator bare(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  check(MPI_Comm_rank(comm, &rank));
+  check(MPI_Comm_split(comm, 0, rank, &made));
+  check(MPI_Comm_get_errhandler(comm, &handler));
+  check(MPI_Comm_set_errhandler(made, handler));
+  check(MPI_Errhandler_free(&handler));
+  return Communicator{made};
+}
+
+Plan make_plan(MPI_Comm comm, const std::size_t *send_bytes, const std::size_t *receive_bytes,
+               const haloscope_halo_settings &settings) {
+  Communicator own = bare(comm);
+  check_settings(own.get(), settings);
+  Edges all = read_edges(comm, own.get(), send_bytes, receive_bytes);
+  Node node{own.get(), settings.sharing};
+  return {std::move(own), std::move(node), std::move(all), {}, {}, {}};
+}
+
+// Edges within the node go by shared memory, where there is any.
+void divide(Plan &plan) {
+  const auto split = [&](const std::vector<Edge> &all, std::vector<Edge> &inside,
+                         std::vector<Edge> &outside) {
+    for (const Edge &edge : all) (plan.node.find(edge.rank) >= 0 ? inside : outside).push_back(edge);
+  };
+  split(plan.all.sends, plan.inside.sends, plan.outside.sends);
+  split(plan.all.receives, plan.inside.receives, plan.outside.receives);
+}
+
+// Collective. False where memory cannot be shared though there is a use for it.
+bool share(Plan &plan) {
+  if (all_of(plan.node.comm.get(), !plan.inside.any())) return true;
+  plan.shared = Shared::make(plan.node, plan.inside);
+  if (plan.shared) return true;
+  plan.inside = {};
+  plan.outside = plan.all;
+  return false;
+}
+
+std::string microseconds(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f us", seconds * 1e6);
+  return text.data();
+}
+
+// Collective: the numbers of messages are those of all ranks.
+std::string describe(const Plan &plan, const std::vector<Choice> &possible,
+                     const std::vector<double> &seconds, const Choice &chosen, bool shared) {
+  const std::array<long long, 2> mine{static_cast<long long>(plan.inside.sends.size()),
+                                      static_cast<long long>(plan.outside.sends.size())};
+  std::array<long long, 2> all{};
+  check(MPI_Allreduce(mine.data(), all.data(), 2, MPI_LONG_LONG, MPI_SUM, plan.comm.get()));
+  const bool everywhere = all_of(plan.comm.get(), shared), messages = chosen.within == Within::messages;
+  std::string text = "halo:";
+  if (!messages)
+    text += " " + std::to_string(all[0]) + " messages within nodes " +
+            (chosen.within == Within::window ? "copied by the receiver" : "read in place");
+  if (messages || all[1] > 0)
+    text += (messages ? " " + std::to_string(all[0] + all[1]) + " messages by "
+                      : ", " + std::to_string(all[1]) + " by ") +
+            name(chosen.way);
+  if (messages && has_layer()) text += ", offered to the protocol layer";
+  if (!everywhere) text += "; on some node memory cannot be shared";
+  for (std::size_t i = 0; i < seconds.size(); i++)
+    text += (i == 0 ? "; measured: " : ", ") + name(possible[i], all[1] > 0) + " " + microseconds(seconds[i]);
+  return text;
+}
+
+} // namespace
+
+} // namespace haloscope::stencil
+
+haloscope_halo::haloscope_halo(MPI_Comm comm, const std::size_t *sends, const std::size_t *receives,
+                               const haloscope_halo_settings &settings)
+    : plan(haloscope::stencil::make_plan(comm, sends, receives, settings)) {
+  using namespace haloscope::stencil;
+  send_bytes.resize(static_cast<std::size_t>(plan.all.send_count));
+  receive_bytes.resize(static_cast<std::size_t>(plan.all.receive_count));
+  for (const Edge &edge : plan.all.sends) send_bytes[static_cast<std::size_t>(edge.neighbour)] = edge.bytes;
+  for (const Edge &edge : plan.all.receives)
+    receive_bytes[static_cast<std::size_t>(edge.neighbour)] = edge.bytes;
+  const auto method = settings.method;
+  divide(plan);
+  const bool wanted = method == HALOSCOPE_HALO_MEASURE || method >= HALOSCOPE_HALO_WINDOW;
+  const bool shared = !wanted || share(plan);
+  const std::vector<Choice> possible = choices(plan, method);
+  Choice chosen = possible.front();
+  std::vector<double> seconds;
+  if (possible.size() > 1 && !all_of(plan.comm.get(), !plan.all.any())) {
+    seconds = measure(plan, possible, settings);
+    chosen = possible[static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin())];
+  }
+  description = describe(plan, possible, seconds, chosen, shared);
+  if (chosen.within == Within::messages) plan.shared.reset();
+  const std::size_t bytes = Exchange::needed(chosen, plan);
+  pages = Pages{bytes};
+  agree(plan.comm.get(), pages.data() == nullptr && bytes > 0 ? "no memory for the buffers" : "");
+  exchange = std::make_unique<Exchange>(chosen, plan, pages.data());
+}

@@ -1,0 +1,48 @@
+// The protocol layer in one MPI process.
+//
+// A message of at least the threshold to a rank of the same node, from memory that the node can map, is sent
+// as a token in the program's own communicator and with its tag: MPI matches it as it would have matched the
+// message. Whoever has the token takes the data straight from the sender's buffer. All else passes.
+#pragma once
+
+#include "hide/layer/node.hpp"
+#include "hide/layer/options.hpp"
+#include "interpose/entering.hpp"
+
+#include <atomic>
+#include <memory>
+
+namespace haloscope::stencil::layer {
+
+using interpose::ensure_resolved;
+using interpose::forward;
+using interpose::inside;
+using interpose::next;
+using interpose::real;
+
+using Transferred = void (*)(const char *protocol, std::uint64_t bytes, std::uint32_t chunks,
+                             std::uint32_t helpers, std::uint64_t nanoseconds);
+
+struct Layer : interpose::Entered {
+  std::atomic<bool> abandoned{false}; // there are requests that the program has freed while they were active
+  Options options;
+  std::unique_ptr<Node> node;
+  Transferred transferred = nullptr; // the recorder's
+};
+extern Layer layer;
+using Lock = interpose::LockOf<&layer>;
+
+void attend_abandoned();
+
+// One outermost call; false if nothing is to be done.
+class Entry : public interpose::EntryOf<&layer> {
+public:
+  Entry() noexcept {
+    if (*this && layer.abandoned.load(std::memory_order_relaxed)) attend_abandoned();
+  }
+};
+
+void initialise();
+void finalise() noexcept;
+
+} // namespace haloscope::stencil::layer

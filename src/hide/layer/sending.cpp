@@ -1,0 +1,313 @@
+#include "hide/layer/sending.hpp"
+
+#include "hide/layer/copying.hpp"
+#include "hide/layer/lanes.hpp"
+#include "hide/layer/record.hpp"
+#include "hide/layer/registering.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+namespace haloscope::stencil::layer {
+
+namespace {
+
+// What a slot holds until its message was received.
+struct Held {
+  std::uint64_t sequence = 0;
+  void *pooled = nullptr;
+  std::size_t bytes = 0;
+  MPI_Request token = MPI_REQUEST_NULL;
+  bool ended = false; // the program's send is over
+};
+std::array<Held, slot_count> held;
+std::array<std::array<std::byte, longest_token>, slot_count> tokens;
+std::uint64_t free_slots = ~0ULL;
+std::size_t pooled_bytes = 0;
+
+State state_now(const Slot &slot) noexcept { return state_of(slot.state.load(std::memory_order_acquire)); }
+
+void *take_pool(std::size_t bytes) {
+  if (bytes > layer.options.pool - pooled_bytes) return nullptr;
+  void *found = layer.node->arena().take(bytes, line);
+  if (found != nullptr) pooled_bytes += bytes;
+  return found;
+}
+
+// The slot's message was received, or will not be.
+bool reap(std::size_t index) {
+  Held &slot = held[index];
+  Slot &shown = layer.node->desk().slots[index];
+  if (!slot.ended || state_now(shown) != State::done) return false;
+  int sent = 1;
+  if (slot.token != MPI_REQUEST_NULL) next.Test(&slot.token, &sent, MPI_STATUS_IGNORE);
+  if (sent == 0) return false;
+  if (slot.pooled != nullptr) {
+    layer.node->arena().give(slot.pooled);
+    pooled_bytes -= slot.bytes;
+  }
+  shown.state.store(word(slot.sequence, State::idle), std::memory_order_relaxed);
+  slot.pooled = nullptr;
+  free_slots |= 1ULL << index;
+  return true;
+}
+
+// Copies the message to where the receiver finds it without us. `from`: the program's buffer.
+bool escape(Slot &shown, Held &slot, const void *from) {
+  std::uint64_t expected = word(slot.sequence, State::waiting);
+  if (!shown.state.compare_exchange_strong(expected, word(slot.sequence, State::copying),
+                                           std::memory_order_acq_rel))
+    return false;
+  copy_bytes(static_cast<std::byte *>(slot.pooled), static_cast<const std::byte *>(from), slot.bytes);
+  shown.pooled = layer.node->place_of(slot.pooled);
+  shown.state.store(word(slot.sequence, State::escaped), std::memory_order_release);
+  return true;
+}
+
+// Whether MPI may carry this message of the program, whose length is that of a token. It does from then on.
+bool may_pass(std::size_t index, int peer) {
+  Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
+  const bool in_flight = (free_slots >> index & 1U) == 0 && layer.node->desk().slots[index].to == peer &&
+                         state_now(layer.node->desk().slots[index]) != State::done;
+  if (in_flight) return false;
+  other.poisoned |= 1ULL << index;
+  return true;
+}
+
+// Why MPI gets a message of at least the threshold, as far as that shows before one tries.
+std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t bytes, bool contiguous,
+                                 int peer) {
+  if (peer < 0) return Reason::node;
+  if (mode == Mode::buffered) return Reason::buffered;
+  if (!contiguous) return Reason::datatype;
+  const bool reachable =
+      shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
+  return reachable ? std::optional<Reason>{} : Reason::memory;
+}
+
+// Receivers that come too late again and again: their messages are left to MPI for a while, each time for
+// twice as many.
+bool comes_late(Peer &peer) noexcept {
+  if (peer.left_alone == 0) return false;
+  peer.left_alone--;
+  return true;
+}
+
+void note_outcome(Peer &peer, bool escaped) noexcept {
+  constexpr std::uint32_t looked_at = 0xFF, first = 64, most = 4096;
+  constexpr int too_many = 4;
+  peer.outcomes = peer.outcomes << 1U | (escaped ? 1U : 0U);
+  if (!escaped) {
+    if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
+    return;
+  }
+  // Who has no patience waits for nobody.
+  if (layer.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
+  peer.pause = std::clamp(2 * peer.pause, first, most);
+  peer.left_alone = peer.pause;
+  peer.outcomes = 0b111; // two more, and it is left alone again
+}
+
+int query(void * /*request*/, MPI_Status *status) {
+  real.Status_set_elements(status, MPI_BYTE, 0);
+  real.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int nothing_to_free(void * /*request*/) { return MPI_SUCCESS; }
+// A send is not called back, but the program need not wait for anybody any more.
+int cancel(void *request, int /*complete*/) {
+  static_cast<Request *>(request)->cancelled = true;
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+void reap() {
+  for (std::uint64_t taken = ~free_slots; taken != 0; taken &= taken - 1)
+    reap(static_cast<std::size_t>(std::countr_zero(taken)));
+}
+
+bool any_under_way() {
+  reap();
+  return free_slots != ~0ULL;
+}
+
+int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
+                MPI_Request *handle) {
+  const auto post = mode == Mode::synchronous ? next.Issend : mode == Mode::ready ? next.Irsend : next.Isend;
+  return post(buffer, static_cast<int>(count), type, envelope.dest, envelope.tag, envelope.comm, handle);
+}
+
+void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope) {
+  const int index = slot_of(bytes_of(count, type));
+  if (index < 0 || envelope.dest < 0) return;
+  const int peer = layer.node->find(envelope.comm, envelope.dest);
+  if (peer < 0) spoil_lane(static_cast<std::size_t>(index), envelope);
+  if (peer >= 0) layer.node->peer(static_cast<std::size_t>(peer)).poisoned |= 1ULL << index;
+}
+
+bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
+  const int reserved = slot_of(bytes);
+  if (envelope.dest < 0 || count < 0) return false;
+  request.ahead = send_ahead(mode, buffer, count, type, envelope);
+  if (request.ahead != nullptr) {
+    request.kind = Request::Kind::send;
+    request.comm = envelope.comm;
+    return true;
+  }
+  const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
+  if (!large && reserved < 0) return false;
+  const int peer = layer.node->find(envelope.comm, envelope.dest);
+  bool carried = large;
+  if (large) {
+    std::optional<Reason> why = why_passed(mode, buffer, bytes, shape.contiguous, peer);
+    if (!why && comes_late(layer.node->peer(static_cast<std::size_t>(peer)))) why = Reason::late;
+    if (why) note_passed(*why, bytes);
+    carried = !why;
+  }
+  if (!carried && reserved < 0) return false;
+  if (peer < 0 && !carried) spoil_lane(static_cast<std::size_t>(reserved), envelope);
+  if (peer < 0) return false;
+  if (!carried && may_pass(static_cast<std::size_t>(reserved), peer)) return false;
+
+  reap();
+  Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
+  const std::uint64_t suitable = carried ? ~small_slots : (1ULL << reserved) - 1;
+  const std::uint64_t usable = free_slots & ~other.poisoned & suitable;
+  void *pooled = usable == 0 ? nullptr : take_pool(bytes);
+  if (pooled == nullptr) {
+    // Without a token for a message that looks like one, a probe may be told another's size; its data is
+    // right all the same.
+    if (!carried)
+      other.poisoned |= 1ULL << reserved;
+    else
+      note_passed(Reason::pool, bytes);
+    return false;
+  }
+  const auto index = static_cast<std::size_t>(std::countr_zero(usable));
+  free_slots &= ~(1ULL << index);
+  Held &slot = held[index];
+  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false};
+
+  Slot &shown = layer.node->desk().slots[index];
+  shown.bytes = bytes;
+  shown.to = peer;
+  shown.receiving = pending_count > 0 ? 1 : 0;
+  State state = State::waiting;
+  if (carried) {
+    const Place place = own_place(buffer, bytes);
+    shown.place = place.place;
+    shown.mapped = place.mapped ? 1 : 0;
+  } else {
+    int position = 0;
+    real.Pack(buffer, static_cast<int>(count), type, pooled, static_cast<int>(bytes), &position,
+              envelope.comm);
+    shown.pooled = layer.node->place_of(pooled);
+    state = State::escaped;
+  }
+  shown.state.store(word(slot.sequence, state), std::memory_order_release);
+  const Token token{layer.node->mark(), slot.sequence, static_cast<std::uint32_t>(layer.node->me()),
+                    static_cast<std::uint32_t>(index)};
+  std::memcpy(tokens[index].data(), &token, sizeof token);
+  // The token of a synchronous send tells when it was matched.
+  post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
+              static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+
+  request.kind = Request::Kind::send;
+  request.mode = mode;
+  request.buffer = const_cast<void *>(buffer);
+  request.comm = envelope.comm;
+  request.peer = peer;
+  request.slot = static_cast<int>(index);
+  request.large = carried;
+  if (carried) expect_from(static_cast<std::size_t>(peer));
+  return true;
+}
+
+namespace {
+
+// A receiver that is in a call which looks at nothing is waited for as long as a copy takes.
+Moment patience_with(const Request &request, std::uint64_t bytes) {
+  constexpr Moment least = 2000;
+  constexpr std::uint64_t bytes_a_nanosecond = 8;
+  if (request.cancelled) return 0;
+  const Desk &desk = *layer.node->peer(static_cast<std::size_t>(request.peer)).desk;
+  if (desk.away.load(std::memory_order_relaxed) == 0) return layer.options.patience;
+  return std::min(layer.options.patience, least + static_cast<Moment>(bytes / bytes_a_nanosecond));
+}
+
+// What a synchronous send waits for: MPI has given its token to a receive.
+bool is_matched(const Request &request, Held &slot) {
+  if (request.mode != Mode::synchronous || request.cancelled || slot.token == MPI_REQUEST_NULL) return true;
+  int matched = 0;
+  next.Test(&slot.token, &matched, MPI_STATUS_IGNORE);
+  return matched != 0;
+}
+
+} // namespace
+
+bool poll_send(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  Slot &shown = layer.node->desk().slots[index];
+  const State state = state_now(shown);
+  if (state == State::done) {
+    note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), false);
+    return true;
+  }
+  if (state == State::escaped || state == State::taken) return is_matched(request, held[index]);
+  if (state == State::claimed) {
+    constexpr Moment suspicious = 100'000'000;
+    if (request.started == 0) request.started = now();
+    return now() - request.started > suspicious && !layer.node->lives(static_cast<std::size_t>(request.peer));
+  }
+  if (!is_matched(request, held[index])) return false;
+  if (request.started == 0) request.started = now();
+  if (now() - request.started < patience_with(request, held[index].bytes)) return false;
+  if (!escape(shown, held[index], request.buffer)) return false;
+  note(Protocol::escape, layer.node->peer(static_cast<std::size_t>(request.peer)).world_rank,
+       held[index].bytes, {Protocol::escape, 1, 0}, 0);
+  note_outcome(layer.node->peer(static_cast<std::size_t>(request.peer)), true);
+  return true;
+}
+
+void release_slot(Request &request) {
+  const auto index = static_cast<std::size_t>(request.slot);
+  held[index].ended = true;
+  if (request.large) expect_no_more_from(static_cast<std::size_t>(request.peer));
+  reap(index);
+}
+
+Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                    const Envelope &envelope) {
+  Request *request = make_request();
+  if (begin_send(*request, mode, buffer, count, type, envelope)) return request;
+  drop(request);
+  return nullptr;
+}
+
+bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                 const Envelope &envelope) {
+  const Shape shape = shape_of(type);
+  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && bytes >= layer.options.threshold &&
+         layer.options.protocol != Choice::off &&
+         !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
+}
+
+int make_handle(Request *request, MPI_Request *handle) {
+  const int result = real.Grequest_start(query, nothing_to_free, cancel, request, handle);
+  request->handle = *handle;
+  return result;
+}
+
+void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
+
+} // namespace haloscope::stencil::layer

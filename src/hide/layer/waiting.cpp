@@ -1,0 +1,59 @@
+#include "hide/layer/waiting.hpp"
+
+#include "hide/layer/receiving.hpp"
+
+#include <sched.h>
+
+namespace haloscope::stencil::layer {
+
+namespace {
+std::size_t next_asked = 0;
+} // namespace
+
+void nudge() {
+  int there = 0;
+  real.Iprobe(MPI_ANY_SOURCE, 0, layer.node->comm(), &there, MPI_STATUS_IGNORE);
+}
+
+// One receive a turn: asking makes MPI look at everything.
+bool progress() {
+  if (pending_count > 0 && poll_receive(*pending[next_asked++ % pending_count])) return true;
+  return help();
+}
+
+void progress_receives() {
+  for (std::size_t i = pending.size(); i-- > 0;)
+    if (i < pending.size()) poll_receive(*pending[i]); // it may leave, and the last one takes its place
+}
+
+void Waiting::operator()() {
+  constexpr unsigned soon = 16, often = 8;
+  rounds_++;
+  {
+    const Lock lock;
+    if (progress()) return;
+    if (rounds_ % often == 0) nudge();
+  }
+  if (rounds_ == soon && layer.node->ranks() > 2) {
+    layer.node->channels().free().set(layer.node->me());
+    free_ = true;
+  }
+  if (layer.node->crowded())
+    sched_yield();
+  else
+    pause();
+}
+
+Waiting::~Waiting() {
+  if (free_) layer.node->channels().free().clear(layer.node->me());
+}
+
+Away::Away() {
+  const Lock lock;
+  progress_receives();
+  layer.node->desk().away.fetch_add(1, std::memory_order_relaxed);
+}
+
+Away::~Away() { layer.node->desk().away.fetch_sub(1, std::memory_order_relaxed); }
+
+} // namespace haloscope::stencil::layer

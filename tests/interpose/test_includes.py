@@ -1,0 +1,67 @@
+"""Rooms of `src`: includes say which one they are from, and arrows between rooms go one way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.mpi import CHECKOUT
+
+SOURCES = CHECKOUT / "src"
+# Each may use those before it.
+ORDER = ("interpose", "watch", "explain", "predict", "hide")
+GENERATED = {"interpose/real.hpp", "watch/functions.hpp", "algorithms.h"}
+USERS = ("apps", "tests", "benchmarks")
+
+
+def includes(root: str) -> Iterator[tuple[Path, str]]:
+    """Each file of a tree, with a name that it includes in quotation marks."""
+    for file in sorted((CHECKOUT / root).rglob("*")):
+        if file.suffix in {".c", ".cpp", ".h", ".hpp"}:
+            for name in re.findall(r'^#\s*include "([^"]+)"', file.read_text(), re.MULTILINE):
+                yield file, name
+
+
+def test_every_room_is_in_the_order() -> None:
+    assert {path.name for path in SOURCES.iterdir() if path.is_dir()} == set(ORDER)
+
+
+def test_includes_say_their_room() -> None:
+    unknown = [
+        f"{file.relative_to(CHECKOUT)}: {name}"
+        for file, name in includes("src")
+        if name not in GENERATED and not (SOURCES / name).is_file()
+    ]
+    assert unknown == []
+
+
+def test_who_uses_a_room_says_so() -> None:
+    """Applications, tests and benchmarks: what is not beside them is named from `src` on."""
+    unknown = [
+        f"{file.relative_to(CHECKOUT)}: {name}"
+        for root in USERS
+        for file, name in includes(root)
+        if not any((place / name).is_file() for place in (file.parent, SOURCES))
+    ]
+    assert unknown == []
+
+
+def test_arrows_go_one_way() -> None:
+    back = [
+        f"{file.relative_to(CHECKOUT)}: {name}"
+        for file, name in includes("src")
+        if (room := name.partition("/")[0]) in ORDER
+        and ORDER.index(room) > ORDER.index(file.relative_to(SOURCES).parts[0])
+    ]
+    assert back == []
+
+
+def test_interpose_names_no_library_that_uses_it() -> None:
+    names = re.compile(r"haloscope::(watch|hide|inject|stencil|halo)\b|\b(watch|hide|inject)/")
+    found = [
+        f"{file.name}: {match[0]}"
+        for file in sorted((SOURCES / "interpose").iterdir())
+        if file.is_file() and (match := names.search(file.read_text()))
+    ]
+    assert found == []
