@@ -1,4 +1,4 @@
-// What the families of MPI functions mean. The generated wrappers (families.py, generate.py) call
+// What the families of MPI functions mean. The generated wrappers (meanings.py, interpose/generate.py) call
 // these with the arguments of the standard's functions; `call` is the MPI library's own function,
 // given the status to use where the function has one.
 //

@@ -52,10 +52,10 @@ void read_times(Settings &settings, bool speak) {
   const auto seconds = [&](const char *name, double otherwise) {
     return number(name, otherwise, 100'000'000, "seconds", speak, 0);
   };
-  settings.slice_seconds = seconds("HALOSCOPE_SLICE", 1);
+  settings.slice_seconds = seconds("HALOSCOPE_SLICE", settings.slice_seconds);
   if (settings.slice_seconds > 0) settings.slice_seconds = std::max(settings.slice_seconds, 1e-3);
-  settings.record_from = seconds("HALOSCOPE_FROM", 0);
-  settings.record_until = seconds("HALOSCOPE_UNTIL", 0);
+  settings.record_from = seconds("HALOSCOPE_FROM", settings.record_from);
+  settings.record_until = seconds("HALOSCOPE_UNTIL", settings.record_until);
   if (settings.record_until == 0 || settings.record_until > settings.record_from) return;
   reject(speak, "HALOSCOPE_UNTIL", environment("HALOSCOPE_UNTIL"), "later than HALOSCOPE_FROM");
   settings.record_until = 0;
@@ -119,16 +119,17 @@ Settings read_settings(bool speak, int size) {
   const std::string exact = environment("HALOSCOPE_EXACT_TIMES", "0");
   settings.exact_times = exact == "1";
   if (exact != "0" && exact != "1") reject(speak, "HALOSCOPE_EXACT_TIMES", exact, "0 or 1");
-  settings.memory = number("HALOSCOPE_MEMORY", 16UL, 65536, "MiB", speak) << 20U;
-  settings.finalize_time =
-      static_cast<double>(number("HALOSCOPE_FINALIZE_TIME", 120UL, 86400, "seconds", speak));
+  settings.memory = number("HALOSCOPE_MEMORY", settings.memory >> 20U, 65536, "MiB", speak) << 20U;
+  settings.finalize_time = number("HALOSCOPE_FINALIZE_TIME", settings.finalize_time, 86400, "seconds", speak);
   constexpr auto longest = std::numeric_limits<std::int64_t>::max();
-  settings.since = number("HALOSCOPE_SINCE", std::uint64_t{0}, longest, "nanoseconds", speak, 0);
+  settings.since = number("HALOSCOPE_SINCE", settings.since, longest, "nanoseconds", speak, 0);
   settings.ranks = read_ranks(speak, size);
   settings.only = environment("HALOSCOPE_ONLY");
   read_times(settings, speak);
-  settings.sync_interval = number("HALOSCOPE_SYNC_COLLECTIVES", 0U, 1'000'000, "collectives", speak, 0);
-  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", 0UL, 1U << 30U, "MiB", speak, 0) << 20U;
+  settings.sync_interval =
+      number("HALOSCOPE_SYNC_COLLECTIVES", settings.sync_interval, 1'000'000, "collectives", speak, 0);
+  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", settings.size_limit >> 20U, 1U << 30U, "MiB", speak, 0)
+                        << 20U;
   return settings;
 }
 

@@ -1,0 +1,24 @@
+// What the recorder takes where the environment says nothing: variable, tab, value, a line each.
+#include "watch/settings.hpp"
+
+#include <iostream>
+
+int main() {
+  const auto settings = haloscope::watch::read_settings(true, 2);
+  const auto say = [](const char *variable, const auto &value) {
+    std::cout << variable << '\t' << value << '\n';
+  };
+  say("HALOSCOPE_OUTPUT", settings.output);
+  say("HALOSCOPE_SERIES", settings.series);
+  say("HALOSCOPE_EXACT_TIMES", settings.exact_times);
+  say("HALOSCOPE_RANKS", settings.records(0) && settings.records(1) ? "all" : "some");
+  say("HALOSCOPE_ONLY", settings.only);
+  say("HALOSCOPE_FROM", settings.record_from);
+  say("HALOSCOPE_UNTIL", settings.record_until);
+  say("HALOSCOPE_SLICE", settings.slice_seconds);
+  say("HALOSCOPE_SYNC_COLLECTIVES", settings.sync_interval);
+  say("HALOSCOPE_SIZE_LIMIT", settings.size_limit >> 20U);
+  say("HALOSCOPE_MEMORY", settings.memory >> 20U);
+  say("HALOSCOPE_FINALIZE_TIME", settings.finalize_time);
+  say("HALOSCOPE_LIVE", settings.live);
+}
