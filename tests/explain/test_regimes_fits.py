@@ -73,6 +73,18 @@ def test_intervals_cover_the_truth_as_often_as_they_say(family: str, memory: boo
     assert 0.82 <= covered.mean() <= 0.97
 
 
+def test_a_skewed_regime_has_its_deviation() -> None:
+    """Its shortest durations are nearer to the shift than those of the others."""
+    truth = Gamma(np.array([1.5, 4.0]), np.array([2e-4, 3e-4]), 1e-3)
+    chain = np.array([[0.95, 0.05], [0.1, 0.9]])
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = truth.sample(regimes(chain, (5, 400), rng).ravel(), rng).reshape(5, 400)
+        found.append(RegimeModel(2, "gamma", threads=1).fit(x).stds_)
+    np.testing.assert_allclose(np.mean(found, axis=0), truth.stds, rtol=0.02)
+
+
 def test_intervals_narrow_with_the_square_root_of_the_instances() -> None:
     few, many = drawn("gaussian", 3, (5, 400)), drawn("gaussian", 3, (20, 1600))
     widths = [np.ptp(RegimeModel(2).fit(x).intervals(x).means, axis=1) for x in (few, many)]
