@@ -76,7 +76,8 @@ def carried(record: Path) -> Counter[str]:
 def offered(record: Path) -> int:
     """Messages that the layer carried, or left to MPI because their receiver came too late.
 
-    Which of the two depends on what else the machine does. Who received counts what escaped, too.
+    Which of the two depends on what else the machine does. A message that escaped counts once,
+    where it was received.
     """
     counts = carried(record)
     return sum(counts[name] for name in ("GET", "COOP", "STEAL", "MPI (late)"))

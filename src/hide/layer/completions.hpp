@@ -55,6 +55,19 @@ template <class Call> int free_request(MPI_Request *handle, Call &&call) {
   return call();
 }
 
+// Of a request that MPI has completed, with or without an error: what the program is told.
+inline int conclude_posted(Request *request, MPI_Status &status, int result) {
+  MPI_Comm comm;
+  int error = MPI_SUCCESS;
+  {
+    const Lock lock;
+    comm = request->comm;
+    if (result != MPI_SUCCESS) request->there = true;
+    error = completed(request, status);
+  }
+  return result == MPI_SUCCESS ? raise(comm, error) : result;
+}
+
 template <class Call> int wait(MPI_Request *handle, MPI_Status *given, Call &&call) {
   if (!may_wait()) return call(given);
   const auto waits = [&](MPI_Status *status) { return wait_for(handle, status, call); };
@@ -80,15 +93,7 @@ template <class Call> int wait(MPI_Request *handle, MPI_Status *given, Call &&ca
   }
   Status status{given};
   const int result = waits(status());
-  MPI_Comm comm;
-  int error = MPI_SUCCESS;
-  {
-    const Lock lock;
-    comm = request->comm;
-    if (result != MPI_SUCCESS) request->there = true;
-    error = completed(request, *status());
-  }
-  return result == MPI_SUCCESS ? raise(comm, error) : result;
+  return conclude_posted(request, *status(), result);
 }
 
 template <class Call> int test(MPI_Request *handle, int *flag, MPI_Status *given, Call &&call) {
@@ -124,15 +129,7 @@ template <class Call> int test(MPI_Request *handle, int *flag, MPI_Status *given
   }
   if (small) return end_small(target, *status(), result);
   if (request == nullptr) return result;
-  MPI_Comm comm;
-  int error = MPI_SUCCESS;
-  {
-    const Lock lock;
-    comm = request->comm;
-    if (result != MPI_SUCCESS) request->there = true;
-    error = completed(request, *status());
-  }
-  return result == MPI_SUCCESS ? raise(comm, error) : result;
+  return conclude_posted(request, *status(), result);
 }
 
 template <class Call> int wait_all(int count, MPI_Request *handles, MPI_Status *given, Call &&call) {
