@@ -19,10 +19,7 @@ __all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate"]
 EMITTED: set[tuple[str, str]] = set()
 
 # Open MPI asks for it where measurements run as root, as in a container.
-MPI_ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
+MPI_ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)

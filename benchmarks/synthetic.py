@@ -47,8 +47,7 @@ def profile(ranks: int, words: Ticks) -> Draft:
     paths = path_rows("main", f"main/{REGION}")
     keys = [{"path": row["path"], "rank": rank} for row in paths for rank in range(ranks)]
     processes = [
-        {"rank": rank, "host": f"node{rank // 64}", "finalized": 1, "tick": TICK}
-        for rank in range(ranks)
+        {"rank": rank, "host": f"node{rank // 64}", "finalized": 1, "tick": TICK} for rank in range(ranks)
     ]
     tables: dict[str, Any] = {name: columns_of(name, []) for name in COLUMNS}
     tables["paths"] = columns_of("paths", paths)
@@ -57,8 +56,11 @@ def profile(ranks: int, words: Ticks) -> Draft:
     if len(words):
         zero, all_ranks = np.zeros(ranks, np.int64), np.arange(ranks)
         tables["series"] = {
-            "path": zero + 2, "rank": all_ranks, "thread": zero, "instance": zero,
+            "path": zero + 2,
+            "rank": all_ranks,
+            "thread": zero,
+            "instance": zero,
             "instances": zero + len(words) // ranks,
-        }  # fmt: skip
+        }
         tables["instances"] = {"packed": words.view(np.int64)}
     return Draft(tables, {**INFO, "ranks": ranks}, chunk_rows=1 << 19)

@@ -67,10 +67,14 @@ class Case:
         pairs = [(seconds(self.ours), seconds(self.peer)) for _ in range(rounds + 1)][1:]
         ours, peer = zip(*pairs, strict=True)
         emit(
-            "explain-series", self.name, ours=1e3 * estimate(ours).median,
-            peer=1e3 * estimate(peer).median, peer_name=self.peer_name, unit="ms",
+            "explain-series",
+            self.name,
+            ours=1e3 * estimate(ours).median,
+            peer=1e3 * estimate(peer).median,
+            peer_name=self.peer_name,
+            unit="ms",
             ratio=estimate(np.divide(peer, ours)),
-        )  # fmt: skip
+        )
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -115,23 +119,33 @@ def cases(series: Path, bare: Path, parquet: Path, ranks: int) -> list[Case]:
 
     return [
         Case(
-            "open", lambda: open_and_close(series), lambda: pl.read_parquet_schema(parquet),
+            "open",
+            lambda: open_and_close(series),
+            lambda: pl.read_parquet_schema(parquet),
             "Polars, schema of Parquet",
         ),
         Case(
-            "open and print regions", lambda: show_regions(series), lambda: show_regions(bare),
+            "open and print regions",
+            lambda: show_regions(series),
+            lambda: show_regions(bare),
             "the same profile without its series",
         ),
         *map(read, ("duration", "start", "wait")),
-    ]  # fmt: skip
+    ]
 
 
 def emit_bytes(case: str, ours: float, peer: float) -> None:
     ratio = peer / ours
     emit(
-        "explain-series", case, ours=ours, peer=peer, peer_name="Parquet, zstd", unit="B",
-        ratio=Estimate(ratio, ratio, ratio), target=peer / MOST_BYTES,
-    )  # fmt: skip
+        "explain-series",
+        case,
+        ours=ours,
+        peer=peer,
+        peer_name="Parquet, zstd",
+        unit="B",
+        ratio=Estimate(ratio, ratio, ratio),
+        target=peer / MOST_BYTES,
+    )
 
 
 def measure_real(directory: Path) -> None:
@@ -145,8 +159,11 @@ def measure_real(directory: Path) -> None:
     watch = [haloscope_command, "run", "--quiet", "-o", str(target), "--series", REAL_REGION, "--"]
     subprocess.run(
         [*watch, *launch, *sizes, "--iterations", "5000"],
-        env=MPI_ENVIRONMENT, check=True, capture_output=True, timeout=600,
-    )  # fmt: skip
+        env=MPI_ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        timeout=600,
+    )
     with haloscope.open(target) as opened:
         frame = opened.table("series", region=REAL_REGION)
         # The other tables are larger than so few instances.
@@ -169,9 +186,7 @@ def main() -> None:
     ranks = options.ranks
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        series, bare, parquet = (
-            directory / file for file in ("series.halo", "bare.halo", "series.parquet")
-        )
+        series, bare, parquet = (directory / file for file in ("series.halo", "bare.halo", "series.parquet"))
         words = packed(ranks, options.instances)
         profile(ranks, words).write(series)
         profile(ranks, words[:0]).write(bare)

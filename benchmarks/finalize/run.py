@@ -46,20 +46,17 @@ class Bench:
 
     def lines(self, ranks: int, watched: bool, preload: str = "") -> list[str]:
         output = str(self.directory / "bench.halo")
-        front = [
-            str(Path(sys.executable).with_name("haloscope")),
-            "run",
-            "--quiet",
-            "-o",
-            output,
-            "--",
-        ]
+        front = [str(Path(sys.executable).with_name("haloscope")), "run", "--quiet", "-o", output, "--"]
         launch = [str(self.launcher), "-n", str(ranks), str(self.directory / "program")]
         environment = ENVIRONMENT | ({"LD_PRELOAD": preload} if preload else {})
         done = subprocess.run(
-            [*(front if watched else []), *launch], env=environment, check=True, timeout=600,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            [*(front if watched else []), *launch],
+            env=environment,
+            check=True,
+            timeout=600,
+            capture_output=True,
+            text=True,
+        )
         return done.stdout.splitlines()
 
     def milliseconds(self, ranks: int, watched: bool) -> float:
@@ -85,11 +82,15 @@ def build(directory: Path) -> Bench:
 def report(ranks: int, bare: list[float], watched: list[float]) -> Estimate:
     ours = estimate(watched)
     emit(
-        "finalize", f"{ranks} ranks", ours=ours.median, peer=estimate(bare).median,
-        peer_name="not watched", unit="ms",
+        "finalize",
+        f"{ranks} ranks",
+        ours=ours.median,
+        peer=estimate(bare).median,
+        peer_name="not watched",
+        unit="ms",
         ratio=Estimate(AIM / ours.median, AIM / ours.high, AIM / ours.low),
         target=1.0 if ranks == MOST else None,
-    )  # fmt: skip
+    )
     return ours
 
 
@@ -112,9 +113,14 @@ def main() -> None:
         count = Estimate(float(steps[sizes[0]]), *[float(steps[sizes[0]])] * 2)
         same = Estimate(*[count.median / steps[ranks]] * 3)
         emit(
-            "finalize-steps", f"{ranks} ranks", ours=steps[ranks], peer=count.median,
-            peer_name=f"{sizes[0]} ranks", unit="messages", ratio=same,
-        )  # fmt: skip
+            "finalize-steps",
+            f"{ranks} ranks",
+            ours=steps[ranks],
+            peer=count.median,
+            peer_name=f"{sizes[0]} ranks",
+            unit="messages",
+            ratio=same,
+        )
     if options.picture:
         curves = [
             Curve("watched", "#b3261e", [(n, estimate(times[n, True])) for n in sizes]),

@@ -20,9 +20,7 @@ from haloscope.base.toolchain import toolchain
 from haloscope.hide import build_overlap
 
 HERE = Path(__file__).resolve().parent
-ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}  # fmt: skip
+ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 METHODS: dict[str, dict[str, float]] = {
     "fixed": {"policy": 0},
@@ -35,8 +33,7 @@ METHODS: dict[str, dict[str, float]] = {
 SOLVERS = ("cg", "gmg")
 COARSE = 1e-3  # seconds of the coarse levels, on average
 VALUES = ("t_in", "t_out", "input_wait", "output_wait", "alpha", "regime", "latency")
-PER_RANK = ("alpha", "mean_alpha", "mean_time", "input_wait", "output_wait", "items", "mirrors",
-            "neighbours")  # fmt: skip
+PER_RANK = ("alpha", "mean_alpha", "mean_time", "input_wait", "output_wait", "items", "mirrors", "neighbours")
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -67,15 +64,20 @@ class Cell:
         words: dict[str, float] = dict(zip(("px", "py", "pz"), grid(self.ranks), strict=True))
         words |= dict(zip(("ex", "ey", "ez"), self.elements, strict=True))
         words |= METHODS[self.method] | {
-            "gmg": int(self.solver == "gmg"), "coarse": COARSE if self.solver == "gmg" else 0,
-            "matvecs": self.matvecs, "seed": self.run + 1, "kept": self.kept,
-            "element": scenario.WORK / scenario.INDEPENDENT, "noise": scenario.NOISE,
-            "epsilon": scenario.EPSILON, "theta": scenario.THETA, "input_spread": 0.3,
-        }  # fmt: skip
+            "gmg": int(self.solver == "gmg"),
+            "coarse": COARSE if self.solver == "gmg" else 0,
+            "matvecs": self.matvecs,
+            "seed": self.run + 1,
+            "kept": self.kept,
+            "element": scenario.WORK / scenario.INDEPENDENT,
+            "noise": scenario.NOISE,
+            "epsilon": scenario.EPSILON,
+            "theta": scenario.THETA,
+            "input_spread": 0.3,
+        }
         # As in the paper, only the method without hiding meets the event.
         if self.scenario == "event" and self.method == "fixed":
-            words |= dict(zip(("event_from", "event_to", "event_factor"), scenario.EVENT,
-                              strict=True))  # fmt: skip
+            words |= dict(zip(("event_from", "event_to", "event_factor"), scenario.EVENT, strict=True))
         return [f"{name}={value:.12g}" for name, value in (words | self.more).items()]
 
 
@@ -98,9 +100,21 @@ def build(name: str) -> Path:
 
     def compile_into(directory: Path) -> None:
         subprocess.run(
-            [str(compiler), "-O3", "-Wall", "-Wextra", f"-I{include}", str(source), str(overlap),
-             "-o", str(directory / name), "-lstdc++", "-lm"], check=True,
-        )  # fmt: skip
+            [
+                str(compiler),
+                "-O3",
+                "-Wall",
+                "-Wextra",
+                f"-I{include}",
+                str(source),
+                str(overlap),
+                "-o",
+                str(directory / name),
+                "-lstdc++",
+                "-lm",
+            ],
+            check=True,
+        )
 
     return build_once(target, compile_into) / name
 
@@ -122,9 +136,7 @@ def read(path: Path) -> Arrays:
 
 def fingerprint(cell: Cell) -> str:
     """Of all that decides about the result; a result with another one is made anew."""
-    record = json.dumps(
-        [asdict(cell), cell.arguments(), scenario.SCENARIOS[cell.scenario]().lines()]
-    )
+    record = json.dumps([asdict(cell), cell.arguments(), scenario.SCENARIOS[cell.scenario]().lines()])
     sources = (HERE / "ranks.c").read_bytes()
     return hashlib.sha256(record.encode() + sources).hexdigest()[:16]
 

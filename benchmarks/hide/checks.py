@@ -27,13 +27,23 @@ OVERLAP = ROOT / "src" / "hide" / "overlap"
 COLUMNS = ("t_in", "t_out", "input_wait", "output_wait", "alpha")
 # Nothing takes time but work and what is late.
 SETTINGS = {
-    "smpi/simulate-computation": "no", "smpi/host-speed": "1Gf", "smpi/test": 0,
-    "smpi/wtime": 0, "smpi/init": 0, "smpi/os": "0:0:0", "smpi/or": "0:0:0", "smpi/ois": "0:0:0",
-    "network/model": "CM02", "network/latency-factor": 1, "network/bandwidth-factor": 1,
+    "smpi/simulate-computation": "no",
+    "smpi/host-speed": "1Gf",
+    "smpi/test": 0,
+    "smpi/wtime": 0,
+    "smpi/init": 0,
+    "smpi/os": "0:0:0",
+    "smpi/or": "0:0:0",
+    "smpi/ois": "0:0:0",
+    "network/model": "CM02",
+    "network/latency-factor": 1,
+    "network/bandwidth-factor": 1,
     "network/weight-S": 0,
-    "network/TCP-gamma": 0, "network/crosstraffic": "no", "smpi/send-is-detached-thresh": 65536,
+    "network/TCP-gamma": 0,
+    "network/crosstraffic": "no",
+    "smpi/send-is-detached-thresh": 65536,
     "smpi/async-small-thresh": 0,
-}  # fmt: skip
+}
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1"><zone id="all" routing="Full">
@@ -63,9 +73,19 @@ def build_simulated() -> Path:
             words = ["smpicxx", "-std=c++20", *flags, *late, "-c", str(source), "-o", objects[-1]]
             subprocess.run(words, check=True)
         subprocess.run(
-            ["smpicc", "-DSMPI", *flags, str(program), *objects, "-o", str(directory / "matvecs"),
-             "-lstdc++", "-lm"], check=True,
-        )  # fmt: skip
+            [
+                "smpicc",
+                "-DSMPI",
+                *flags,
+                str(program),
+                *objects,
+                "-o",
+                str(directory / "matvecs"),
+                "-lstdc++",
+                "-lm",
+            ],
+            check=True,
+        )
 
     return build_once(f"matvecs-smpi-{key}", compile_into) / "matvecs"
 
@@ -78,17 +98,23 @@ def simulated(latencies: Floats, words: Mapping[str, float]) -> dict[str, Floats
         (directory / "platform.xml").write_text(PLATFORM.format(last=ranks - 1), "ascii")
         (directory / "hosts").write_text("".join(f"h{i}\n" for i in range(ranks)), "ascii")
         np.ascontiguousarray(latencies, "<f8").tofile(directory / "latencies")
-        launch = ["smpirun", "-np", str(ranks), "-platform", str(directory / "platform.xml"),
-                  "-hostfile", str(directory / "hosts"), "--log=root.thresh:critical"]  # fmt: skip
+        launch = [
+            "smpirun",
+            "-np",
+            str(ranks),
+            "-platform",
+            str(directory / "platform.xml"),
+            "-hostfile",
+            str(directory / "hosts"),
+            "--log=root.thresh:critical",
+        ]
         launch += [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
         launch += [str(build_simulated()), str(directory / "out")]
         launch += [f"latencies={directory / 'latencies'}"]
         return _run(launch, directory / "out", dict(words) | {"matvecs": matvecs}, ranks)
 
 
-def measured(
-    words: Mapping[str, float], matvecs: int, before: Sequence[str] = ()
-) -> dict[str, Floats]:
+def measured(words: Mapping[str, float], matvecs: int, before: Sequence[str] = ()) -> dict[str, Floats]:
     """The same by the real clock, on two ranks; `before` stands before the launcher."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "out"
@@ -96,9 +122,7 @@ def measured(
         return _run([*launch, str(output)], output, dict(words) | {"matvecs": matvecs}, 2)
 
 
-def _run(
-    launch: Sequence[str], output: Path, words: Mapping[str, float], ranks: int
-) -> dict[str, Floats]:
+def _run(launch: Sequence[str], output: Path, words: Mapping[str, float], ranks: int) -> dict[str, Floats]:
     given = [f"{name}={value:.12g}" for name, value in words.items()]
     subprocess.run([*launch, *given], check=True, env=cells.ENVIRONMENT)
     rows = np.fromfile(output, "<f8").reshape(ranks, -1, len(COLUMNS))

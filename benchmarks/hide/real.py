@@ -44,35 +44,59 @@ def save(path: Path, **arrays: object) -> None:
 
 def measured(method: str, run: int, matvecs: int) -> dict[str, Floats]:
     """matvecs.c under the injector."""
-    words = cells.METHODS[method] | {
-        "layers": LAYERS, "layer": LAYER, "item": ITEM,
-    } | COMMON  # fmt: skip
+    words = cells.METHODS[method] | {"layers": LAYERS, "layer": LAYER, "item": ITEM} | COMMON
     model = f"lognormal:{MEDIAN * 1e3}ms,{SPREAD}"
     with tempfile.TemporaryDirectory() as name:
         record = str(Path(name) / "injected.csv")
-        before = [str(HALOSCOPE), "inject", "--quiet", "--no-collectives", "--latency", model,
-                  "--seed", str(run), "-o", record, "--"]  # fmt: skip
+        before = [
+            str(HALOSCOPE),
+            "inject",
+            "--quiet",
+            "--no-collectives",
+            "--latency",
+            model,
+            "--seed",
+            str(run),
+            "-o",
+            record,
+            "--",
+        ]
         return checks.measured(words, matvecs, before)
 
 
 def virtual(method: str, run: int, matvecs: int) -> dict[str, Floats]:
     """The same in virtual time; other draws of the same latencies."""
     latency = scenario.Latencies(
-        "lognormal", np.array([MEDIAN * np.exp(SPREAD**2 / 2)]),
-        np.array([MEDIAN * np.exp(SPREAD**2 / 2) * np.sqrt(np.expm1(SPREAD**2))]), (0,),
-        np.ones((1, 1, 1)), np.ones((1, 1)),
-    )  # fmt: skip
-    words = cells.METHODS[method] | {
-        "px": 2, "py": 1, "pz": 1, "ex": LAYERS, "ey": LAYER, "ez": 1, "matvecs": matvecs,
-        "element": ITEM, "input": MEDIAN, "input_spread": SPREAD, "seed": run + 1,
-    } | COMMON  # fmt: skip
+        "lognormal",
+        np.array([MEDIAN * np.exp(SPREAD**2 / 2)]),
+        np.array([MEDIAN * np.exp(SPREAD**2 / 2) * np.sqrt(np.expm1(SPREAD**2))]),
+        (0,),
+        np.ones((1, 1, 1)),
+        np.ones((1, 1)),
+    )
+    words = (
+        cells.METHODS[method]
+        | {
+            "px": 2,
+            "py": 1,
+            "pz": 1,
+            "ex": LAYERS,
+            "ey": LAYER,
+            "ez": 1,
+            "matvecs": matvecs,
+            "element": ITEM,
+            "input": MEDIAN,
+            "input_spread": SPREAD,
+            "seed": run + 1,
+        }
+        | COMMON
+    )
     with tempfile.TemporaryDirectory() as name:
         latencies, output = Path(name) / "latencies.txt", Path(name) / "out"
         latencies.write_text(latency.lines(), "ascii")
         given = [f"{key}={value:.12g}" for key, value in words.items()]
         program = str(cells.build("ranks"))
-        subprocess.run([program, str(latencies), str(output), *given], check=True,
-                       env=cells.ENVIRONMENT)  # fmt: skip
+        subprocess.run([program, str(latencies), str(output), *given], check=True, env=cells.ENVIRONMENT)
         return {name: array.astype(float) for name, array in cells.read(output).items()}
 
 
@@ -83,12 +107,15 @@ def compare(results: Path, runs: int, matvecs: int) -> None:
             path = results / "two-ranks" / f"{method}-{matvecs}-{run}.npz"
             if path.is_file():
                 continue
-            sides = {
-                "real": measured(method, run, matvecs),
-                "virtual": virtual(method, run, matvecs),
-            }
-            save(path, **{f"{side}_{name}": values[name] for side, values in sides.items()
-                          for name in checks.COLUMNS})  # fmt: skip
+            sides = {"real": measured(method, run, matvecs), "virtual": virtual(method, run, matvecs)}
+            save(
+                path,
+                **{
+                    f"{side}_{name}": values[name]
+                    for side, values in sides.items()
+                    for name in checks.COLUMNS
+                },
+            )
 
 
 def poisson(results: Path, run: int, matvecs: int, level: int, solver: str) -> None:
@@ -115,21 +142,48 @@ def _csv(  # noqa: PLR0917
     with tempfile.TemporaryDirectory() as name:
         model, output = Path(name) / "table1.json", Path(name) / "times.csv"
         scenario.table1().save(model)
-        launch = [str(toolchain().launcher), "-n", "2", program, "--level", str(level), "--solver",
-                  solver, "--policy", method, "--iterations", str(matvecs), "--tolerance", "0",
-                  "--csv", str(output)]  # fmt: skip
+        launch = [
+            str(toolchain().launcher),
+            "-n",
+            "2",
+            program,
+            "--level",
+            str(level),
+            "--solver",
+            solver,
+            "--policy",
+            method,
+            "--iterations",
+            str(matvecs),
+            "--tolerance",
+            "0",
+            "--csv",
+            str(output),
+        ]
         if work is not None:
             epsilon, scale = scenario.EPSILON / scenario.WORK * work, work / scenario.WORK
             launch += ["--epsilon", f"{epsilon:.3g}", "--theta", str(scenario.THETA)]
-            launch = [str(HALOSCOPE), "inject", "--quiet", "--no-collectives", "--latency",
-                      f"model:{model}", "--scale", f"{scale:.6g}", "--seed", str(run),
-                      "-o", str(Path(name) / "injected.csv"), "--", *launch]  # fmt: skip
+            launch = [
+                str(HALOSCOPE),
+                "inject",
+                "--quiet",
+                "--no-collectives",
+                "--latency",
+                f"model:{model}",
+                "--scale",
+                f"{scale:.6g}",
+                "--seed",
+                str(run),
+                "-o",
+                str(Path(name) / "injected.csv"),
+                "--",
+                *launch,
+            ]
         subprocess.run(launch, env=cells.ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
         table = pl.read_csv(output).sort("rank", "application")
     renamed = {"t_in": "input_block", "t_out": "output_block"}
     return {
-        key: table[renamed.get(key, key)].to_numpy().reshape(2, -1)[:, :matvecs]
-        for key in checks.COLUMNS
+        key: table[renamed.get(key, key)].to_numpy().reshape(2, -1)[:, :matvecs] for key in checks.COLUMNS
     }
 
 

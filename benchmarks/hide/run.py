@@ -56,11 +56,14 @@ def report(todo: list[cells.Cell], results: Path) -> None:
             sums.setdefault(cell.method, []).append(float(part.mean()))
         for method in list(sums)[1:]:
             emit(
-                BENCHMARK, f"fastest 60 % of T^max, simulated, {name}, {solver}: {method}",
+                BENCHMARK,
+                f"fastest 60 % of T^max, simulated, {name}, {solver}: {method}",
                 ours=1e3 * float(np.median(sums[method])),
-                peer=1e3 * float(np.median(sums["fixed"])), peer_name="fixed half", unit="ms",
+                peer=1e3 * float(np.median(sums["fixed"])),
+                peer_name="fixed half",
+                unit="ms",
                 ratio=estimate(np.array(sums["fixed"]) / np.array(sums[method])),
-            )  # fmt: skip
+            )
 
 
 def main() -> None:

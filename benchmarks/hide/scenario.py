@@ -64,9 +64,8 @@ class Latencies:
     def scaled(self, factor: float) -> Latencies:
         """The same, all latencies multiplied."""
         return Latencies(
-            self.name, self.means * factor, self.stds * factor, self.regime, self.transitions,
-            self.machine,
-        )  # fmt: skip
+            self.name, self.means * factor, self.stds * factor, self.regime, self.transitions, self.machine
+        )
 
     def lines(self) -> str:
         """What ranks.c and matvecs.c read."""
@@ -98,20 +97,26 @@ class Latencies:
         regimes = [
             {"mean": m, "std": s, "share": p, "log_mean": a, "log_std": b}
             for m, s, p, a, b in zip(
-                *(array.tolist() for array in (self.means, self.stds, shares, *self.logs)),
-                strict=True,
+                *(array.tolist() for array in (self.means, self.stds, shares, *self.logs)), strict=True
             )
         ]
         return {
-            "format": "haloscope-regimes", "version": 1, "unit": "s", "family": "lognormal",
-            "memory": True, "regimes": regimes, "start": shares.tolist(),
-            "transition": transition.tolist(), "fit": {},
+            "format": "haloscope-regimes",
+            "version": 1,
+            "unit": "s",
+            "family": "lognormal",
+            "memory": True,
+            "regimes": regimes,
+            "start": shares.tolist(),
+            "transition": transition.tolist(),
+            "fit": {},
             "source": {"name": self.name, "regimes of the paper": [r + 1 for r in self.regime]},
             "machine": {
-                "start": weights.tolist(), "transition": self.machine.tolist(),
+                "start": weights.tolist(),
+                "transition": self.machine.tolist(),
                 "transitions": self.transitions.tolist(),
             },
-        }  # fmt: skip
+        }
 
     def save(self, path: Path) -> None:
         """Write the file of the model."""
@@ -135,8 +140,7 @@ def pieces(mean: float, std: float) -> tuple[Floats, Floats, Floats]:
     with np.errstate(divide="ignore"):
         places = ndtri(np.array(EDGES))
     first, second = (
-        math.exp(r * mu + (r * sigma) ** 2 / 2) * np.diff(ndtr(places - r * sigma)) / weights
-        for r in (1, 2)
+        math.exp(r * mu + (r * sigma) ** 2 / 2) * np.diff(ndtr(places - r * sigma)) / weights for r in (1, 2)
     )
     return first, np.sqrt(second - first**2), weights
 
@@ -162,11 +166,14 @@ def table1(
     into = np.eye(states)[2:][:, None, :].repeat(states, axis=1)  # piece by piece
     transitions = np.concatenate([calm[None], into])
     slower = shares[2] / stays / (1 - shares[2])
-    machine = np.vstack([
-        np.append(1 - slower, slower * weights),
-        np.column_stack([np.full(len(weights), 1 / stays),
-                         np.tile((1 - 1 / stays) * weights, (len(weights), 1))]),
-    ])  # fmt: skip
+    machine = np.vstack(
+        [
+            np.append(1 - slower, slower * weights),
+            np.column_stack(
+                [np.full(len(weights), 1 / stays), np.tile((1 - 1 / stays) * weights, (len(weights), 1))]
+            ),
+        ]
+    )
     order = np.argsort(means, kind="stable")
     regime = np.array([0, 1] + [2] * len(weights))[order]
     transitions = transitions[:, order][:, :, order]
@@ -181,9 +188,7 @@ def _alone(means: Floats, regime: NDArray[np.int64], weights: Floats) -> Floats:
     within = np.ones(len(means))
     within[regime == 2] = weights
     a, b, c = SHARES
-    flow = np.array(
-        [[0, a + b - c, a + c - b], [a + b - c, 0, b + c - a], [a + c - b, b + c - a, 0]]
-    )
+    flow = np.array([[0, a + b - c, a + c - b], [a + b - c, 0, b + c - a], [a + c - b, b + c - a, 0]])
     after = flow / flow.sum(axis=1, keepdims=True) / STAYS + np.eye(3) * (1 - 1 / STAYS)
     found: Floats = (after[regime][:, regime] * within)[None]
     return found
@@ -199,14 +204,10 @@ def calm() -> Latencies:
     whole = table1()
     keep = np.flatnonzero(np.array(whole.regime) < 2)
     calm_state = whole.transitions[0][np.ix_(keep, keep)]
-    return Latencies(
-        "quiet", whole.means[keep], whole.stds[keep], (0, 1), calm_state[None], np.ones((1, 1))
-    )
+    return Latencies("quiet", whole.means[keep], whole.stds[keep], (0, 1), calm_state[None], np.ones((1, 1)))
 
 
-SCENARIOS = {
-    "table1": table1, "event": frontera, "quiet": calm, "independent": lambda: table1(False),
-}  # fmt: skip
+SCENARIOS = {"table1": table1, "event": frontera, "quiet": calm, "independent": lambda: table1(False)}
 EVENT = (0.45, 0.62, 6.0)  # of the run: from, to; times as long latencies
 
 

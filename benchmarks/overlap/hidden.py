@@ -126,19 +126,29 @@ def _emit_shares(
 ) -> None:
     share, peer = estimate(shares[name]), next(one for who, one in shares.items() if who != name)
     emit(
-        BENCHMARK, case, ours=100 * share.median, peer=100 * float(np.median(peer)),
-        peer_name=peer_name, unit="%", ratio=share, target=target,
-    )  # fmt: skip
+        BENCHMARK,
+        case,
+        ours=100 * share.median,
+        peer=100 * float(np.median(peer)),
+        peer_name=peer_name,
+        unit="%",
+        ratio=share,
+        target=target,
+    )
 
 
-def _emit_times(
-    case: str, steps: Mapping[str, list[float]], name: str, target: float | None
-) -> None:
+def _emit_times(case: str, steps: Mapping[str, list[float]], name: str, target: float | None) -> None:
     ours, peer = np.array(steps[name]), np.array(steps["fixed"])
     emit(
-        BENCHMARK, case, ours=1e3 * float(np.median(ours)), peer=1e3 * float(np.median(peer)),
-        peer_name="fixed half", unit="ms", ratio=estimate(peer / ours), target=target,
-    )  # fmt: skip
+        BENCHMARK,
+        case,
+        ours=1e3 * float(np.median(ours)),
+        peer=1e3 * float(np.median(peer)),
+        peer_name="fixed half",
+        unit="ms",
+        ratio=estimate(peer / ours),
+        target=target,
+    )
 
 
 def _policy(name: str, work: float) -> list[str]:
@@ -155,16 +165,18 @@ def _regimes(late: float) -> dict[str, object]:
     is_late = [True, False, False, True]
     to = [[[0.0, 1.0]] * 2 if one else [[1.0, 0.0]] * 2 for one in is_late]
     return {
-        "format": "haloscope-regimes", "version": 1, "unit": "s", "family": "lognormal",
+        "format": "haloscope-regimes",
+        "version": 1,
+        "unit": "s",
+        "family": "lognormal",
         "regimes": [
             {"mean": mean, "std": mean * std, "share": 0.5, "log_mean": log(mean), "log_std": std}
             for mean, std in ((quick, 0.3), (late, 0.05))
         ],
-        "start": [0.5, 0.5], "transition": [[0.5, 0.5]] * 2,
-        "machine": {
-            "start": [0.5, 0, 0.5, 0], "transition": chain.tolist(), "transitions": to,
-        },
-    }  # fmt: skip
+        "start": [0.5, 0.5],
+        "transition": [[0.5, 0.5]] * 2,
+        "machine": {"start": [0.5, 0, 0.5, 0], "transition": chain.tolist(), "transitions": to},
+    }
 
 
 def _run(program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str) -> Steps:
@@ -176,9 +188,7 @@ def _run(program: Sequence[str], latency: str | None = None, seed: int = 0, *opt
             inject = ["--latency", latency, "--seed", str(seed), "--no-collectives", "--quiet"]
             inject += [*options, "-o", str(record)]
             launch = [str(programs.HALOSCOPE), "inject", *inject, "--", *launch]
-        done = subprocess.run(
-            launch, env=MPI_ENVIRONMENT, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(launch, env=MPI_ENVIRONMENT, capture_output=True, text=True, check=True)
         rows = [line.split() for line in done.stdout.splitlines() if " step " in line]
         table = np.array([[float(word) for word in row[2:]] for row in rows]).reshape(2, STEPS, -1)
         late = np.zeros((2, STEPS))

@@ -50,9 +50,15 @@ def measure() -> None:
 def _emit(case: str, times: dict[str, list[float]], name: str, target: float | None) -> None:
     ours, peer = np.array(times[name]), np.array(times["fixed"])
     emit(
-        BENCHMARK, case, ours=1e3 * float(np.median(ours)), peer=1e3 * float(np.median(peer)),
-        peer_name="fixed half", unit="ms", ratio=estimate(peer / ours), target=target,
-    )  # fmt: skip
+        BENCHMARK,
+        case,
+        ours=1e3 * float(np.median(ours)),
+        peer=1e3 * float(np.median(peer)),
+        peer_name="fixed half",
+        unit="ms",
+        ratio=estimate(peer / ours),
+        target=target,
+    )
 
 
 def _run(policy: str, solver: str, epsilon: float, late: float = 0) -> float:

@@ -55,10 +55,16 @@ ROWS = (
     Row("Q1 refined on a sphere", "sphere", "ours", "as-sphere", "uniform mesh", 0.4),
 )
 KERNELS = {
-    "q1": "Q1, bricks", "q1-general": "Q1, general indices", "q2": "Q2", "q4": "Q4",
-    "deformed-q1": "Q1 deformed", "deformed-q4": "Q4 deformed", "ball": "Q1, ball",
-    "band": "Q1, band", "sphere": "Q1, sphere",
-}  # fmt: skip
+    "q1": "Q1, bricks",
+    "q1-general": "Q1, general indices",
+    "q2": "Q2",
+    "q4": "Q4",
+    "deformed-q1": "Q1 deformed",
+    "deformed-q4": "Q4 deformed",
+    "ball": "Q1, ball",
+    "band": "Q1, band",
+    "sphere": "Q1, sphere",
+}
 CASES = (*(row.case for row in ROWS), *(f"of the roofline: {name}" for name in KERNELS.values()))
 
 
@@ -99,16 +105,19 @@ def _measure(running: dict[str, Program]) -> None:
     for row in rows:
         ours, peer = speeds("ours", row.ours), speeds(row.program, row.peer)
         emit(
-            BENCHMARK, row.case, ours=float(np.median(ours)), peer=float(np.median(peer)),
-            peer_name=row.peer_name, unit="MDoF/s a core", ratio=estimate(ours / peer),
+            BENCHMARK,
+            row.case,
+            ours=float(np.median(ours)),
+            peer=float(np.median(peer)),
+            peer_name=row.peer_name,
+            unit="MDoF/s a core",
+            ratio=estimate(ours / peer),
             target=row.target,
-        )  # fmt: skip
+        )
     _measure_roofline(running, taken)
 
 
-def _measure_roofline(
-    running: dict[str, Program], taken: dict[tuple[str, str], np.ndarray]
-) -> None:
+def _measure_roofline(running: dict[str, Program], taken: dict[tuple[str, str], np.ndarray]) -> None:
     limits = running["roofline"].cases
     bandwidth = limits["triad"].bytes / taken["roofline", "triad"] / 1e9
     peak = limits["multiply-add"].flops / taken["roofline", "multiply-add"] / 1e9
@@ -118,9 +127,13 @@ def _measure_roofline(
         reached = work.flops / taken["ours", case] / 1e9
         allowed = np.minimum(peak, bandwidth * work.flops / work.bytes)
         emit(
-            BENCHMARK, f"of the roofline: {name}", ours=float(np.median(reached)),
-            peer=float(np.median(allowed)), peer_name="roofline", unit="GFlop/s a core",
+            BENCHMARK,
+            f"of the roofline: {name}",
+            ours=float(np.median(reached)),
+            peer=float(np.median(allowed)),
+            peer_name="roofline",
+            unit="GFlop/s a core",
             ratio=estimate(reached / allowed),
-        )  # fmt: skip
+        )
         kernels.append(Kernel(name, work.flops / work.bytes, float(np.median(reached))))
     draw(float(np.median(bandwidth)), float(np.median(peak)), kernels)

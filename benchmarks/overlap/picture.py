@@ -54,26 +54,37 @@ def _figure(bandwidth: float, peak: float, kernels: Sequence[Kernel]):  # noqa: 
 
     figure = go.Figure(
         layout={
-            "template": "simple_white", "width": WIDTH, "height": HEIGHT, "showlegend": False,
-            "margin": {"l": 70, "r": 30, "t": 30, "b": 60}, "font": {"size": 14},
+            "template": "simple_white",
+            "width": WIDTH,
+            "height": HEIGHT,
+            "showlegend": False,
+            "margin": {"l": 70, "r": 30, "t": 30, "b": 60},
+            "font": {"size": 14},
             "xaxis": {"type": "log", "title": {"text": "operations a byte"}, "dtick": "D1"},
             "yaxis": {"type": "log", "title": {"text": "GFlop/s a core"}, "dtick": "D1"},
         }
-    )  # fmt: skip
+    )
     ridge = peak / bandwidth
     first = min([kernel.intensity for kernel in kernels] + [ridge]) / 2
     last = max([kernel.intensity for kernel in kernels] + [ridge]) * 2
     figure.add_scatter(
-        x=[first, ridge, last], y=[first * bandwidth, peak, peak],
-        mode="lines", line={"color": "#333"},
-    )  # fmt: skip
+        x=[first, ridge, last], y=[first * bandwidth, peak, peak], mode="lines", line={"color": "#333"}
+    )
     figure.add_scatter(
-        x=[kernel.intensity for kernel in kernels], y=[kernel.reached for kernel in kernels],
-        text=[kernel.name for kernel in kernels], textposition="bottom center",
-        mode="markers+text", marker={"size": 10, "color": "#1f6fb4"},
-    )  # fmt: skip
+        x=[kernel.intensity for kernel in kernels],
+        y=[kernel.reached for kernel in kernels],
+        text=[kernel.name for kernel in kernels],
+        textposition="bottom center",
+        mode="markers+text",
+        marker={"size": 10, "color": "#1f6fb4"},
+    )
     figure.add_annotation(
-        x=0, y=1, xref="paper", yref="paper", showarrow=False, xanchor="left",
+        x=0,
+        y=1,
+        xref="paper",
+        yref="paper",
+        showarrow=False,
+        xanchor="left",
         text=f"triad {bandwidth:.1f} GB/s, multiply-adds {peak:.0f} GFlop/s a core, two at once",
-    )  # fmt: skip
+    )
     return figure

@@ -15,18 +15,10 @@ from common import MPI_ENVIRONMENT
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.components import find_petsc
 from haloscope.base.errors import ComponentError
-from haloscope.base.toolchain import (
-    build_environment,
-    build_tool,
-    compiler_identity,
-    run_logged,
-    toolchain,
-)
+from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
 from haloscope.hide import build_fem, build_overlap
 
-__all__ = [
-    "Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy",
-]  # fmt: skip
+__all__ = ["Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy"]
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
@@ -57,9 +49,12 @@ class Program:
 
     def __init__(self, executable: Path, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            launch(str(executable), *arguments), env=MPI_ENVIRONMENT, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            launch(str(executable), *arguments),
+            env=MPI_ENVIRONMENT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         self._counts: dict[str, int] = {}
         self.cases: dict[str, Case] = {}
         for words in iter(self._line, ["ready"]):
@@ -84,9 +79,8 @@ class Program:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -173,9 +167,16 @@ def dealii() -> Path:
     def build(directory: Path) -> None:
         scratch = directory / "build"
         configure = [
-            build_tool("cmake"), "-S", str(PEERS), "-B", str(scratch), "-G", "Ninja",
-            "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}",
-        ]  # fmt: skip
+            build_tool("cmake"),
+            "-S",
+            str(PEERS),
+            "-B",
+            str(scratch),
+            "-G",
+            "Ninja",
+            "-DCMAKE_BUILD_TYPE=Release",
+            f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}",
+        ]
         log = cache() / "dealii-build.log"
         run_logged(configure, "building deal.II's operators", log, build_environment())
         compile_it = [build_tool("cmake"), "--build", str(scratch)]
@@ -204,11 +205,17 @@ def _compiled(source: Path, words: list[str], *depends: Path, compiler: str | No
         wrapper = wrapper.with_name(compiler)
     flags = FLAGS if compiler is None else ()
     key = fingerprint(
-        [source, PEERS / "turns.hpp"], *flags, *words, *map(str, depends), _processor(),
+        [source, PEERS / "turns.hpp"],
+        *flags,
+        *words,
+        *map(str, depends),
+        _processor(),
         compiler_identity(str(wrapper)),
-    )  # fmt: skip
+    )
     build: Callable[[Path], None] = lambda directory: run_logged(  # noqa: E731
         [str(wrapper), *flags, str(source), *words, "-o", str(directory / source.stem)],
-        f"building {source.name}", cache() / f"{source.stem}-build.log", dict(os.environ),
-    )  # fmt: skip
+        f"building {source.name}",
+        cache() / f"{source.stem}-build.log",
+        dict(os.environ),
+    )
     return build_once(f"bench-{source.stem}-{key}", build) / source.stem

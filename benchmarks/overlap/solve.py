@@ -33,6 +33,12 @@ def measure() -> None:
     for case, pairs in zip(CASES, (solution, whole), strict=True):
         ours, peers = np.array(pairs).T
         emit(
-            BENCHMARK, case, ours=float(np.median(ours)), peer=float(np.median(peers)),
-            peer_name="PETSc AIJ, GAMG", unit="s", target=5, ratio=estimate(peers / ours),
-        )  # fmt: skip
+            BENCHMARK,
+            case,
+            ours=float(np.median(ours)),
+            peer=float(np.median(peers)),
+            peer_name="PETSc AIJ, GAMG",
+            unit="s",
+            target=5,
+            ratio=estimate(peers / ours),
+        )

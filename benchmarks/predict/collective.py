@@ -26,8 +26,14 @@ from haloscope.predict.bench import Library, library, stream
 
 __all__ = ["CASES", "measure"]
 
-MEASURED = (("barrier", 0), ("bcast", 8), ("bcast", 65536), ("allreduce", 8), ("allreduce", 65536),
-         ("alltoall", 4096))  # fmt: skip
+MEASURED = (
+    ("barrier", 0),
+    ("bcast", 8),
+    ("bcast", 65536),
+    ("allreduce", 8),
+    ("allreduce", 65536),
+    ("alltoall", 4096),
+)
 RANKS = 2
 ROUNDS = 11
 ITERATIONS = 2000
@@ -62,26 +68,35 @@ def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
     for number in range(ROUNDS):
         for side in (0, 1) if number % 2 else (1, 0):
             begun = time.perf_counter()
-            measured = (
-                plain(ours, loop, collective, size) if side else harness(ours, collective, size)
-            )
+            measured = plain(ours, loop, collective, size) if side else harness(ours, collective, size)
             (theirs if side else mine).append((*measured, time.perf_counter() - begun))
     for index, (name, unit, target) in enumerate(NAMES):
         own, peer = ([row[index] for row in rows] for rows in (mine, theirs))
         emit(
-            "predict", named(name, collective, size),
-            ours=estimate(own).median, peer=estimate(peer).median, peer_name="simple loop",
-            unit=unit, ratio=estimate([b / a for a, b in zip(own, peer, strict=True)]),
+            "predict",
+            named(name, collective, size),
+            ours=estimate(own).median,
+            peer=estimate(peer).median,
+            peer_name="simple loop",
+            unit=unit,
+            ratio=estimate([b / a for a, b in zip(own, peer, strict=True)]),
             target=target,
-        )  # fmt: skip
+        )
 
 
 def harness(ours: Library, collective: str, size: int) -> tuple[float, float]:
     """Microseconds: the mean, as the command's OSU output has it, and the median."""
     words = [
-        str(ours.program("collective")), "--collective", collective, "--sizes", str(size),
-        "--iterations", str(ITERATIONS), "--warmup", str(WARMUP),
-    ]  # fmt: skip
+        str(ours.program("collective")),
+        "--collective",
+        collective,
+        "--sizes",
+        str(size),
+        "--iterations",
+        str(ITERATIONS),
+        "--warmup",
+        str(WARMUP),
+    ]
     records = list(stream(ours.launch(words, RANKS, {}, None), MPI_ENVIRONMENT, 60))
     samples = np.array(next(one["samples_ns"] for one in records if one["record"] == "point"))
     return float(samples.mean()) * 1e-3, float(np.median(samples, axis=1).mean()) * 1e-3
@@ -91,9 +106,14 @@ def plain(ours: Library, loop: Path, collective: str, size: int) -> tuple[float,
     """The same of the simple loop."""
     words = [str(loop), collective, str(size), str(ITERATIONS), str(WARMUP)]
     done = subprocess.run(
-        ours.launch(words, RANKS, {}, None), env=MPI_ENVIRONMENT, check=True, capture_output=True,
-        text=True, timeout=60, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ours.launch(words, RANKS, {}, None),
+        env=MPI_ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
     mean, median = map(float, done.stdout.split())
     return mean, median
 

@@ -46,18 +46,32 @@ def measure() -> None:
 def _here() -> predict.Machine:
     """Two cores of this machine, in round numbers: the fits are factors of these."""
     level = {"name": "node", "cores": 2, "latency": "0.4 us", "bandwidth": "8 GB/s"}
-    return predict.Machine.model_validate(
-        {"name": "here", "levels": [level], "arithmetic": "5 GB/s"}
-    )
+    return predict.Machine.model_validate({"name": "here", "levels": [level], "arithmetic": "5 GB/s"})
 
 
 def _measured_here(directory: Path) -> pl.DataFrame:
     sweep = directory / "here.jsonl"
     command = [
-        str(Path(sys.executable).with_name("haloscope")), "bench", "collective", "all", "-n", "2",
-        "-m", SIZES, "-i", "200", "-x", "20", "--segment", "0,8192,65536", "-o", str(sweep),
-        "--format", "csv", "--summary",
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("haloscope")),
+        "bench",
+        "collective",
+        "all",
+        "-n",
+        "2",
+        "-m",
+        SIZES,
+        "-i",
+        "200",
+        "-x",
+        "20",
+        "--segment",
+        "0,8192,65536",
+        "-o",
+        str(sweep),
+        "--format",
+        "csv",
+        "--summary",
+    ]
     subprocess.run(command, env=MPI_ENVIRONMENT, stdout=subprocess.DEVNULL, check=True, timeout=400)
     return Sweep.read(sweep).points
 
@@ -71,10 +85,7 @@ def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
     held_out = pl.col("bytes").is_in(sizes[1:-1:2])
     seen, unseen = points.filter(~held_out), points.filter(held_out)
     blind = _fitted(machine, seen)
-    _share(
-        f"models/{where}/error, unseen sizes", predict.errors(blind, unseen)["error"].to_numpy(),
-        ERROR,
-    )  # fmt: skip
+    _share(f"models/{where}/error, unseen sizes", predict.errors(blind, unseen)["error"].to_numpy(), ERROR)
     losses = predict.losses(fitted, points)
     _share(f"models/{where}/loss by choice, mean", losses["loss"].to_numpy(), MEAN_LOSS, mean=True)
     much = losses.filter(pl.col("loss") > WORST_LOSS)
@@ -101,10 +112,14 @@ def _share(case: str, values: np.ndarray, target: float, *, mean: bool = False) 
 
 def _row(case: str, share: Estimate, target: float) -> None:
     """`ratio` is how many times smaller than the target, so 1 or more meets it."""
-    ratio = Estimate(
-        *(target / max(value, _LEAST) for value in (share.median, share.high, share.low))
-    )
+    ratio = Estimate(*(target / max(value, _LEAST) for value in (share.median, share.high, share.low)))
     emit(
-        "predict", case, ours=100 * share.median, peer=100 * target, peer_name="target", unit="%",
-        ratio=ratio, target=1.0,
-    )  # fmt: skip
+        "predict",
+        case,
+        ours=100 * share.median,
+        peer=100 * target,
+        peer_name="target",
+        unit="%",
+        ratio=ratio,
+        target=1.0,
+    )

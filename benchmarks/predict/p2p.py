@@ -66,10 +66,15 @@ def measure() -> None:
     first = points[POINTS[0]]
     share = [point.clock / (2 * point.batch * point.median) for point in first]
     common.emit(
-        "predict", CLOCK, ours=100 * common.estimate(share).median, peer=100 * BUDGET,
-        peer_name="budget", unit="%", ratio=common.estimate([BUDGET / one for one in share]),
+        "predict",
+        CLOCK,
+        ours=100 * common.estimate(share).median,
+        peer=100 * BUDGET,
+        peer_name="budget",
+        unit="%",
+        ratio=common.estimate([BUDGET / one for one in share]),
         target=1.0,
-    )  # fmt: skip
+    )
 
 
 def _compare(case: Case, system: System, pair: Pair, plain: Path) -> list[Point]:
@@ -83,10 +88,15 @@ def _compare(case: Case, system: System, pair: Pair, plain: Path) -> list[Point]
     nanoseconds = [_typical(one) for one in ours]
     ratios = [a / b for a, b in zip(theirs, nanoseconds, strict=True)]
     common.emit(
-        "predict", case.name, ours=common.estimate(nanoseconds).median,
-        peer=common.estimate(theirs).median, peer_name="plain loop in C", unit="ns",
-        ratio=common.estimate(ratios), target=TARGET,
-    )  # fmt: skip
+        "predict",
+        case.name,
+        ours=common.estimate(nanoseconds).median,
+        peer=common.estimate(theirs).median,
+        peer_name="plain loop in C",
+        unit="ns",
+        ratio=common.estimate(ratios),
+        target=TARGET,
+    )
     return ours
 
 
@@ -106,9 +116,12 @@ def _harness(case: Case, system: System, pair: Pair) -> Point:
 def _plain(case: Case, system: System, program: Path) -> float:
     words = [str(program), case.test, *map(str, (case.bytes, case.iterations, case.warmup))]
     done = subprocess.run(
-        system.library.launch(words, 2, {}), env=common.MPI_ENVIRONMENT, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        system.library.launch(words, 2, {}),
+        env=common.MPI_ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return float(done.stdout)
 
 

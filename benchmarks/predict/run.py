@@ -36,9 +36,7 @@ def run(topic: str) -> None:
     except Exception as error:
         traceback.print_exc()
         reason = f"{type(error).__name__}: {error}"
-    left = [
-        case for case in getattr(module, "CASES", ()) if (BENCHMARK, case) not in common.EMITTED
-    ]
+    left = [case for case in getattr(module, "CASES", ()) if (BENCHMARK, case) not in common.EMITTED]
     if left or set(common.EMITTED) == before:
         missing(left or [topic], f"{topic}: {reason}")
 

@@ -56,6 +56,12 @@ def _simulate(limit: float, *words: str) -> float:
 def _report(case: str, taken: float, allowed: float, unit: str) -> None:
     ratio = allowed / taken
     emit(
-        "predict", case, ours=taken, peer=allowed, peer_name="allowed", unit=unit,
-        ratio=Estimate(ratio, ratio, ratio), target=1.0,
-    )  # fmt: skip
+        "predict",
+        case,
+        ours=taken,
+        peer=allowed,
+        peer_name="allowed",
+        unit=unit,
+        ratio=Estimate(ratio, ratio, ratio),
+        target=1.0,
+    )

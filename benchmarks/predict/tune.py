@@ -76,9 +76,14 @@ def mean_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
     rules = f"{len(made.tuned)} of {len(made.chosen)} points have a rule"
     print(f"tune: {rules}", file=sys.stderr)
     emit(
-        "predict", CASES[0], ours=mean, peer=1.0, peer_name=made.bench.library.name, unit="gain",
+        "predict",
+        CASES[0],
+        ours=mean,
+        peer=1.0,
+        peer_name=made.bench.library.name,
+        unit="gain",
         ratio=Estimate(mean, low, high),
-    )  # fmt: skip
+    )
 
 
 def worst_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
@@ -86,6 +91,12 @@ def worst_row(made: Tuning, trials: Mapping[Point, Trial]) -> None:
     gains = {p: gain_interval(trial.gains, 0.05 / len(trials)) for p, trial in trials.items()}
     gain, low, high = min(gains.values(), key=lambda each: each[2], default=(1.0, 1.0, 1.0))
     emit(
-        "predict", CASES[1], ours=gain, peer=1.0, peer_name=made.bench.library.name, unit="gain",
-        ratio=Estimate(high, low, high), target=1.0,
-    )  # fmt: skip
+        "predict",
+        CASES[1],
+        ours=gain,
+        peer=1.0,
+        peer_name=made.bench.library.name,
+        unit="gain",
+        ratio=Estimate(high, low, high),
+        target=1.0,
+    )

@@ -33,13 +33,15 @@ def report_rate(
     test = binomtest(int(good.sum()), len(good))
     interval = test.proportion_ci(method="exact")
     emit(
-        "regimes", f"{case}, {len(good)} times", ours=100 * float(found.mean()),
+        "regimes",
+        f"{case}, {len(good)} times",
+        ours=100 * float(found.mean()),
         peer=100.0 if wanted else 100 * (allowed or 0.0),
         peer_name="all" if wanted else "nothing to aim at" if allowed is None else "allowed",
         unit="%",
         ratio=Estimate(float(test.statistic), interval.low, interval.high),
         target=None if allowed is None else 1 - allowed,
-    )  # fmt: skip
+    )
 
 
 def _alone(shape: str) -> dict[str, Law]:
@@ -54,12 +56,12 @@ def _alone(shape: str) -> dict[str, Law]:
 def _said(first: list[Floats], second: list[Floats]) -> bool:
     """If any sentence on two methods says that one is faster."""
     methods = [
-        Method(name, [
-            analyse(Timings.of(times, f"{name}{number}"), Options())
-            for number, times in enumerate(runs)
-        ])
+        Method(
+            name,
+            [analyse(Timings.of(times, f"{name}{number}"), Options()) for number, times in enumerate(runs)],
+        )
         for name, runs in (("A", first), ("B", second))
-    ]  # fmt: skip
+    ]
     return any(claim.sure for claim in claims(methods))
 
 
@@ -115,10 +117,7 @@ def measure_episodes(repetitions: int) -> None:
     """Machine-wide episodes of independent ranks that stay in regimes, and planted ones."""
     for ranks in (2, 8, 20, 64):
         for instances in (400, 2000):
-            hits = [
-                _has_episode(np.random.default_rng(i), ranks, instances, 0)
-                for i in range(repetitions)
-            ]
+            hits = [_has_episode(np.random.default_rng(i), ranks, instances, 0) for i in range(repetitions)]
             case = f"{ranks} independent ranks x {instances}: a machine-wide episode"
             report_rate(case, hits, EPISODES_ALLOWED)
         for planted in (20, 100):

@@ -21,12 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import emit, estimate
 
-from haloscope.explain.regimes.statistics import (
-    Sample,
-    functional_boxplot,
-    modified_band_depth,
-    rank_cdfs,
-)
+from haloscope.explain.regimes.statistics import Sample, functional_boxplot, modified_band_depth, rank_cdfs
 
 RANKS, INSTANCES, POINTS = 7168, 8192, 512
 FEW = 200
@@ -44,17 +39,21 @@ def measure_depth(rounds: int = 7) -> None:
     alone = estimate([seconds(lambda: functional_boxplot(curves)) for _ in range(rounds)])
     whole = estimate(SECOND / 1e3 / np.array([alone.median, alone.low, alone.high]))
     emit(
-        "regimes-boxplot", f"functional boxplot of {case}", ours=1e3 * alone.median, peer=SECOND,
-        peer_name="a second", unit="ms", ratio=whole, target=1.0,
-    )  # fmt: skip
+        "regimes-boxplot",
+        f"functional boxplot of {case}",
+        ours=1e3 * alone.median,
+        peer=SECOND,
+        peer_name="a second",
+        unit="ms",
+        ratio=whole,
+        target=1.0,
+    )
     compare(f"modified band depth of {case}", curves, banddepth, "statsmodels", rounds)
     few = np.ascontiguousarray(curves[:: RANKS // FEW][:FEW])
     compare(f"the same of {FEW}", few, by_definition, "all pairs, NumPy", rounds)
 
 
-def compare(
-    case: str, curves: Curves, peer: Callable[[Curves], Any], peer_name: str, rounds: int
-) -> None:
+def compare(case: str, curves: Curves, peer: Callable[[Curves], Any], peer_name: str, rounds: int) -> None:
     """Times both sides in turn, after a first round that does not count."""
     pairs = [
         (seconds(lambda: modified_band_depth(curves)), seconds(lambda: peer(curves)))
@@ -62,10 +61,15 @@ def compare(
     ][1:]
     ours, theirs = zip(*pairs, strict=True)
     emit(
-        "regimes-boxplot", case, ours=1e3 * estimate(ours).median,
-        peer=1e3 * estimate(theirs).median, peer_name=peer_name, unit="ms",
-        ratio=estimate(np.divide(theirs, ours)), target=TARGET,
-    )  # fmt: skip
+        "regimes-boxplot",
+        case,
+        ours=1e3 * estimate(ours).median,
+        peer=1e3 * estimate(theirs).median,
+        peer_name=peer_name,
+        unit="ms",
+        ratio=estimate(np.divide(theirs, ours)),
+        target=TARGET,
+    )
 
 
 def made() -> Curves:

@@ -18,9 +18,7 @@ STDS = np.array([5.9e-5, 5.5e-5, 6.2e-4])
 APART, APART_STDS = np.array([1.8e-3, 2.1e-3, 2.9e-3]), np.array([5e-5, 6e-5, 2.5e-4])
 
 
-def stays(
-    random: np.random.Generator, ranks: int, instances: int, staying: float, shares: Floats
-) -> States:
+def stays(random: np.random.Generator, ranks: int, instances: int, staying: float, shares: Floats) -> States:
     """Regimes that last 1 / (1 − `staying`) instances before they are drawn anew by `shares`."""
     anew = random.random((ranks, instances)) > staying
     anew[:, 0] = True
@@ -50,9 +48,7 @@ def table_1(random: np.random.Generator, ranks: int, instances: int, slow: float
     return mixed(random, stays(random, ranks, instances, 0.91, shares), MEANS, STDS)
 
 
-def autoregressive(
-    random: np.random.Generator, ranks: int, instances: int, memory: float
-) -> Floats:
+def autoregressive(random: np.random.Generator, ranks: int, instances: int, memory: float) -> Floats:
     """Log-normal durations without regimes, each `memory` times the one before, ranks in step."""
     noise = random.normal(size=(ranks + 1, instances + 1000)) * np.sqrt(1 - memory**2)
     series = lfilter([1], [1, -memory], noise, axis=1)[:, 1000:]

@@ -28,8 +28,7 @@ def measure_order(repetitions: int, families: Sequence[str]) -> None:
             ]
             for criterion in CRITERIA:
                 hits = [
-                    replace(selection, criterion=criterion).model.n_regimes == PLANTED
-                    for selection in chosen
+                    replace(selection, criterion=criterion).model.n_regimes == PLANTED for selection in chosen
                 ]
                 case = f"{name}, {family}, {criterion}: {PLANTED} regimes are found"
                 report_rate(case, hits, wanted=True)

@@ -61,9 +61,15 @@ def report(
     ours, peer = times
     scale = {"ms": 1e3, "s": 1.0}[unit]
     emit(
-        BENCHMARK, case, ours=scale * estimate(ours).median, peer=scale * estimate(peer).median,
-        peer_name=peer_name, unit=unit, ratio=estimate(peer / ours), target=target,
-    )  # fmt: skip
+        BENCHMARK,
+        case,
+        ours=scale * estimate(ours).median,
+        peer=scale * estimate(peer).median,
+        peer_name=peer_name,
+        unit=unit,
+        ratio=estimate(peer / ours),
+        target=target,
+    )
 
 
 def drawn(ranks: int, instances: int) -> Floats:
@@ -79,9 +85,16 @@ def drawn(ranks: int, instances: int) -> Floats:
 def peer_model(means: Floats, stds: Floats, transition: Floats, steps: int) -> Any:
     """Its default prior is for data about 1, and swamps seconds."""
     model = GaussianHMM(
-        3, "diag", covars_prior=0, covars_weight=0, means_weight=0, min_covar=1e-300,
-        n_iter=steps, tol=-np.inf, init_params="",
-    )  # fmt: skip
+        3,
+        "diag",
+        covars_prior=0,
+        covars_weight=0,
+        means_weight=0,
+        min_covar=1e-300,
+        n_iter=steps,
+        tol=-np.inf,
+        init_params="",
+    )
     model.startprob_, model.transmat_ = np.full(3, 1 / 3), transition
     model.means_, model.covars_ = means[:, None], stds[:, None] ** 2
     return model
@@ -104,12 +117,7 @@ def measure_against_hmmlearn(rounds: int) -> None:
             rounds,
         )
         target = None if threads == 1 else 60
-        report(
-            f"fit, {STEPS} steps, 3 states, {RANKS} x {INSTANCES}, {name}",
-            times,
-            "hmmlearn",
-            target,
-        )
+        report(f"fit, {STEPS} steps, 3 states, {RANKS} x {INSTANCES}, {name}", times, "hmmlearn", target)
     ours.threads = 1
     np.testing.assert_array_equal(ours.predict(timings).ravel(), _ordered(peer, column, lengths))  # type: ignore[union-attr]
     times = pairs(lambda: ours.predict(timings), lambda: peer.predict(column, lengths), 3 * rounds)
@@ -145,19 +153,22 @@ def measure_machine(path: Path, plain: Path, rounds: int) -> None:
     timings = read(path)
     for case, action in (
         (f"of it, reading {size}", lambda: read(path)),
-        (
-            f"of it, choosing, fitting and decoding {size}",
-            lambda: find_regimes(timings, RegimeModel(3)),
-        ),
+        (f"of it, choosing, fitting and decoding {size}", lambda: find_regimes(timings, RegimeModel(3))),
     ):
         report(case, pairs(action, lambda: np.fromfile(plain), rounds), "numpy.fromfile", None)
     model = RegimeModel(3)
     took = seconds(lambda: model.fit(timings.durations))
     ratio = 60 / took
     emit(
-        BENCHMARK, f"fit on all of {size}, {model.n_iter_} steps", ours=took, peer=60.0,
-        peer_name="a minute", unit="s", ratio=Estimate(ratio, ratio, ratio), target=1.0,
-    )  # fmt: skip
+        BENCHMARK,
+        f"fit on all of {size}, {model.n_iter_} steps",
+        ours=took,
+        peer=60.0,
+        peer_name="a minute",
+        unit="s",
+        ratio=Estimate(ratio, ratio, ratio),
+        target=1.0,
+    )
 
 
 def main() -> None:

@@ -51,9 +51,7 @@ def _on_this_node(library: Library, prefix: Sequence[str], words: Sequence[str])
     return output([*prefix, *library.launch(2), *words])
 
 
-def _measure(
-    what: str, library: Library, run: Run, launches: int, flags: str, share: float | None
-) -> None:
+def _measure(what: str, library: Library, run: Run, launches: int, flags: str, share: float | None) -> None:
     """The peer has its better kind of memory; `share` is what whole steps may take of its time."""
     kinds = {
         "MPI_Alloc_mem": ((), ("--memory", "mpi")),
@@ -79,6 +77,9 @@ def _rows(library: Library, what: str, times: dict[str, Floats], share: float | 
     for kind, own in times.items():
         if kind.startswith("layer"):
             row(
-                f"{what}: {kind}", own, times[peer], f"{library.name}: {peer}",
+                f"{what}: {kind}",
+                own,
+                times[peer],
+                f"{library.name}: {peer}",
                 library.aim(share) if share else None,
-            )  # fmt: skip
+            )

@@ -10,9 +10,11 @@ __all__ = ["measure", "measure_limits"]
 WAYS = ("in-place", "window", "chosen")
 MPI = ("mpi-persistent", "mpi-neighbourhood", "mpi-isend", "mpi-isend-large-pages")
 LIMITS = {
-    "memcpy-one": "memcpy, one core", "memcpy-two": "memcpy, two cores",
-    "cma-one": "process_vm_readv, one core", "cma-two": "process_vm_readv, two cores",
-}  # fmt: skip
+    "memcpy-one": "memcpy, one core",
+    "memcpy-two": "memcpy, two cores",
+    "cma-one": "process_vm_readv, one core",
+    "cma-two": "process_vm_readv, two cores",
+}
 LIMITED = {"64 KiB": 64 << 10, **SIZES, "8 MiB": 8 << 20}
 # Against an exchange by MPI, both with the reading.
 SHARE = 0.20
@@ -33,18 +35,24 @@ def measure(library: Library, blocks: int) -> None:
         for name in WAYS:
             row(
                 library.case(f"exchange of {size}, with the reading: {name}"),
-                ways[name][1], ways[reading][1], f"{library.name}: {reading[4:]}",
+                ways[name][1],
+                ways[reading][1],
+                f"{library.name}: {reading[4:]}",
                 library.aim(SHARE) if name == "in-place" else None,
-            )  # fmt: skip
+            )
         row(
             library.case(f"exchange of {size}, with the reading: in-place, buffers of small pages"),
-            ways["in-place"][1], ways["mpi-isend"][1], f"{library.name}: isend",
-        )  # fmt: skip
+            ways["in-place"][1],
+            ways["mpi-isend"][1],
+            f"{library.name}: isend",
+        )
         alone = best(ways, 0)
         row(
             library.case(f"exchange of {size}, without the reading: in-place"),
-            ways["in-place"][0], ways[alone][0], f"{library.name}: {alone[4:]}",
-        )  # fmt: skip
+            ways["in-place"][0],
+            ways[alone][0],
+            f"{library.name}: {alone[4:]}",
+        )
 
 
 def measure_limits(library: Library, blocks: int) -> None:
@@ -56,6 +64,8 @@ def measure_limits(library: Library, blocks: int) -> None:
         alone = best(ways, 0)
         for name, what in LIMITS.items():
             row(
-                library.case(f"limit of {size}: {what}"), ways[name][0], ways[alone][0],
+                library.case(f"limit of {size}: {what}"),
+                ways[name][0],
+                ways[alone][0],
                 f"{library.name}: {alone[4:]}",
-            )  # fmt: skip
+            )

@@ -46,10 +46,14 @@ def measure(library: Library, rounds: int) -> None:
                 model = time_of(size, machines[size], int(third == "idle"), chunk)
                 found = times[third, chunk, size]
                 emit(
-                    "stencil", f"model, {name} in chunks of {words}, {who}", ours=1e6 * model,
-                    peer=1e6 * median(found), peer_name="measured", unit="us",
+                    "stencil",
+                    f"model, {name} in chunks of {words}, {who}",
+                    ours=1e6 * model,
+                    peer=1e6 * median(found),
+                    peer_name="measured",
+                    unit="us",
                     ratio=estimate(found / model),
-                )  # fmt: skip
+                )
     for name in ("2 MiB", "8 MiB"):
         for limit in LIMITS:
             _predict(name, SIZES[name], machines[SIZES[name]], limit)
@@ -61,10 +65,14 @@ def _predict(name: str, size: int, fitted: Machine, limit: int) -> None:
     for helpers in PREDICTED:
         time = time_of(size, machine, helpers, chunk_of(size, helpers + 1))
         emit(
-            "stencil", f"model, {name}, {helpers} helpers, memory of {limit} cores' copies",
-            ours=1e6 * time, peer=1e6 * alone, peer_name="model, the receiver alone", unit="us",
+            "stencil",
+            f"model, {name}, {helpers} helpers, memory of {limit} cores' copies",
+            ours=1e6 * time,
+            peer=1e6 * alone,
+            peer_name="model, the receiver alone",
+            unit="us",
             ratio=estimate([alone / time]),
-        )  # fmt: skip
+        )
 
 
 def _measured(library: Library, rounds: int) -> Times:
@@ -89,27 +97,17 @@ def _limits(library: Library) -> dict[int, float]:
     }
 
 
-def _fitted(
-    alone: Mapping[int, float], times: Times, limits: Mapping[int, float]
-) -> dict[int, Machine]:
+def _fitted(alone: Mapping[int, float], times: Times, limits: Mapping[int, float]) -> dict[int, Machine]:
     """A machine for each size, whose bandwidths depend on which cache holds it."""
     start = max(2 * alone[SMALL[0]] - alone[SMALL[1]], 0.0)
     chunk, fitted = FITTED
-    claims = [
-        (median(times["busy", chunk, size]) - alone[size]) / (size / chunk)
-        for size in SIZES.values()
-    ]
+    claims = [(median(times["busy", chunk, size]) - alone[size]) / (size / chunk) for size in SIZES.values()]
     claim = max(median(claims), 0.0)
     cores = {size: size / (alone[size] - start) for size in SIZES.values()}
-    machines = {
-        size: Machine(start, core, limits[size] * core, claim) for size, core in cores.items()
-    }
+    machines = {size: Machine(start, core, limits[size] * core, claim) for size, core in cores.items()}
     wanted = median(times["idle", chunk, fitted])
     delays = np.linspace(0, alone[fitted], 400)
     seen = min(
-        delays,
-        key=lambda seen: abs(
-            time_of(fitted, replace(machines[fitted], seen=seen), 1, chunk) - wanted
-        ),
+        delays, key=lambda seen: abs(time_of(fitted, replace(machines[fitted], seen=seen), 1, chunk) - wanted)
     )
     return {size: replace(machine, seen=float(seen)) for size, machine in machines.items()}

@@ -15,9 +15,15 @@ __all__ = ["measure", "measure_small", "measure_stealing", "steal"]
 
 BLOCKS = 2  # of each way in a launch
 BARE = (
-    "mpi-persistent", "mpi-isend", "mpi-isend-large-pages", "mpi-isend-malloc", "mpi-isend-alloc",
-    "one-way", "one-way-large-pages", "one-way-alloc",
-)  # fmt: skip
+    "mpi-persistent",
+    "mpi-isend",
+    "mpi-isend-large-pages",
+    "mpi-isend-malloc",
+    "mpi-isend-alloc",
+    "one-way",
+    "one-way-large-pages",
+    "one-way-alloc",
+)
 # Below the layer, without its heap and with it.
 PLAIN = ("mpi-isend-alloc", "mpi-isend-malloc", "one-way-alloc")
 HEAP = ("mpi-isend-malloc",)
@@ -35,8 +41,10 @@ Launches = dict[str, list[tuple[float, float]]]
 def measure(library: Library, rounds: int) -> None:
     """Rows of all sizes; `rounds` launches of each kind."""
     kinds: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-        "bare": (BARE, ()), "plain": (PLAIN, layered()), "heap": (HEAP, layered("--share-heap")),
-    }  # fmt: skip
+        "bare": (BARE, ()),
+        "plain": (PLAIN, layered()),
+        "heap": (HEAP, layered("--share-heap")),
+    }
     found: dict[tuple[str, int], Launches] = defaultdict(lambda: defaultdict(list))
     for _ in range(rounds):
         for kind, (methods, prefix) in kinds.items():
@@ -59,27 +67,35 @@ def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
             peer = _best(bare, "mpi-", column)
             row(
                 library.case(f"exchange of {size}{reading}: {what}"),
-                _times(found[kind][way], column), _times(bare[peer], column),
-                f"{library.name}: {peer[4:]}", library.aim(share) if column == 0 else None,
-            )  # fmt: skip
+                _times(found[kind][way], column),
+                _times(bare[peer], column),
+                f"{library.name}: {peer[4:]}",
+                library.aim(share) if column == 0 else None,
+            )
         peer = _best(bare, "mpi-isend", 0, small=True)
         row(
             library.case(f"exchange of {size}: {what}; the peer in small pages"),
-            _times(found[kind][way], 0), _times(bare[peer], 0), f"{library.name}: {peer[4:]}",
+            _times(found[kind][way], 0),
+            _times(bare[peer], 0),
+            f"{library.name}: {peer[4:]}",
             library.aim(share),
-        )  # fmt: skip
+        )
     row(
         library.case(f"exchange of {size}: layer, malloc"),
-        _times(found["plain"]["mpi-isend-malloc"], 0), _times(bare["mpi-isend-malloc"], 0),
-        f"{library.name}: the same", library.aim(UNCHANGED),
-    )  # fmt: skip
+        _times(found["plain"]["mpi-isend-malloc"], 0),
+        _times(bare["mpi-isend-malloc"], 0),
+        f"{library.name}: the same",
+        library.aim(UNCHANGED),
+    )
     for small, pages in ((False, ""), (True, "; the peer in small pages")):
         peer = _best(bare, "one-way", 0, small)
         row(
             library.case(f"one way, {size}: layer, MPI_Alloc_mem{pages}"),
-            _times(found["plain"]["one-way-alloc"], 0), _times(bare[peer], 0),
-            f"{library.name}: {peer}", library.aim(ONE_WAY),
-        )  # fmt: skip
+            _times(found["plain"]["one-way-alloc"], 0),
+            _times(bare[peer], 0),
+            f"{library.name}: {peer}",
+            library.aim(ONE_WAY),
+        )
 
 
 def _best(ways: Launches, begin: str, column: int, small: bool = False) -> str:
@@ -91,13 +107,9 @@ def _times(launches: Sequence[tuple[float, float]], column: int) -> Floats:
     return np.array([both[column] for both in launches])
 
 
-def steal(
-    library: Library, third: str, count: int, sizes: Sequence[int], *options: str
-) -> dict[int, float]:
+def steal(library: Library, third: str, count: int, sizes: Sequence[int], *options: str) -> dict[int, float]:
     """The receiver's median times by size of one launch; the third rank is idle or busy."""
-    crowded = {
-        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
-    }  # fmt: skip
+    crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
     program = str(library.program("stealing"))
     words = [*layered(*options), *library.launch(3), program, third, str(count), *map(str, sizes)]
     samples: dict[int, list[float]] = defaultdict(list)
@@ -118,9 +130,11 @@ def measure_stealing(library: Library, rounds: int) -> None:
     for size, target in STEALING.items():
         row(
             f"one way, {size}: sender asleep, a third rank idle",
-            np.array(medians["dynamic", SIZES[size]]), np.array(medians["get", SIZES[size]]),
-            "the receiver alone", target,
-        )  # fmt: skip
+            np.array(medians["dynamic", SIZES[size]]),
+            np.array(medians["get", SIZES[size]]),
+            "the receiver alone",
+            target,
+        )
 
 
 def measure_small(library: Library, rounds: int) -> None:
@@ -132,13 +146,16 @@ def measure_small(library: Library, rounds: int) -> None:
         output([compiler, "-O3", str(source), "-o", program])
         for size in (8, 1024):
             words = [*library.launch(2), program, "latency", str(size), "100000", "10000"]
-            added = [
-                float(output([*layered(), *words])) - float(output(words)) for _ in range(rounds)
-            ]
+            added = [float(output([*layered(), *words])) - float(output(words)) for _ in range(rounds)]
             cost = estimate(added)
             bounds = [max(value, 1e-3) for value in (cost.median, cost.high, cost.low)]
             emit(
-                "stencil", f"message of {size} B: added by the layer", ours=cost.median,
-                peer=BUDGET, peer_name="budget", unit="ns",
-                ratio=type(cost)(*(BUDGET / value for value in bounds)), target=1.0,
-            )  # fmt: skip
+                "stencil",
+                f"message of {size} B: added by the layer",
+                ours=cost.median,
+                peer=BUDGET,
+                peer_name="budget",
+                unit="ns",
+                ratio=type(cost)(*(BUDGET / value for value in bounds)),
+                target=1.0,
+            )

@@ -43,9 +43,10 @@ HIDDEN = 94.0  # % of the exchange
 LATENCY = {"256 KiB": 0.68, "2 MiB": 0.62}
 # Of the program; what the layer does with its own buffers is the scheme of the slides.
 MEMORY = {
-    "alloc": ("--memory", "alloc"), "NULL buffers": ("--memory", "alloc", "--null-buffers"),
+    "alloc": ("--memory", "alloc"),
+    "NULL buffers": ("--memory", "alloc", "--null-buffers"),
     "share-heap": ("--memory", "share-heap"),
-}  # fmt: skip
+}
 LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
 
 Record = dict[str, Any]
@@ -109,19 +110,35 @@ def shaped(link: str) -> Iterator[Cluster]:
 
 def _command(test: str, ranks: int, rounds: int) -> list[str]:
     return [
-        str(Path(sys.executable).with_name("haloscope")), "bench", test, "-n", str(ranks),
-        "--layer", "both", "--rounds", str(rounds), "--format", "json",
-        "-m", ",".join(map(str, SIZES.values())),
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("haloscope")),
+        "bench",
+        test,
+        "-n",
+        str(ranks),
+        "--layer",
+        "both",
+        "--rounds",
+        str(rounds),
+        "--format",
+        "json",
+        "-m",
+        ",".join(map(str, SIZES.values())),
+    ]
 
 
-def _bench(
-    nodes: Cluster, mpi: Mpi, test: str, rounds: int, *words: str, ranks: int = 4
-) -> list[Record]:
+def _bench(nodes: Cluster, mpi: Mpi, test: str, rounds: int, *words: str, ranks: int = 4) -> list[Record]:
     command = [
-        *_command(test, ranks, rounds), "--pause", "0.02", "-i", "15", "-x", "3", *words,
-        "--mpiexec", f"{mpi.mpiexec} --bind-to none" + " --map-by node" * (ranks == 2),
-    ]  # fmt: skip
+        *_command(test, ranks, rounds),
+        "--pause",
+        "0.02",
+        "-i",
+        "15",
+        "-x",
+        "3",
+        *words,
+        "--mpiexec",
+        f"{mpi.mpiexec} --bind-to none" + " --map-by node" * (ranks == 2),
+    ]
     found: list[Record] = json.loads(_output(nodes, mpi, command))
     return found
 
@@ -140,8 +157,7 @@ def _medians(record: Record, part: str) -> Floats:
 
 def _ideal(records: list[Record], memory: str) -> None:
     by_layer = {
-        layer: {one["bytes"]: one for one in records if one["layer"] == layer}
-        for layer in ("off", "on")
+        layer: {one["bytes"]: one for one in records if one["layer"] == layer} for layer in ("off", "on")
     }
     for size, count in SIZES.items():
         # Without the layer malloc's memory is like any other.
@@ -154,8 +170,9 @@ def _ideal(records: list[Record], memory: str) -> None:
                 f"7-point total against ideal, {size}, {who}",
                 _medians(one, "total"),
                 np.maximum(_medians(one, "inter"), _medians(one, "intra")),
-                f"ideal, intra {share:.0%} of inter", 1 / IDEAL if aimed else None,
-            )  # fmt: skip
+                f"ideal, intra {share:.0%} of inter",
+                1 / IDEAL if aimed else None,
+            )
     _latency(records, f"two nodes: layer, {memory}", memory != "share-heap")
 
 
@@ -163,9 +180,12 @@ def _latency(records: list[Record], where: str, aimed: bool) -> None:
     for size, count in SIZES.items():
         times = {one["layer"]: _medians(one, "total") for one in records if one["bytes"] == count}
         row(
-            f"3-D stencil, {size}, {where}", times["on"], times["off"], "Open MPI, the same memory",
+            f"3-D stencil, {size}, {where}",
+            times["on"],
+            times["off"],
+            "Open MPI, the same memory",
             1 / LATENCY[size] if aimed else None,
-        )  # fmt: skip
+        )
 
 
 def _exchange(records: list[Record], case: str) -> None:
@@ -176,21 +196,24 @@ def _exchange(records: list[Record], case: str) -> None:
 def _overlaps(records: list[Record]) -> dict[str, Floats]:
     """In each launch, without the layer and with it, % of the exchange that are hidden."""
     return {
-        one["layer"]: 100 * (
-            1 - (_medians(one, "both") - _medians(one, "computation"))
-            / _medians(one, "communication")
-        )
+        one["layer"]: 100
+        * (1 - (_medians(one, "both") - _medians(one, "computation")) / _medians(one, "communication"))
         for one in records
-    }  # fmt: skip
+    }
 
 
 def _hidden(records: list[Record], case: str, target: float | None) -> None:
     hidden = _overlaps(records)
     emit(
-        "stencil", case, ours=float(np.median(hidden["on"])), peer=float(np.median(hidden["off"])),
-        peer_name="Open MPI", unit="%", ratio=estimate(np.clip(hidden["on"], 0, 100) / 100),
+        "stencil",
+        case,
+        ours=float(np.median(hidden["on"])),
+        peer=float(np.median(hidden["off"])),
+        peer_name="Open MPI",
+        unit="%",
+        ratio=estimate(np.clip(hidden["on"], 0, 100) / 100),
         target=target,
-    )  # fmt: skip
+    )
 
 
 def _limit(records: list[Record], case: str, lost: float) -> None:
@@ -199,6 +222,11 @@ def _limit(records: list[Record], case: str, lost: float) -> None:
     alone = min(float(np.median(_medians(one, "communication"))) for one in records)
     limit = 100 * (1 - lost / alone)
     emit(
-        "stencil", f"{case}: against the limit", ours=float(np.median(hidden)), peer=limit,
-        peer_name="what the kernel's network leaves", unit="%", ratio=estimate(hidden / limit),
-    )  # fmt: skip
+        "stencil",
+        f"{case}: against the limit",
+        ours=float(np.median(hidden)),
+        peer=limit,
+        peer_name="what the kernel's network leaves",
+        unit="%",
+        ratio=estimate(hidden / limit),
+    )

@@ -21,9 +21,17 @@ from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.predict.bench import library
 
 __all__ = [
-    "CHECKOUT", "SIZES", "Blocks", "Floats", "Library", "exchanges", "layered", "libraries",
-    "output", "row",
-]  # fmt: skip
+    "CHECKOUT",
+    "SIZES",
+    "Blocks",
+    "Floats",
+    "Library",
+    "exchanges",
+    "layered",
+    "libraries",
+    "output",
+    "row",
+]
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
@@ -48,9 +56,8 @@ class Library:
         """A program of this directory, built for this MPI."""
         includes = [CHECKOUT / "include", HALO, HERE]
         return build_executable(
-            f"stencil-{name}", [HERE / f"{name}.cpp", *sources], includes, self.tools.compiler,
-            quiet=True,
-        )  # fmt: skip
+            f"stencil-{name}", [HERE / f"{name}.cpp", *sources], includes, self.tools.compiler, quiet=True
+        )
 
     def case(self, text: str) -> str:
         """A row's name."""
@@ -86,9 +93,14 @@ def layered(*options: str) -> list[str]:
 def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMENT) -> str:
     """What a command prints."""
     done = subprocess.run(
-        list(words), env=dict(environment), capture_output=True, text=True, check=False,
-        timeout=300, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        list(words),
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
     if done.returncode:
         sys.stderr.write(f"{' '.join(words)}\n{done.stdout}{done.stderr}\n")
         done.check_returncode()
@@ -96,9 +108,8 @@ def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMEN
 
 
 def exchanges(
-    library: Library, methods: Sequence[str], blocks: int, sizes: Sequence[int],
-    prefix: Sequence[str] = (),
-) -> dict[int, Blocks]:  # fmt: skip
+    library: Library, methods: Sequence[str], blocks: int, sizes: Sequence[int], prefix: Sequence[str] = ()
+) -> dict[int, Blocks]:
     """One launch of exchange.cpp."""
     program = library.program("exchange", *sorted(HALO.glob("*.cpp")))
     words = [*prefix, *library.launch(2), str(program), str(blocks), ",".join(methods)]
@@ -109,9 +120,7 @@ def exchanges(
     found: dict[int, Blocks] = {size: {} for size in sizes}
     for size in sizes:
         for method in methods:
-            medians = [
-                np.median(np.array(samples[size, method, block]), axis=0) for block in range(blocks)
-            ]
+            medians = [np.median(np.array(samples[size, method, block]), axis=0) for block in range(blocks)]
             exchange, reading = np.array(medians).T
             found[size][method] = exchange, reading
     return found
@@ -121,6 +130,12 @@ def row(case: str, ours: Floats, peer: Floats, peer_name: str, target: float | N
     """Times of both sides in pairs."""
     ratio: Estimate = estimate(peer / ours)
     emit(
-        "stencil", case, ours=1e6 * float(np.median(ours)), peer=1e6 * float(np.median(peer)),
-        peer_name=peer_name, unit="us", ratio=ratio, target=target,
-    )  # fmt: skip
+        "stencil",
+        case,
+        ours=1e6 * float(np.median(ours)),
+        peer=1e6 * float(np.median(peer)),
+        peer_name=peer_name,
+        unit="us",
+        ratio=ratio,
+        target=target,
+    )

@@ -21,10 +21,22 @@ __all__ = ["measure", "measure_heap", "measure_lammps"]
 
 SIZES = {"64 KiB": 64 << 10, "1 MiB": 1 << 20}
 PATTERNS = (
-    "irecv-send-wait", "irecv-ssend-wait", "wait-for-the-send", "test-for-the-send", "sendrecv",
-    "sendrecv-replace", "send-recv", "ssend-recv", "barrier-between", "sent-before-a-barrier",
-    "note-awaited", "note-received", "note-probed", "medium-send", "replace-between",
-)  # fmt: skip
+    "irecv-send-wait",
+    "irecv-ssend-wait",
+    "wait-for-the-send",
+    "test-for-the-send",
+    "sendrecv",
+    "sendrecv-replace",
+    "send-recv",
+    "ssend-recv",
+    "barrier-between",
+    "sent-before-a-barrier",
+    "note-awaited",
+    "note-received",
+    "note-probed",
+    "medium-send",
+    "replace-between",
+)
 NO_SLOWER = 1 / 1.05
 # LAMMPS' own example, larger, so that borders have more than the threshold.
 MELT = """units lj
@@ -47,9 +59,7 @@ LOOP = re.compile(r"^Loop time of ([\d.]+)", re.MULTILINE)
 
 def _built(library: Library, name: str, directory: str) -> str:
     program = str(Path(directory) / name)
-    compiler = str(
-        library.tools.compiler.with_name(library.tools.compiler.name.replace("cxx", "cc"))
-    )
+    compiler = str(library.tools.compiler.with_name(library.tools.compiler.name.replace("cxx", "cc")))
     output([compiler, "-O2", str(HERE / f"{name}.c"), "-o", program])
     return program
 
@@ -69,9 +79,11 @@ def measure(library: Library, rounds: int) -> None:
             for pattern in PATTERNS:
                 row(
                     library.case(f"{pattern} of {size}: layer, MPI_Alloc_mem"),
-                    np.array(found["layer", pattern]), np.array(found["bare", pattern]),
-                    f"{library.name}: the same", NO_SLOWER if library.targeted else None,
-                )  # fmt: skip
+                    np.array(found["layer", pattern]),
+                    np.array(found["bare", pattern]),
+                    f"{library.name}: the same",
+                    NO_SLOWER if library.targeted else None,
+                )
 
 
 def measure_lammps(library: Library, rounds: int) -> None:
@@ -89,9 +101,11 @@ def measure_lammps(library: Library, rounds: int) -> None:
                     times[kind].append(_loop([*prefix, *words]))
         row(
             f"LAMMPS, melt of {4 * cells**3} atoms: layer, --share-heap",
-            np.array(times["heap"]), np.array(times["bare"]), f"{library.name}: the same",
+            np.array(times["heap"]),
+            np.array(times["bare"]),
+            f"{library.name}: the same",
             NO_SLOWER,
-        )  # fmt: skip
+        )
 
 
 def _loop(words: Sequence[str]) -> float:
@@ -108,15 +122,17 @@ def measure_heap(library: Library, rounds: int) -> None:
         program = _built(library, "untouched", directory)
         for words, touched in (([program], "4 KiB of 1 GiB"), ([program, "all"], "64 MiB")):
             bare, ours = (
-                np.array(
-                    [[float(word) for word in output(words, env).split()] for _ in range(rounds)]
-                )
+                np.array([[float(word) for word in output(words, env).split()] for _ in range(rounds)])
                 for env in (dict(os.environ), heap)
             )
             case = f"malloc, {touched} touched, ten times: --share-heap"
             row(case, ours[:, 1], bare[:, 1], "the C library")
             emit(
-                "stencil", f"{case}, page faults", ours=float(np.median(ours[:, 0])),
-                peer=float(np.median(bare[:, 0])), peer_name="the C library", unit="faults",
+                "stencil",
+                f"{case}, page faults",
+                ours=float(np.median(ours[:, 0])),
+                peer=float(np.median(bare[:, 0])),
+                peer_name="the C library",
+                unit="faults",
                 ratio=estimate(bare[:, 0] / ours[:, 0]),
-            )  # fmt: skip
+            )

@@ -33,14 +33,26 @@ def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds
     added = 1e-9 * _cost(output, prices)
     share = Estimate(run / added, run / added, run / added)
     emit(
-        "watch-cg", "calls and regions of a rank at their prices", ours=100 * added / run, peer=100,
-        peer_name="the run", unit="%", ratio=share, target=100 / 0.5,
-    )  # fmt: skip
+        "watch-cg",
+        "calls and regions of a rank at their prices",
+        ours=100 * added / run,
+        peer=100,
+        peer_name="the run",
+        unit="%",
+        ratio=share,
+        target=100 / 0.5,
+    )
     ratio = estimate([without / with_us for without, with_us in zip(bare, watched, strict=True)])
     emit(
-        "watch-cg", "time of the run", ours=estimate(watched).median, peer=run, peer_name="bare",
-        unit="s", ratio=ratio, target=1 / 1.02,
-    )  # fmt: skip
+        "watch-cg",
+        "time of the run",
+        ours=estimate(watched).median,
+        peer=run,
+        peer_name="bare",
+        unit="s",
+        ratio=ratio,
+        target=1 / 1.02,
+    )
 
 
 def _seconds(command: list[str]) -> float:

@@ -82,9 +82,7 @@ def watched(directory: Path, *options: str) -> list[str]:
     return [str(command), "run", "--quiet", "-o", output, *options, "--"]
 
 
-def report(
-    case: str, bare: list[Times], ours: list[Times], allowed: dict[str, float]
-) -> dict[str, float]:
+def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, float]) -> dict[str, float]:
     """Emits what each case cost; returns the medians, nanoseconds."""
     samples: dict[str, list[float]] = defaultdict(list)
     for without, with_us in zip(bare, ours, strict=True):
@@ -97,17 +95,14 @@ def report(
     return {name: estimate(added).median for name, added in samples.items()}
 
 
-def emit_cost(
-    benchmark: str, case: str, cost: Estimate, clock: float, allowed: float | None
-) -> None:
+def emit_cost(benchmark: str, case: str, cost: Estimate, clock: float, allowed: float | None) -> None:
     """Times that are not told from zero count as a thousandth of a nanosecond."""
     median, low, high = (max(value, 1e-3) for value in (cost.median, cost.low, cost.high))
     ratio = Estimate(clock / median, clock / high, clock / low)
     target = None if allowed is None else 1 / allowed
     emit(
-        benchmark, case, ours=cost.median, peer=clock, peer_name=CLOCK, unit="ns",
-        ratio=ratio, target=target,
-    )  # fmt: skip
+        benchmark, case, ours=cost.median, peer=clock, peer_name=CLOCK, unit="ns", ratio=ratio, target=target
+    )
 
 
 def main() -> None:

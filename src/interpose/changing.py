@@ -70,9 +70,7 @@ class Changing(Library):
         last = f"  return rest_of_{name}({names});\n"
         return rest + definition("int", name, parameters, quick + last)
 
-    def fortran(
-        self, procedure: standard.Procedure, name: str, form: Form
-    ) -> FortranWrapper | None:
+    def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> FortranWrapper | None:
         if name in self.answered:
             return _Converting(procedure, name, form, self.answered[name])
         meaning = self.meanings.get(name)
@@ -82,9 +80,7 @@ class Changing(Library):
 class _Converting(FortranWrapper):
     """Every argument in C, and what was changed back in Fortran."""
 
-    def __init__(
-        self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning
-    ) -> None:
+    def __init__(self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning) -> None:
         super().__init__(procedure, name, form, meaning)
         self.action = meaning
         express = procedure.express

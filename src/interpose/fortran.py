@@ -48,9 +48,7 @@ def forms(name: str, abi: str, has_buffer: bool) -> Iterator[Form]:
 class FortranWrapper:
     """The wrapper of one form of one procedure: the family gets C's values, MPI what was given."""
 
-    def __init__(
-        self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning | None
-    ) -> None:
+    def __init__(self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning | None) -> None:
         express = procedure.express
         self.name, self.form, self.meaning = name, form, meaning
         self.parameters = express.f08.parameters
@@ -153,10 +151,7 @@ class FortranWrapper:
             return self._index(name)
         if self._out(name):
             converted = f"fortran_value<MPI_Fint>({given})"
-            return (
-                f"int value_{name} = 0; int *{name} = &value_{name};",
-                f"value_{name} = {converted};",
-            )
+            return (f"int value_{name} = 0; int *{name} = &value_{name};", f"value_{name} = {converted};")
         always_large = kind == "XFER_NUM_ELEM_NNI"
         large = always_large or (self.form.large and kind.startswith("POLY"))
         number = "MPI_Count" if large else "int"
@@ -186,10 +181,7 @@ class FortranWrapper:
             update = f"value_{name} = c_index(fortran_value<MPI_Fint>(f_{name}));"
             return f"int value_{name} = 0; int *{name} = &value_{name};", update
         room = "static_cast<std::size_t>(std::max(incount, 0))"
-        return (
-            f"int *{name} = fortran_room<int>({room});",
-            f"update_indices({name}, f_{name}, *outcount);",
-        )
+        return (f"int *{name} = fortran_room<int>({room});", f"update_indices({name}, f_{name}, *outcount);")
 
 
 def _rendered(wrappers: list[FortranWrapper]) -> Iterator[str]:

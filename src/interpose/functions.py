@@ -13,11 +13,29 @@ Procedure = standard.ISOCProcedure
 
 # Those that block; MPI_Ibcast and MPI_Bcast_init are MPI_Bcast's.
 COLLECTIVES = (
-    "Barrier", "Bcast", "Allreduce", "Reduce", "Scan", "Exscan", "Reduce_scatter",
-    "Reduce_scatter_block", "Gather", "Gatherv", "Allgather", "Allgatherv", "Scatter", "Scatterv",
-    "Alltoall", "Alltoallv", "Alltoallw", "Neighbor_allgather", "Neighbor_allgatherv",
-    "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw",
-)  # fmt: skip
+    "Barrier",
+    "Bcast",
+    "Allreduce",
+    "Reduce",
+    "Scan",
+    "Exscan",
+    "Reduce_scatter",
+    "Reduce_scatter_block",
+    "Gather",
+    "Gatherv",
+    "Allgather",
+    "Allgatherv",
+    "Scatter",
+    "Scatterv",
+    "Alltoall",
+    "Alltoallv",
+    "Alltoallw",
+    "Neighbor_allgather",
+    "Neighbor_allgatherv",
+    "Neighbor_alltoall",
+    "Neighbor_alltoallv",
+    "Neighbor_alltoallw",
+)
 SENDS = ("Send", "Bsend", "Ssend", "Rsend")
 
 

@@ -37,9 +37,7 @@ def main() -> None:
     texts = {
         "interpose/real.hpp": real_header([*found, *beyond]),
         f"{room}/wrappers.cpp": source(room, library.namespace, [*filter(None, wrappers)]),
-        f"{room}/fortran_wrappers.cpp": source(
-            room, library.namespace, in_fortran, library.fortran_header
-        ),
+        f"{room}/fortran_wrappers.cpp": source(room, library.namespace, in_fortran, library.fortran_header),
         **{f"{room}/{name}": text for name, text in library.headers([*found, *beyond]).items()},
     }
     for name, text in texts.items():

@@ -41,9 +41,7 @@ class Library:
         """What stands before a function that the standard does not know; None: nothing."""
         return None
 
-    def fortran(
-        self, procedure: standard.Procedure, name: str, form: Form
-    ) -> FortranWrapper | None:
+    def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> FortranWrapper | None:
         """What stands before a form of a function in Fortran; None: nothing."""
         raise NotImplementedError
 

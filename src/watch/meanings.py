@@ -41,8 +41,7 @@ def _pending_p2p() -> dict[str, Meaning]:
             "Recv_init": Meaning("init_receive", receive),
             "Imrecv": Meaning("post_receive_matched", "count, datatype, message, request"),
             "Isendrecv": Meaning(
-                "post_exchange",
-                "sendcount, sendtype, dest, recvcount, recvtype, source, comm, request",
+                "post_exchange", "sendcount, sendtype, dest, recvcount, recvtype, source, comm, request"
             ),
             "Isendrecv_replace": Meaning(
                 "post_exchange", "count, datatype, dest, count, datatype, source, comm, request"
@@ -115,18 +114,14 @@ _RMA = ("Put", "Get", "Accumulate", "Get_accumulate")
 
 
 def _one_sided() -> dict[str, Meaning]:
-    found = {
-        name: Meaning("one_sided", "origin_count, origin_datatype, target_rank") for name in _RMA
-    }
+    found = {name: Meaning("one_sided", "origin_count, origin_datatype, target_rank") for name in _RMA}
     for name in _RMA:
         found["R" + name.lower()] = Meaning(
             "post_one_sided", "origin_count, origin_datatype, target_rank, request"
         )
     # MPI_NO_OP lets the origin be null: what is fetched counts.
     for prefix, family, end in (("G", "one_sided", ""), ("Rg", "post_one_sided", ", request")):
-        found[prefix + "et_accumulate"] = Meaning(
-            family, f"result_count, result_datatype, target_rank{end}"
-        )
+        found[prefix + "et_accumulate"] = Meaning(family, f"result_count, result_datatype, target_rank{end}")
     for name in ("Fetch_and_op", "Compare_and_swap"):
         found[name] = Meaning("one_sided", "1, datatype, target_rank")
     return found
@@ -214,10 +209,7 @@ LIBRARY = Recording(
         (r"Win_", "Category::one_sided"),
         # They return when all messages have left the buffer.
         (r"(Buffer|Comm|Session)_(detach|flush)", "Category::p2p_wait"),
-        (
-            r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)",
-            "Category::p2p",
-        ),
+        (r"(Pready|Request_get_status|Grequest|Buffer_|(Comm|Session)_(attach|iflush)_)", "Category::p2p"),
     ),
     # What the program says is an operation, and memory of others that it reads and writes itself.
     # All else that has no family moves none, or only prepares (Pack, Buffer_attach, Comm_spawn) or

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 import pympistandard as standard
 from fortran import Form, FortranWrapper
-from functions import (
-    Extension,
-    Procedure,
-    call,
-    full_name,
-    new_requests,
-    parameter_list,
-    short_name,
-)
+from functions import Extension, Procedure, call, full_name, new_requests, parameter_list, short_name
 from wrappers import Library, Meaning, action, definition
 
 # Posts that are like one before take a short way, without the variables of the long one.
@@ -135,9 +127,13 @@ class Recording(Library):
 
 class _FortranWrapper(FortranWrapper):
     def __init__(
-        self, procedure: standard.Procedure, name: str, form: Form, meaning: Meaning | None,
+        self,
+        procedure: standard.Procedure,
+        name: str,
+        form: Form,
+        meaning: Meaning | None,
         recorder: Recording,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(procedure, name, form, meaning)
         self.recorder = recorder
 

@@ -57,9 +57,14 @@ def recorded(amr: str, cells: int, variables: int, case: str, directory: Path) -
         sizes = opened.table("sizes").filter(comm, pl.col("kind") == "p2p", pl.col("messages") > 0)
         (region,) = opened.table("regions").filter(comm).to_dicts()
     return {
-        "case": case, "cells": cells, "variables": variables, "messages": region["sends_total"],
-        "mean": region["mean_message"], "least": sizes["bytes"].min(), "most": sizes["bytes"].max(),
-    }  # fmt: skip
+        "case": case,
+        "cells": cells,
+        "variables": variables,
+        "messages": region["sends_total"],
+        "mean": region["mean_message"],
+        "least": sizes["bytes"].min(),
+        "most": sizes["bytes"].max(),
+    }
 
 
 def measured() -> pl.DataFrame:
@@ -82,13 +87,22 @@ def figure(rows: pl.DataFrame) -> go.Figure:
             some = rows.filter(kept, pl.col("case") == case).sort(axis)
             mean = some["mean"] / 1024
             bars = {
-                "type": "data", "array": some["most"] / 1024 - mean,
-                "arrayminus": mean - some["least"] / 1024, "thickness": 1,
-            }  # fmt: skip
+                "type": "data",
+                "array": some["most"] / 1024 - mean,
+                "arrayminus": mean - some["least"] / 1024,
+                "thickness": 1,
+            }
             drawn.add_scatter(
-                x=some[axis], y=mean, error_y=bars, name=case, marker={"color": colour},
-                mode="lines+markers", showlegend=column == 1, row=1, col=column,
-            )  # fmt: skip
+                x=some[axis],
+                y=mean,
+                error_y=bars,
+                name=case,
+                marker={"color": colour},
+                mode="lines+markers",
+                showlegend=column == 1,
+                row=1,
+                col=column,
+            )
     ticks = [2**n for n in range(11)]
     drawn.update_yaxes(type="log", tickvals=ticks)
     drawn.update_yaxes(title="average message, KiB", row=1, col=1)

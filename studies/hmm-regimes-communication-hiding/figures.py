@@ -36,11 +36,18 @@ MS = Unit(1e-3, "ms")
 PAPERS = ("fixed", "dynamic", "test")  # the three methods of the paper
 NAMES = {"cg": "CG", "gmg": "GMG-CG"}
 PICTURES = {
-    "figure-4": "#alpha", "figure-5": "#waits-dynamic", "figure-7": "#values-cg",
-    "figure-7-gmg": "#values-gmg", "figure-9": "#cdfs-cg", "figure-10": "#regime-cdfs-gmg",
-    "figure-11": "#sums-cg", "figure-11-boxes": "#boxes-cg", "figure-12": "#slowest-event",
-    "figure-13": "#sums-event", "sweep": "#sweep",
-}  # fmt: skip
+    "figure-4": "#alpha",
+    "figure-5": "#waits-dynamic",
+    "figure-7": "#values-cg",
+    "figure-7-gmg": "#values-gmg",
+    "figure-9": "#cdfs-cg",
+    "figure-10": "#regime-cdfs-gmg",
+    "figure-11": "#sums-cg",
+    "figure-11-boxes": "#boxes-cg",
+    "figure-12": "#slowest-event",
+    "figure-13": "#sums-event",
+    "sweep": "#sweep",
+}
 
 
 def named(section: Section | None, name: str, said: str) -> list[Section]:
@@ -48,8 +55,9 @@ def named(section: Section | None, name: str, said: str) -> list[Section]:
     if section is None:
         return []
     figures = [replace(one, caption=f"{one.caption} {said}") for one in section.figures]
-    return [replace(section, name=f"{section.name}-{name}", title=f"{section.title}: {said}",
-                    figures=figures)]  # fmt: skip
+    return [
+        replace(section, name=f"{section.name}-{name}", title=f"{section.title}: {said}", figures=figures)
+    ]
 
 
 def of_solver(solver: str, found: Sequence[Method], said: str) -> list[Section]:
@@ -60,8 +68,13 @@ def of_solver(solver: str, found: Sequence[Method], said: str) -> list[Section]:
     made = named(values(views, ("T_in", "T_out"), MS), solver, said)
     caption = "Ten MatVecs a rank of the fastest run. Paper: Figure 7, bottom."
     made += named(own_figures.histogram(few, MS, "Times of MatVecs", caption), solver, said)
-    for section in (heat_maps(views), median_ranks(views, MS), boxes(every, MS), sums(every),
-                    median_densities(views, MS)):  # fmt: skip
+    for section in (
+        heat_maps(views),
+        median_ranks(views, MS),
+        boxes(every, MS),
+        sums(every),
+        median_densities(views, MS),
+    ):
         made += named(section, solver, said)
     for section in functional_boxes(views, MS):
         made += named(section, solver, said)
@@ -85,9 +98,11 @@ def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], 
         made.append(own_figures.final_alphas(names, caption))
         for method in table1.get("cg", []):
             if method.name in PAPERS:
-                caption = ("A rank of median time; shorter waits stand at 1 µs;"
-                           f" blue: excess, black: ε, red: mean ({said})."
-                           " Paper: Figure 5.")  # fmt: skip
+                caption = (
+                    "A rank of median time; shorter waits stand at 1 µs;"
+                    f" blue: excess, black: ε, red: mean ({said})."
+                    " Paper: Figure 5."
+                )
                 section = own_figures.waits(method, Unit(1e-6, "µs"), caption)
                 made.append(replace(section, name=f"waits-{method.name}"))
     for solver, value in table1.items():
@@ -100,8 +115,9 @@ def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], 
             made += named(slowest_ranks(few, MS), scenario, where)
             made += named(sums(few), scenario, where) + named(boxes(views, MS), scenario, where)
     swept = study.swept(results)
-    caption = ("Percent less T^max (median) than with fixed ½; simulated, scenario quiet, CG,"
-               " 1.15e-7 s an element.")  # fmt: skip
+    caption = (
+        "Percent less T^max (median) than with fixed ½; simulated, scenario quiet, CG, 1.15e-7 s an element."
+    )
     made.append(own_figures.sweep(swept, caption))
     return made, tables.Found(found, swept)
 
@@ -109,8 +125,13 @@ def sections(todo: Sequence[cells.Cell], results: Path) -> tuple[list[Section], 
 def write(made: Sequence[Section], output: Path, about: str) -> None:
     """One self-contained page."""
     title = "Hiding communication: the study"
-    data = {"title": title, "about": about, "notes": [], "figures": [],
-            "sections": [section.as_json() for section in made]}  # fmt: skip
+    data = {
+        "title": title,
+        "about": about,
+        "notes": [],
+        "figures": [],
+        "sections": [section.as_json() for section in made],
+    }
     write_page(page("regimes.html", f"{title} – Haloscope", SCRIPTS, data), output)
 
 
@@ -120,8 +141,7 @@ def pictures(shown: Path, directory: Path) -> None:
 
     directory.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path="/usr/bin/chromium",
-                                         args=["--no-sandbox"])  # fmt: skip
+        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 1200, "height": 900})
         tab.goto(shown.resolve().as_uri())
         tab.wait_for_selector("#sections[data-waiting='0']", timeout=120_000)

@@ -18,9 +18,11 @@ MEANS = (1.8e-3, 2.0e-3, 2.3e-3, 2.9e-3)  # seconds
 STDS = (5e-5, 6e-5, 1e-4, 2.5e-4)
 STAYS = 0.95
 CASES = (
-    ("log-normal", "lognormal"), ("log-normal", "gaussian"), ("Student-t", "gaussian"),
+    ("log-normal", "lognormal"),
+    ("log-normal", "gaussian"),
+    ("Student-t", "gaussian"),
     ("Student-t", "student"),
-)  # fmt: skip
+)
 
 
 def drawn(

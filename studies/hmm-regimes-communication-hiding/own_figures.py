@@ -26,9 +26,14 @@ MOST = 2048  # points of a line
 
 def _dots(x: object, y: object, colour: str, name: str, **more: object) -> Trace:
     return {
-        "type": "scatter", "mode": "markers", "name": name, "x": array(np.asarray(x)),
-        "y": array(np.asarray(y)), "marker": {"color": colour, "size": 2.5, "opacity": 0.6}, **more,
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": array(np.asarray(x)),
+        "y": array(np.asarray(y)),
+        "marker": {"color": colour, "size": 2.5, "opacity": 0.6},
+        **more,
+    }
 
 
 def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Section:
@@ -41,8 +46,9 @@ def final_alphas(by_solver: dict[str, Sequence[Method]], caption: str) -> Sectio
                 title = f"{solver}, {method.name}: median {np.median(alphas):.3f}"
                 ranks = np.arange(len(alphas))
                 drawn.append(Panel(title, [_dots(ranks, alphas, "#0072b2", method.name)]))
-    traces, layout = panels(drawn, axis("rank"), axis("mean α", range=[-0.02, 1.02]), 2, 240,
-                            showlegend=False)  # fmt: skip
+    traces, layout = panels(
+        drawn, axis("rank"), axis("mean α", range=[-0.02, 1.02]), 2, 240, showlegend=False
+    )
     return Section("alpha", "Where each rank splits", [Figure(caption, traces, layout)])
 
 
@@ -64,21 +70,35 @@ def waits(method: Method, unit: Unit, caption: str) -> Section:
             (cells.scenario.EPSILON, "#000", "ε"),
             (float(own.mean()), "#c23b22", "mean"),
         ):
-            line = {"type": "scatter", "mode": "lines", "name": said, "x": [0, count],
-                    "y": [float(unit.of(max(level, 1e-6)))] * 2,
-                    "line": {"color": colour, "dash": "dash", "width": 1.4}}  # fmt: skip
+            line = {
+                "type": "scatter",
+                "mode": "lines",
+                "name": said,
+                "x": [0, count],
+                "y": [float(unit.of(max(level, 1e-6)))] * 2,
+                "line": {"color": colour, "dash": "dash", "width": 1.4},
+            }
             traces.append(line)
         drawn.append(Panel(f"{method.name}, {name}: mean {1e6 * own.mean():.0f} µs", traces))
     above = axis(f"wait, {unit.name}", type="log", exponentformat="none", dtick=1)
-    traces, layout = panels(drawn, axis("MatVec"), above, 1, 170,
-                            showlegend=False)  # fmt: skip
+    traces, layout = panels(drawn, axis("MatVec"), above, 1, 170, showlegend=False)
     alpha = run["alpha"][row][places]
-    line = {"type": "scatter", "mode": "lines", "x": array(places), "y": array(alpha),
-            "line": {"color": "#1c2733", "width": 1.2}}  # fmt: skip
-    below = {"height": 200, "margin": margin(16), "xaxis": axis("MatVec"),
-             "yaxis": axis("α", range=[-0.02, 1.02])}  # fmt: skip
-    return Section("waits", f"Waiting: {method.name}",
-                   [Figure(caption, traces, layout), Figure("α.", [line], below)])  # fmt: skip
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": array(places),
+        "y": array(alpha),
+        "line": {"color": "#1c2733", "width": 1.2},
+    }
+    below = {
+        "height": 200,
+        "margin": margin(16),
+        "xaxis": axis("MatVec"),
+        "yaxis": axis("α", range=[-0.02, 1.02]),
+    }
+    return Section(
+        "waits", f"Waiting: {method.name}", [Figure(caption, traces, layout), Figure("α.", [line], below)]
+    )
 
 
 def histogram(found: Sequence[Method], unit: Unit, title: str, caption: str) -> Section:
@@ -90,14 +110,25 @@ def histogram(found: Sequence[Method], unit: Unit, title: str, caption: str) -> 
     traces: list[Trace] = []
     for number, (method, values) in enumerate(zip(found, times, strict=True)):
         shares = np.histogram(values, edges)[0] / values.size
-        traces.append({
-            "type": "scatter", "mode": "lines", "name": method.name, "fill": "tozeroy",
-            "x": array(unit.of((edges[1:] + edges[:-1]) / 2)), "y": array(shares),
-            "line": {"color": METHOD_COLOURS[number % 7], "width": 1.2, "shape": "hvh"},
-            "opacity": 0.5,
-        })  # fmt: skip
-    layout = {"height": 340, "showlegend": True, "margin": margin(16),
-              "xaxis": axis(f"T_in + T_out, {unit.name}"), "yaxis": axis("share")}  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": method.name,
+                "fill": "tozeroy",
+                "x": array(unit.of((edges[1:] + edges[:-1]) / 2)),
+                "y": array(shares),
+                "line": {"color": METHOD_COLOURS[number % 7], "width": 1.2, "shape": "hvh"},
+                "opacity": 0.5,
+            }
+        )
+    layout = {
+        "height": 340,
+        "showlegend": True,
+        "margin": margin(16),
+        "xaxis": axis(f"T_in + T_out, {unit.name}"),
+        "yaxis": axis("share"),
+    }
     return Section("histogram", title, [Figure(caption, traces, layout)])
 
 
@@ -111,13 +142,21 @@ def sweep(tables: dict[str, Floats], caption: str) -> Section:
             "type": "heatmap",
             "z": [[None if np.isnan(v) else round(v, 2) for v in row] for row in gain.tolist()],
             "x": [str(n) for n in cells.SWEPT_RANKS],
-            "y": [str(n**3) for n in cells.SWEPT_EDGES], "text": text, "texttemplate": "%{text}",
-            "colorscale": [[0, "#c23b22"], [0.5, "#ffffff"], [1, "#2e78b7"]], "zmid": 0,
-            "zmin": -15, "zmax": 15, "colorbar": {"title": {"text": "%"}, "thickness": 12},
-        }  # fmt: skip
-        layout = {"height": 400, "margin": margin(16),
-                  "xaxis": axis("ranks", type="category"),
-                  "yaxis": axis("elements a rank", type="category")}  # fmt: skip
+            "y": [str(n**3) for n in cells.SWEPT_EDGES],
+            "text": text,
+            "texttemplate": "%{text}",
+            "colorscale": [[0, "#c23b22"], [0.5, "#ffffff"], [1, "#2e78b7"]],
+            "zmid": 0,
+            "zmin": -15,
+            "zmax": 15,
+            "colorbar": {"title": {"text": "%"}, "thickness": 12},
+        }
+        layout = {
+            "height": 400,
+            "margin": margin(16),
+            "xaxis": axis("ranks", type="category"),
+            "yaxis": axis("elements a rank", type="category"),
+        }
         figures.append(Figure(f"{caption}", [trace], layout, name))
     return Section("sweep", "Where it stops paying", figures, columns=2)
 

@@ -59,9 +59,7 @@ def methods(
             # Later runs keep too few ranks to look at single ones.
             wide = max(len(run["t_in"]) for run in runs)
             runs.sort(key=lambda run: (len(run["t_in"]) < wide, float(run["total"][0])))
-            found.append(
-                _method(name, runs, 1 if there[0].scenario == "quiet" else REGIMES_OF_SLOWEST)
-            )
+            found.append(_method(name, runs, 1 if there[0].scenario == "quiet" else REGIMES_OF_SLOWEST))
     return found
 
 
@@ -70,9 +68,14 @@ def _method(name: str, runs: list[cells.Arrays], regimes: int) -> Method:
     blocks = [np.asarray(first[key], dtype=np.float64) for key in ("t_in", "t_out")]
     timings = Timings.of(blocks[0] + blocks[1], name)
     timings = Timings(
-        name, "matvec", timings.durations, timings.counts, _kept(first), timings.hosts,
+        name,
+        "matvec",
+        timings.durations,
+        timings.counts,
+        _kept(first),
+        timings.hosts,
         {"T_in": blocks[0], "T_out": blocks[1]},
-    )  # fmt: skip
+    )
     model = RegimeModel(REGIMES, "lognormal", n_init=5)
     ranks = find_regimes(timings, model, ranks=RANKS_FITTED)
     pooled = sorted((run["slowest"] for run in runs), key=lambda times: float(times.sum()))

@@ -42,20 +42,23 @@ class Recovered:
 TABLE = (
     Printed(
         "fixed alpha",
-        means=(1.79e-3, 1.89e-3, 2.89e-3), stds=(5.89e-5, 5.49e-5, 6.19e-3),
+        means=(1.79e-3, 1.89e-3, 2.89e-3),
+        stds=(5.89e-5, 5.49e-5, 6.19e-3),
         shares=(0.33, 0.32, 0.35),
     ),
     Printed(
         "dynamic alpha",
-        means=(1.75e-3, 1.87e-3, 2.76e-3), stds=(5.12e-5, 5.22e-5, 6.00e-3),
+        means=(1.75e-3, 1.87e-3, 2.76e-3),
+        stds=(5.12e-5, 5.22e-5, 6.00e-3),
         shares=(0.34, 0.31, 0.35),
     ),
     Printed(
         "MPI test",
-        means=(1.78e-3, 1.90e-3, 2.72e-3), stds=(4.30e-5, 5.61e-5, 4.28e-3),
+        means=(1.78e-3, 1.90e-3, 2.72e-3),
+        stds=(4.30e-5, 5.61e-5, 4.28e-3),
         shares=(0.35, 0.32, 0.33),
     ),
-)  # fmt: skip
+)
 
 
 def drawn(
@@ -76,14 +79,10 @@ def drawn(
     return durations, regimes
 
 
-def _regimes(
-    shares: tuple[float, ...], rng: np.random.Generator, instances: int
-) -> NDArray[np.int64]:
+def _regimes(shares: tuple[float, ...], rng: np.random.Generator, instances: int) -> NDArray[np.int64]:
     """Return regimes in runs, none after itself, in the long run with these shares."""
     a, b, c = shares
-    flow = np.array(
-        [[0, a + b - c, a + c - b], [a + b - c, 0, b + c - a], [a + c - b, b + c - a, 0]]
-    )
+    flow = np.array([[0, a + b - c, a + c - b], [a + b - c, 0, b + c - a], [a + c - b, b + c - a, 0]])
     after = flow / flow.sum(axis=1, keepdims=True)
     regime, parts, filled = int(rng.choice(3, p=shares)), [], 0
     while filled < instances:

@@ -33,8 +33,9 @@ def by_regime(method: Method) -> list[tuple[float, float, float]]:
     """Mean, deviation and share of the decoded times of each regime."""
     times, states = method.ranks.timings.durations, method.ranks.states
     parts = [times[states == regime] for regime in range(study.REGIMES)]
-    return [(float(p.mean()), float(p.std()), p.size / times.size) if p.size else (np.nan,) * 3
-            for p in parts]  # type: ignore[misc]  # fmt: skip
+    return [
+        (float(p.mean()), float(p.std()), p.size / times.size) if p.size else (np.nan,) * 3 for p in parts
+    ]  # type: ignore[misc]
 
 
 def regimes(found: Sequence[Method], solver: str) -> str:
@@ -43,13 +44,24 @@ def regimes(found: Sequence[Method], solver: str) -> str:
     for method in found:
         printed = published.TABLE_1.get(method.name) if solver == "cg" else None
         for i, (mean, std, share) in enumerate(by_regime(method)):
-            said = [f"{printed[i][0]:.2e}", f"{printed[i][1]:.2e}", f"{printed[i][2]:.2f}"] \
-                if printed else ["", "", ""]  # fmt: skip
-            rows.append([method.name, str(i + 1), said[0], f"{mean:.3e}", said[1], f"{std:.2e}",
-                         said[2], f"{share:.2f}"])  # fmt: skip
-    return table(
-        ["method", "i", "μ printed", "μ here", "σ printed", "σ here", "% it. printed", "here"], rows
-    )
+            said = (
+                [f"{printed[i][0]:.2e}", f"{printed[i][1]:.2e}", f"{printed[i][2]:.2f}"]
+                if printed
+                else ["", "", ""]
+            )
+            rows.append(
+                [
+                    method.name,
+                    str(i + 1),
+                    said[0],
+                    f"{mean:.3e}",
+                    said[1],
+                    f"{std:.2e}",
+                    said[2],
+                    f"{share:.2f}",
+                ]
+            )
+    return table(["method", "i", "μ printed", "μ here", "σ printed", "σ here", "% it. printed", "here"], rows)
 
 
 def improvement(method: Method, baseline: Method, part: float) -> float:
@@ -73,19 +85,43 @@ def gained(found: Sequence[Method], printed: Mapping[str, object]) -> str:
     for method in found:
         mean, share = fast(method)
         run = method.fastest
-        against = ["", "", "", "", ""] if method is base else [
-            *(f"{improvement(method, base, part):.1f}" for part in (0.25, 0.5, 0.9, 1.0)),
-            f"{100 * (1 - mean / fast(base)[0]):.1f}",
-        ]  # fmt: skip
-        rows.append([
-            method.name, *against, str(printed.get(method.name, "")), f"{1e3 * mean:.3f}",
-            f"{100 * share:.0f}", f"{1e6 * run['rank_input_wait'].mean():.0f}",
-            f"{1e6 * run['rank_output_wait'].mean():.0f}", f"{run['rank_mean_alpha'].mean():.2f}",
-        ])  # fmt: skip
+        against = (
+            ["", "", "", "", ""]
+            if method is base
+            else [
+                *(f"{improvement(method, base, part):.1f}" for part in (0.25, 0.5, 0.9, 1.0)),
+                f"{100 * (1 - mean / fast(base)[0]):.1f}",
+            ]
+        )
+        rows.append(
+            [
+                method.name,
+                *against,
+                str(printed.get(method.name, "")),
+                f"{1e3 * mean:.3f}",
+                f"{100 * share:.0f}",
+                f"{1e6 * run['rank_input_wait'].mean():.0f}",
+                f"{1e6 * run['rank_output_wait'].mean():.0f}",
+                f"{run['rank_mean_alpha'].mean():.2f}",
+            ]
+        )
     return table(
-        ["method", "S_K, K = 25 %", "50 %", "90 %", "all", "fast regime", "paper",
-         "T^max in it, ms", "% of it.", "mean wait for input, µs", "for output", "mean α"], rows,
-    )  # fmt: skip
+        [
+            "method",
+            "S_K, K = 25 %",
+            "50 %",
+            "90 %",
+            "all",
+            "fast regime",
+            "paper",
+            "T^max in it, ms",
+            "% of it.",
+            "mean wait for input, µs",
+            "for output",
+            "mean α",
+        ],
+        rows,
+    )
 
 
 def tests(found: Sequence[Method]) -> str:
@@ -93,8 +129,10 @@ def tests(found: Sequence[Method]) -> str:
     rows = []
     samples = {}
     for method in found:
-        runs = [Sample(f"{method.name} {i}", (run["t_in"] + run["t_out"]).astype(np.float64))
-                for i, run in enumerate(method.runs[: study.POOLED])]  # fmt: skip
+        runs = [
+            Sample(f"{method.name} {i}", (run["t_in"] + run["t_out"]).astype(np.float64))
+            for i, run in enumerate(method.runs[: study.POOLED])
+        ]
         samples[method.name] = runs[0]
         if len(runs) > 1:
             rows.append(_test(f"runs of {method.name}", compare_distributions(runs)))
@@ -125,8 +163,13 @@ def markdown(found: Found) -> str:
         title = f"{scenario}, {solver}"
         if scenario == "table1":
             right = ", ".join(f"{m.name} {study.decoded_right(m):.0%}" for m in value)
-            parts += [f"### Regimes: {title}", regimes(value, solver), f"Decoded right: {right}.",
-                      f"### Tests: {title}", tests(value)]  # fmt: skip
+            parts += [
+                f"### Regimes: {title}",
+                regimes(value, solver),
+                f"Decoded right: {right}.",
+                f"### Tests: {title}",
+                tests(value),
+            ]
         printed = published.FRONTERA if scenario in ("event", "quiet") else published.ANVIL
         parts += [f"### Gained: {title}", gained(value, printed)]
     parts += [f"### Sweep: {name}\n\n{swept(found.swept, name)}" for name in ("dynamic", "test")]

@@ -52,9 +52,22 @@ def point(network: str, ranks: int) -> dict[str, str] | None:
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "cg.halo"
         command = [
-            str(HALOSCOPE), "simulate", "--platform", network, "-n", str(ranks), "--compute", "0",
-            "--mpi", "smpi", "--time-limit", str(LIMIT), "-o", str(output), *CG,
-        ]  # fmt: skip
+            str(HALOSCOPE),
+            "simulate",
+            "--platform",
+            network,
+            "-n",
+            str(ranks),
+            "--compute",
+            "0",
+            "--mpi",
+            "smpi",
+            "--time-limit",
+            str(LIMIT),
+            "-o",
+            str(output),
+            *CG,
+        ]
         begin = time.monotonic()
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         wall = time.monotonic() - begin
@@ -66,10 +79,15 @@ def point(network: str, ranks: int) -> dict[str, str] | None:
     times = regions.select("region", "time_mean").group_by("region").sum().rows()
     named = dict(times)
     values = (
-        network, ranks, f"{whole['time_mean']:.9f}", f"{named['halo_exchange']:.9f}",
-        f"{named['dot_product']:.9f}", whole["sends_total"], whole["bytes_sent_total"],
+        network,
+        ranks,
+        f"{whole['time_mean']:.9f}",
+        f"{named['halo_exchange']:.9f}",
+        f"{named['dot_product']:.9f}",
+        whole["sends_total"],
+        whole["bytes_sent_total"],
         f"{wall:.1f}",
-    )  # fmt: skip
+    )
     print(*values, flush=True)
     return dict(zip(COLUMNS, map(str, values), strict=True))
 

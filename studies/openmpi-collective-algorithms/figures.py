@@ -30,11 +30,26 @@ def measured(collective: str) -> pl.DataFrame:
     """The simulated sweep of one collective."""
     names = NAMES[collective]
     command = [
-        str(Path(sys.executable).with_name("haloscope")), "bench", "collective", collective,
-        "--simulate", "orfeo", "-n", ",".join(map(str, RANKS)), "-i", "1", "-x", "0",
-        "-m", f"{BYTES[collective]}:{BYTES[collective]}", "--algorithm", ",".join(names),
-        "--format", "csv", "--summary",
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("haloscope")),
+        "bench",
+        "collective",
+        collective,
+        "--simulate",
+        "orfeo",
+        "-n",
+        ",".join(map(str, RANKS)),
+        "-i",
+        "1",
+        "-x",
+        "0",
+        "-m",
+        f"{BYTES[collective]}:{BYTES[collective]}",
+        "--algorithm",
+        ",".join(names),
+        "--format",
+        "csv",
+        "--summary",
+    ]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     return pl.read_csv(io.BytesIO(printed)).select(
         "collective", pl.col("algorithm").replace_strict(names), "ranks", "bytes", time="time_max"

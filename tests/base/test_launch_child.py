@@ -18,9 +18,12 @@ sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
 
 def start(*command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", _RUN, *command], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", _RUN, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 @pytest.mark.parametrize("status", [0, 1, 7, 255])

@@ -38,9 +38,7 @@ def executables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_recorder_is_first() -> None:
     environment = recorder_environment(mpi(), RECORDER, {}, "/a/tcmalloc.so /b/other.so")
-    assert environment["LD_PRELOAD"].split(":") == [
-        str(RECORDER.library), "/a/tcmalloc.so", "/b/other.so",
-    ]  # fmt: skip
+    assert environment["LD_PRELOAD"].split(":") == [str(RECORDER.library), "/a/tcmalloc.so", "/b/other.so"]
 
 
 @pytest.mark.parametrize("origin", ["linked", "mpicc", "chosen"])
@@ -53,8 +51,10 @@ def test_no_library_is_preloaded_on_a_guess(origin: Origin) -> None:
 def test_library_follows_for_programs_that_load_it_themselves(origin: Origin) -> None:
     environment = recorder_environment(mpi(origin=origin), RECORDER, {}, "/a/tcmalloc.so")
     assert environment["LD_PRELOAD"].split(":") == [
-        str(RECORDER.library), "/mpi/lib/libmpi.so.40", "/a/tcmalloc.so",
-    ]  # fmt: skip
+        str(RECORDER.library),
+        "/mpi/lib/libmpi.so.40",
+        "/a/tcmalloc.so",
+    ]
 
 
 def test_another_recorder_is_not_kept() -> None:
@@ -63,9 +63,7 @@ def test_another_recorder_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "a:b", "a$b"])
-def test_paths_that_preload_cannot_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_paths_that_preload_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr("tempfile.gettempdir", lambda: "/tmp")
     recorder = Recorder(tmp_path / name)
     recorder.directory.mkdir()
@@ -107,9 +105,7 @@ def test_slurm_list_is_extended() -> None:
         ("srun -n 2 app", {"SLURM_EXPORT_ENV": "NONE"}),
     ],
 )
-def test_command_carries_what_the_environment_cannot(
-    command: str, environment: dict[str, str]
-) -> None:
+def test_command_carries_what_the_environment_cannot(command: str, environment: dict[str, str]) -> None:
     launch, complete = launched(parse(command.split()), mpi(), VARIABLES, environment)
     assert launch.command[-2:] == ("HALOSCOPE_OUTPUT=/my data/a,b.halo", "app")
     assert LIST not in complete
@@ -152,12 +148,13 @@ def test_what_the_user_preloads(command: str, expected: str) -> None:
 def test_settings_become_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     values: dict[str, Value | None] = {
-        "output": Path("a b.halo"), "series": ("halo", "main/solve x"), "exact_times": True,
-        "memory": 32, "live": None,
-    }  # fmt: skip
-    assert to_environment(
-        values, {"HALOSCOPE_LIVE": "/scratch", "HALOSCOPE_MEMORY": "8"}, SETTINGS
-    ) == {
+        "output": Path("a b.halo"),
+        "series": ("halo", "main/solve x"),
+        "exact_times": True,
+        "memory": 32,
+        "live": None,
+    }
+    assert to_environment(values, {"HALOSCOPE_LIVE": "/scratch", "HALOSCOPE_MEMORY": "8"}, SETTINGS) == {
         "HALOSCOPE_OUTPUT": f"{tmp_path}/a b.halo",
         "HALOSCOPE_SERIES": "halo\nmain/solve x",
         "HALOSCOPE_EXACT_TIMES": "1",
@@ -181,9 +178,7 @@ def test_settings_are_documented() -> None:
         assert f"`{setting.variable}`" in page
 
 
-def test_link_directory_of_someone_else_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_link_directory_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     private = tmp_path / f"haloscope-{os.getuid()}"
     private.mkdir()

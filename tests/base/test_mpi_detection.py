@@ -126,8 +126,11 @@ def test_interface_by_name(name: str, abi: str | None) -> None:
 def test_site_library_is_recognised_by_interface(tmp_path: Path) -> None:
     """A library of another name, found through a chain and LD_LIBRARY_PATH."""
     names = ("mpi_gnu_123.so.12", "solver.so", "program")
-    sources = ("int MPI_Init(){return 0;}", "int MPI_Init();int solve(){return MPI_Init();}",
-               "int solve();int main(){return solve();}")  # fmt: skip
+    sources = (
+        "int MPI_Init(){return 0;}",
+        "int MPI_Init();int solve(){return MPI_Init();}",
+        "int solve();int main(){return solve();}",
+    )
     for name, source in zip(names, sources, strict=True):
         (tmp_path / f"{name}.c").write_text(source)
     shared = ["cc", "-shared", "-fPIC"]
@@ -138,9 +141,7 @@ def test_site_library_is_recognised_by_interface(tmp_path: Path) -> None:
         ["cc", f"{program}.c", f"./{second}", "-o", program, f"-Wl,-rpath-link,{tmp_path}"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
-    assert linked_mpi(tmp_path / program) is None or linked_mpi(tmp_path / program) == Library(
-        "mpich", None
-    )
+    assert linked_mpi(tmp_path / program) is None or linked_mpi(tmp_path / program) == Library("mpich", None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_LIBRARY_PATH", str(tmp_path))
         assert linked_mpi(tmp_path / program) == Library("mpich", tmp_path / first)
@@ -153,8 +154,11 @@ def test_missing_library_still_tells_the_interface(mpi: Mpi, program: Path, tmp_
     bare.parent.mkdir()
     subprocess.run(
         [mpi.mpicc, "-x", "c", "-", "-o", bare, "-Wl,-rpath,/nowhere"],
-        input=PROGRAM, text=True, check=True, env={**os.environ, "LD_RUN_PATH": ""},
-    )  # fmt: skip
+        input=PROGRAM,
+        text=True,
+        check=True,
+        env={**os.environ, "LD_RUN_PATH": ""},
+    )
     library = linked_mpi(bare)
     assert library is not None
     assert library.abi == mpi.abi
@@ -183,14 +187,10 @@ def test_library_without_headers_takes_others_that_are_not_newer(
     assert not headers.newer_than(*version)
 
 
-def test_no_headers_at_all_names_library_and_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_headers_at_all_names_library_and_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        RecorderError, match=r"no headers found for /site/lib/libmpi.so.40: .*--mpi-include"
-    ):
+    with pytest.raises(RecorderError, match=r"no headers found for /site/lib/libmpi.so.40: .*--mpi-include"):
         find_headers(Library("openmpi", Path("/site/lib/libmpi.so.40")))
 
 
@@ -212,12 +212,15 @@ def test_newer_headers(standard: tuple[int, int], product: str, newer: bool) -> 
 @pytest.mark.parametrize(
     ("defines", "product", "abi"),
     [
-        ({"OMPI_MAJOR_VERSION": "5", "OMPI_MINOR_VERSION": "0", "OMPI_RELEASE_VERSION": "3"},
-         "Open MPI 5.0.3", "openmpi"),
+        (
+            {"OMPI_MAJOR_VERSION": "5", "OMPI_MINOR_VERSION": "0", "OMPI_RELEASE_VERSION": "3"},
+            "Open MPI 5.0.3",
+            "openmpi",
+        ),
         ({"MPICH_VERSION": '"4.2.1"'}, "MPICH 4.2.1", "mpich"),
         ({"MPICH_VERSION": '"3.4"', "I_MPI_VERSION": '"2021.18"'}, "Intel MPI 2021.18", "mpich"),
     ],
-)  # fmt: skip
+)
 def test_reading_headers(tmp_path: Path, defines: dict[str, str], product: str, abi: str) -> None:
     defines = {"MPI_VERSION": "3", "MPI_SUBVERSION": "1", **defines}
     lines = (f"#define {name} {value}\n" for name, value in defines.items())

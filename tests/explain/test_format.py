@@ -341,9 +341,7 @@ def test_rows_that_contradict_others_are_refused(
 ) -> None:
     written = sample()
     columns = written.tables[table]
-    written.tables[table] = {
-        name: [*values, row.get(name, values[-1])] for name, values in columns.items()
-    }
+    written.tables[table] = {name: [*values, row.get(name, values[-1])] for name, values in columns.items()}
     with pytest.raises(ProfileError, match=words):
         explain.open(written.write(tmp_path / "run.halo")).table("regions")
 

@@ -28,9 +28,13 @@ def start(arguments: Sequence[str]) -> subprocess.Popen[str]:
     quiet = {"POLARS_MAX_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     environment = {**os.environ, **quiet, "PYTHONPATH": str(CHECKOUT / "tests")}
     return subprocess.Popen(
-        [sys.executable, *arguments], env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        [sys.executable, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_damaged_profiles_are_refused_or_read(tmp_path: Path) -> None:

@@ -31,9 +31,15 @@ def rows_of(path: int, rank: int, times: list[tuple[float, float]]) -> list[dict
     rows, end = [], 0.0
     for instance, (gap, duration) in enumerate(times):
         rows.append(
-            {"path": path, "rank": rank, "instance": instance, "start": end + gap,
-             "duration": duration, "wait": duration * (instance % 2)}
-        )  # fmt: skip
+            {
+                "path": path,
+                "rank": rank,
+                "instance": instance,
+                "start": end + gap,
+                "duration": duration,
+                "wait": duration * (instance % 2),
+            }
+        )
         end += gap + duration
     return rows
 
@@ -51,11 +57,7 @@ def halo(*counts: int) -> list[dict[str, Any]]:
     encoding=st.sampled_from([0, 1]),
 )
 def test_instances_come_back_whatever_their_order_and_chunks(
-    tmp_path: Path,
-    series: list[list[tuple[float, float]]],
-    order: list[int],
-    chunk_rows: int,
-    encoding: int,
+    tmp_path: Path, series: list[list[tuple[float, float]]], order: list[int], chunk_rows: int, encoding: int
 ) -> None:
     parts = [rows_of(number // 3, number % 3, times) for number, times in enumerate(series)]
     rows = [row for number in order for row in parts[number]]
@@ -76,9 +78,7 @@ def test_instances_come_back_whatever_their_order_and_chunks(
 
 def test_a_region_is_matrices_of_rank_and_instance(read: Read) -> None:
     rows = [*halo(2, 0, 3), *rows_of(2, 1, [(0.0, 5.0)])]
-    instances = read(
-        draft(paths=PATHS, processes=process_rows("a", "b", "c"), series=rows)
-    ).instances("halo")
+    instances = read(draft(paths=PATHS, processes=process_rows("a", "b", "c"), series=rows)).instances("halo")
     assert (instances.path, instances.ranks.tolist()) == ("halo", [0, 2])
     assert instances.counts.tolist() == [2, 3]
     nan = float("nan")
@@ -134,9 +134,12 @@ def test_ranks_too_unequal_for_a_matrix_are_refused(read: Read) -> None:
     counts = [1] * (ranks - 1) + [ranks]
     zeros = [0] * ranks
     written.tables["series"] = {
-        "path": [1] * ranks, "rank": list(range(ranks)), "thread": zeros, "instance": zeros,
+        "path": [1] * ranks,
+        "rank": list(range(ranks)),
+        "thread": zeros,
+        "instance": zeros,
         "instances": counts,
-    }  # fmt: skip
+    }
     written.tables["instances"] = {"packed": [0] * sum(counts)}
     with pytest.raises(UsageError, match="too unequal"):
         read(written).instances("halo")

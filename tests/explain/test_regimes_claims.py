@@ -163,9 +163,7 @@ def test_single_runs_say_that_they_are(files: Path) -> None:
         ([*OLD, "--", OLD[0], NEW[0]], "named twice"),
     ],
 )
-def test_methods_that_are_none_are_one_line(
-    files: Path, arguments: list[str], message: str
-) -> None:
+def test_methods_that_are_none_are_one_line(files: Path, arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(regimes, arguments)
     assert done.exit_code
     assert message in str(done.exception)

@@ -12,11 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from statsmodels.graphics.functional import banddepth
 
-from haloscope.explain.regimes.statistics._depth import (
-    band_depth,
-    functional_boxplot,
-    modified_band_depth,
-)
+from haloscope.explain.regimes.statistics._depth import band_depth, functional_boxplot, modified_band_depth
 from haloscope.explain.regimes.statistics._distributions import common_times, rank_cdfs
 from haloscope.explain.regimes.statistics._samples import Sample
 
@@ -80,9 +76,7 @@ def test_few_curves(count: int) -> None:
 
 def test_the_boxplot_names_the_curves_that_leave_the_fences() -> None:
     random = np.random.default_rng(1)
-    curves = (
-        np.sin(np.linspace(0, 3, 50)) + np.linspace(-0.1, 0.1, 101)[random.permutation(101), None]
-    )
+    curves = np.sin(np.linspace(0, 3, 50)) + np.linspace(-0.1, 0.1, 101)[random.permutation(101), None]
     curves[7] += 3
     outer = int(np.argsort(curves[:, 0])[3])
     curves[outer, 25] -= 2  # one point is enough, of a curve that is not central

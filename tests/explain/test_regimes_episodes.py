@@ -118,9 +118,7 @@ def test_without_start_times_or_instances_or_regimes() -> None:
     assert without_hosts(np.full(states.shape, np.nan), gone, 3).is_empty()
 
 
-def without_hosts(
-    durations: NDArray[np.float64], states: NDArray[np.uint8], regimes: int
-) -> pl.DataFrame:
+def without_hosts(durations: NDArray[np.float64], states: NDArray[np.uint8], regimes: int) -> pl.DataFrame:
     hosts = (None,) * len(states)
     return episodes(durations, states, regimes, ranks=np.arange(len(states)), hosts=hosts)
 

@@ -27,18 +27,14 @@ SERIES = 20
 STAYS = np.array([[0.9, 0.1], [0.2, 0.8]])  # two thirds of the time in the first
 
 
-def regimes(
-    transition: Floats, shape: tuple[int, int], rng: np.random.Generator
-) -> NDArray[np.intp]:
+def regimes(transition: Floats, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.intp]:
     edges, states = transition.cumsum(axis=1)[:, :-1], np.zeros(shape, np.intp)
     for k in range(1, shape[1]):
         states[:, k] = (rng.random((shape[0], 1)) > edges[states[:, k - 1]]).sum(axis=1)
     return states
 
 
-def drawn(
-    family: str, seed: int, shape: tuple[int, int] = (5, 400), chain: Floats = STAYS
-) -> Floats:
+def drawn(family: str, seed: int, shape: tuple[int, int] = (5, 400), chain: Floats = STAYS) -> Floats:
     rng = np.random.default_rng(seed)
     states = regimes(chain, shape, rng)
     return FAMILIES[family].sample(states.ravel(), rng).reshape(shape)
@@ -124,8 +120,8 @@ def test_a_mixture_is_scikit_learns() -> None:
     ours = RegimeModel(2, memory=False, tol=0, max_iter=3000).fit(x)
     scale = 1e3  # in seconds, its regularisation would be larger than the variances
     theirs = GaussianMixture(
-        2, tol=1e-12, max_iter=3000, reg_covar=0, means_init=scale * ours.means_[:, None],
-    ).fit(scale * x.T)  # fmt: skip
+        2, tol=1e-12, max_iter=3000, reg_covar=0, means_init=scale * ours.means_[:, None]
+    ).fit(scale * x.T)
     np.testing.assert_allclose(ours.means_, theirs.means_.ravel() / scale, rtol=1e-5)
     np.testing.assert_allclose(ours.stds_, np.sqrt(theirs.covariances_.ravel()) / scale, rtol=1e-3)
     np.testing.assert_allclose(ours.start_, theirs.weights_, atol=1e-3)
@@ -133,9 +129,7 @@ def test_a_mixture_is_scikit_learns() -> None:
     assert ours.log_likelihood_ == pytest.approx(likelihood, rel=1e-9)
     agreeing = ours.predict(x)[0] == theirs.predict(scale * x.T)
     assert agreeing.mean() > 0.999
-    assert ours.bic(x) == pytest.approx(
-        theirs.bic(scale * x.T) - 2 * x.size * np.log(scale), rel=1e-8
-    )
+    assert ours.bic(x) == pytest.approx(theirs.bic(scale * x.T) - 2 * x.size * np.log(scale), rel=1e-8)
 
 
 def test_sticky_regimes_change_less_often() -> None:
@@ -180,12 +174,13 @@ def test_a_model_comes_back_from_its_file(tmp_path: Path, family: str) -> None:
     found.model.save(tmp_path / "model.json")
     back = RegimeModel.load(tmp_path / "model.json")
     np.testing.assert_array_equal(back.predict(found.timings.durations), found.states)
-    assert back.score(found.timings.durations) == pytest.approx(
-        found.model.log_likelihood_, rel=1e-6
-    )
+    assert back.score(found.timings.durations) == pytest.approx(found.model.log_likelihood_, rel=1e-6)
     assert (back.log_likelihood_, back.converged_) == (found.model.log_likelihood_, True)
     assert dict(back.source_) == {
-        "name": "run", "region": "solve", "ranks": found.training.tolist(), "instances": 400
-    }  # fmt: skip
+        "name": "run",
+        "region": "solve",
+        "ranks": found.training.tolist(),
+        "instances": 400,
+    }
     with pytest.raises(UsageError, match="fit first"):
         RegimeModel(2).save(tmp_path / "model.json")

@@ -79,9 +79,10 @@ def test_a_gaussian_that_draws_negative_times_is_named() -> None:
     states = random.choice(3, TEMPLATE.shape, p=START)
     variance = np.log1p((WIDE.stds / MEANS) ** 2)
     durations = np.exp(
-        np.log(MEANS)[states] - variance[states] / 2
+        np.log(MEANS)[states]
+        - variance[states] / 2
         + np.sqrt(variance)[states] * random.normal(size=states.shape)
-    )  # fmt: skip
+    )
     found = judged(durations, WIDE)
     assert len(found.verdicts) == 1
     assert found.verdicts[0].startswith("gaussian is a bad model of regime 3: 3")

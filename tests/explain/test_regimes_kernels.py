@@ -47,9 +47,7 @@ def test_agrees_with_hmmlearn(states: int, lengths: list[int]) -> None:
     for found in (counts.log_likelihood, general.log_likelihood):
         assert found.sum() == pytest.approx(likelihood, rel=1e-10)
     np.testing.assert_allclose(general.posterior, posterior, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(
-        _kernels.gaussian_posterior(*gaussian), posterior, rtol=1e-8, atol=1e-12
-    )
+    np.testing.assert_allclose(_kernels.gaussian_posterior(*gaussian), posterior, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(counts.weight, posterior.sum(0), rtol=1e-8)
     np.testing.assert_allclose(counts.transition, general.transition, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(counts.start, posterior[places.begins].sum(0), rtol=1e-8)
@@ -61,9 +59,7 @@ def test_agrees_with_hmmlearn(states: int, lengths: list[int]) -> None:
 @pytest.mark.parametrize("states", [2, 3, 6])
 def test_one_step_is_hmmlearns(states: int) -> None:
     truth, values, sizes = ragged(states, [700, 30, 500])
-    counts = _kernels.gaussian_expectation(
-        values, places_of(sizes), truth.chain, truth.means, truth.stds
-    )
+    counts = _kernels.gaussian_expectation(values, places_of(sizes), truth.chain, truth.means, truth.stds)
     oracle = hmmlearn_model(truth).fit(values[:, None], sizes)
     shift = counts.first / counts.weight
     variance = counts.second / counts.weight - shift**2

@@ -93,9 +93,7 @@ def test_the_bound_rises_to_just_below_the_likelihood(seed: int) -> None:
     for k in range(1, 6):
         edges = chains.ranks[truth[k]][states[k - 1]].cumsum(axis=1)[:, :-1]
         states[k] = (rng.random((ranks, 1)) > edges).sum(axis=1)
-    density = np.where(states[..., None] == np.arange(3), 0.0, -2.0) + rng.normal(
-        0, 1, (6, ranks, 3)
-    )
+    density = np.where(states[..., None] == np.arange(3), 0.0, -2.0) + rng.normal(0, 1, (6, ranks, 3))
     lengths = np.array([6] * 25 + [4] * 5)
     likelihood, posterior = exactly(chains, density, lengths)
     belief, bounds = np.full((6, 2), 0.5), []

@@ -118,9 +118,7 @@ def test_without_memory_regimes_are_drawn_anew() -> None:
     np.testing.assert_array_equal(model.transition_, np.tile(model.start_, (3, 1)))
     assert model.n_parameters_ == 8
     sticky = RegimeModel(3, stickiness=1e5).fit(drawn(5))
-    assert (
-        np.diag(sticky.transition_).min() > np.diag(RegimeModel(3).fit(drawn(5)).transition_).max()
-    )
+    assert np.diag(sticky.transition_).min() > np.diag(RegimeModel(3).fit(drawn(5)).transition_).max()
 
 
 @pytest.mark.parametrize(
@@ -133,9 +131,7 @@ def test_without_memory_regimes_are_drawn_anew() -> None:
         (np.zeros((2, 9)), 2, "one regime"),
     ],
 )
-def test_degenerate_data_have_an_answer_and_a_warning(
-    x: Floats, regimes: int, warning: str
-) -> None:
+def test_degenerate_data_have_an_answer_and_a_warning(x: Floats, regimes: int, warning: str) -> None:
     model = RegimeModel(regimes).fit(x)
     assert np.isfinite(model.means_).all()
     assert (model.stds_ > 0).all()

@@ -100,19 +100,28 @@ def data(page: Page, section: str, plot: int, what: str) -> Any:
     return page.evaluate(f"Array.from({plots})[{plot}]._fullData.map(t => {what})")
 
 
-def test_the_page_of_one_run(
-    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
-) -> None:
+def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]) -> None:
     page_path = tmp_path / "a page.html"
     told = run(methods[0], "-o", page_path, "--values", "t_in,t_out", "--states", "auto")
     assert "chosen by the elbow" in told
     page = look(page_path)
     sections = [one.get_attribute("id") for one in page.locator("main section").all()]
     assert sections == [
-        "tables", "values", "heat", "median-rank", "slowest", *(
-            ["episodes"] if "episodes" in sections else []),
-        "boxes", "sums", "medians", "cdfs", "regime-cdfs", "goodness", "criteria", "fits",
-    ]  # fmt: skip
+        "tables",
+        "values",
+        "heat",
+        "median-rank",
+        "slowest",
+        *(["episodes"] if "episodes" in sections else []),
+        "boxes",
+        "sums",
+        "medians",
+        "cdfs",
+        "regime-cdfs",
+        "goodness",
+        "criteria",
+        "fits",
+    ]
     for section in sections:
         assert all(count > 0 for count in marks(page, str(section))), section
     for plot in page.locator(".plot").all():
@@ -126,9 +135,7 @@ def test_the_page_of_one_run(
         wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_figures_show_the_numbers(
-    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
-) -> None:
+def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]) -> None:
     page_path = tmp_path / "regimes.html"
     told = run(*methods, "--format", "json", "-o", page_path)
     rows = json.loads(told)
@@ -180,10 +187,7 @@ def test_a_single_series_and_a_reduced_one(
     (tmp_path / "one.csv").write_text(
         "duration\n" + "\n".join(map(str, np.load(methods[0])["duration"][0].tolist()))
     )
-    for name, options in (
-        ("one", [tmp_path / "one.csv"]),
-        ("max", [methods[0], "--reduce", "max"]),
-    ):
+    for name, options in (("one", [tmp_path / "one.csv"]), ("max", [methods[0], "--reduce", "max"])):
         page_path = tmp_path / f"{name}.html"
         run(*options, "--states", "2", "-o", page_path)
         page = look(page_path)
@@ -223,9 +227,20 @@ def test_csv_is_the_table(methods: list[Path]) -> None:
     assert told == run(methods[0], "--format", "csv", "--seed", "3")
     frame = pl.read_csv(told.encode())
     assert frame.columns == [
-        "file", "region", "regime", "mean", "std", "median", "share", "instances", "runs",
-        "run_length", "effective", "mean_low", "mean_high",
-    ]  # fmt: skip
+        "file",
+        "region",
+        "regime",
+        "mean",
+        "std",
+        "median",
+        "share",
+        "instances",
+        "runs",
+        "run_length",
+        "effective",
+        "mean_low",
+        "mean_high",
+    ]
     assert frame["regime"].to_list() == [1, 2, 3]
 
 
@@ -249,16 +264,12 @@ def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None
     x[slow | alone] *= 1.5
     np.save(tmp_path / "x.npy", x)
     page, model = tmp_path / "page.html", tmp_path / "model.json"
-    told = run(tmp_path / "x.npy", "--states", "2", "--machine-states", "2", "-o", page,
-               "--model", model)  # fmt: skip
+    told = run(tmp_path / "x.npy", "--states", "2", "--machine-states", "2", "-o", page, "--model", model)
     assert "machine: in state 2 20 % of the instances, 10 stretches of 10 on average" in told
     assert MachineModel.load(model).n_machine_states == 2
     section = look(page).locator("#machine")
     rows = section.locator("tbody tr").all_inner_texts()
-    assert [row.split("\t")[2:5] for row in rows] == [
-        ["80.0 %", "10", "40.0"],
-        ["20.0 %", "10", "10.0"],
-    ]
+    assert [row.split("\t")[2:5] for row in rows] == [["80.0 %", "10", "40.0"], ["20.0 %", "10", "10.0"]]
     assert section.locator(".heatmaplayer image").count() == 1
     assert section.locator(".scatterlayer .js-line").count() == 1
 
@@ -333,8 +344,9 @@ def test_the_report_shows_regimes(tmp_path: Path, look: Callable[..., Page]) -> 
     made = make_timings("fixed", 4, 300)
     series = [
         {"path": 1, "rank": rank, "instance": k, "start": 0.1 * k, "duration": float(value)}
-        for rank, row in enumerate(made.durations) for k, value in enumerate(row)
-    ]  # fmt: skip
+        for rank, row in enumerate(made.durations)
+        for k, value in enumerate(row)
+    ]
     hosts = process_rows(*"aabb")
     path = draft({"ranks": 4}, paths=path_rows("halo"), processes=hosts, series=series).write(
         tmp_path / "run.halo"

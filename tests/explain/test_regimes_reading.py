@@ -24,14 +24,17 @@ MATRIX = np.array([[0.5, 0.25, 0.125], [1.0, 2.0, 0.75]])
 def profile(directory: Path, *counts: int, ranks: int | None = None, **more: Any) -> Path:
     """Ranks with so many instances of `halo`, of 1, 2, 3 … s, on hosts a, b, c …"""
     rows = [
-        {"path": 1, "rank": rank, "instance": k, "start": 10.0 * k, "duration": k + 1.0,
-         "wait": 0.5}
-        for rank, n in enumerate(counts) for k in range(n)
-    ]  # fmt: skip
+        {"path": 1, "rank": rank, "instance": k, "start": 10.0 * k, "duration": k + 1.0, "wait": 0.5}
+        for rank, n in enumerate(counts)
+        for k in range(n)
+    ]
     written = draft(
-        {"ranks": ranks or len(counts)}, paths=path_rows("halo", "other"), series=rows,
-        processes=process_rows(*"abcdefgh"[: len(counts)]), **more,
-    )  # fmt: skip
+        {"ranks": ranks or len(counts)},
+        paths=path_rows("halo", "other"),
+        series=rows,
+        processes=process_rows(*"abcdefgh"[: len(counts)]),
+        **more,
+    )
     return written.write(directory / "run.halo")
 
 
@@ -102,12 +105,7 @@ def test_arrays_and_parquet(tmp_path: Path) -> None:
     assert (timings.ranks.tolist(), timings.hosts) == ([7, 9], ("x", "y"))
     pl.DataFrame(MATRIX).write_parquet(tmp_path / "wide.parquet")
     assert read_timings(tmp_path / "wide.parquet").durations.tolist() == MATRIX.tolist()
-    rows = {
-        "rank": [1, 0, 0],
-        "instance": [10, 20, 10],
-        "duration": [3, 2, 1],
-        "host": ["b", "a", "a"],
-    }
+    rows = {"rank": [1, 0, 0], "instance": [10, 20, 10], "duration": [3, 2, 1], "host": ["b", "a", "a"]}
     pl.DataFrame(rows).write_parquet(tmp_path / "long.parquet")
     timings = read_timings(tmp_path / "long.parquet")
     np.testing.assert_array_equal(timings.durations, [[1, 2], [3, NAN]])

@@ -43,12 +43,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     path.write_text("an older one")
     write(SAVED, path)
     back = read(path)
-    assert (back.family, back.memory, back.fit, back.source) == (
-        "gamma",
-        True,
-        SAVED.fit,
-        SAVED.source,
-    )
+    assert (back.family, back.memory, back.fit, back.source) == ("gamma", True, SAVED.fit, SAVED.source)
     for name in ("parameters", "machine"):
         for key, value in getattr(SAVED, name).items():
             np.testing.assert_array_equal(getattr(back, name)[key], value)
@@ -121,8 +116,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"\xff\xfe", b"[" * 100_000, b"null", b'{"format": NaN}', b"HALO\0\0", b'{"a":1e999}'],
+    "data", [b"", b"\xff\xfe", b"[" * 100_000, b"null", b'{"format": NaN}', b"HALO\0\0", b'{"a":1e999}']
 )
 def test_files_of_other_kinds_are_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "model.json"

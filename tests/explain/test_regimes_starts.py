@@ -77,10 +77,14 @@ def chosen(likelihoods: list[float], criterion: str) -> Selection:
     """A selection whose models are not looked at, of 1000 instances."""
     parameters = [2, 7, 14, 23, 34, 47][: len(likelihoods)]
     bic = [p * np.log(1000) - 2 * value for p, value in zip(parameters, likelihoods, strict=True)]
-    table = pl.DataFrame({
-        "regimes": range(1, len(likelihoods) + 1), "log_likelihood": likelihoods,
-        "parameters": parameters, "bic": bic,
-    })  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "regimes": range(1, len(likelihoods) + 1),
+            "log_likelihood": likelihoods,
+            "parameters": parameters,
+            "bic": bic,
+        }
+    )
     models = []
     for number in range(len(likelihoods)):
         model = RegimeModel(number + 1)

@@ -33,9 +33,7 @@ def test_algorithm_1_gives_table_1_back(method: int) -> None:
     count = shares * 20 * 8192
     # Regimes 1 and 2: ten standard errors of normal samples, since the two overlap (1.7 to 2.5
     # deviations apart); that is half a unit of the last printed digit of the mean.
-    np.testing.assert_allclose(
-        found.means[:2], means[:2], atol=10 * max(stds[:2] / count[:2] ** 0.5)
-    )
+    np.testing.assert_allclose(found.means[:2], means[:2], atol=10 * max(stds[:2] / count[:2] ** 0.5))
     np.testing.assert_allclose(found.stds[:2], stds[:2], rtol=10 / (2 * count.min()) ** 0.5)
     # Regime 3: five standard errors of the maximum likelihood of a log-normal, by the delta method
     # on log μ = m + v/2 and log σ = m + v/2 + log(eᵛ − 1)/2, with var m = v/n and var v = 2v²/n.

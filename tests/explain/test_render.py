@@ -11,14 +11,7 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import UsageError
-from haloscope.base.units import (
-    bytes_text,
-    count_text,
-    moment_text,
-    percent_text,
-    ranks_text,
-    time_text,
-)
+from haloscope.base.units import bytes_text, count_text, moment_text, percent_text, ranks_text, time_text
 from haloscope.explain import _render
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
@@ -54,8 +47,11 @@ def test_json_is_a_list_of_records_of_the_table(read: Read, nested: Draft, table
         assert told["mpi_library"] == "Open MPI v4.1.4"
     else:
         assert records == frame.to_dicts()
-        assert all(type(v) is type(w) for r, s in zip(records, frame.to_dicts(), strict=True)
-                   for v, w in zip(r.values(), s.values(), strict=True))  # fmt: skip
+        assert all(
+            type(v) is type(w)
+            for r, s in zip(records, frame.to_dicts(), strict=True)
+            for v, w in zip(r.values(), s.values(), strict=True)
+        )
 
 
 @pytest.mark.parametrize("table", explain.TABLES)
@@ -218,10 +214,7 @@ def test_the_summary_says_what_it_does_not_name(read: Read) -> None:
         ],
     )
     lines = explain.summary(read(written))
-    assert (
-        lines[4].strip()
-        == "10.0 % of it in MPI_2; 30.0 % in 4 other functions, 10.0 % unattributed"
-    )
+    assert lines[4].strip() == "10.0 % of it in MPI_2; 30.0 % in 4 other functions, 10.0 % unattributed"
 
 
 def test_the_summary_names_functions_beside_regions(read: Read, nested: Draft) -> None:
@@ -232,15 +225,23 @@ def test_the_summary_names_functions_beside_regions(read: Read, nested: Draft) -
 def test_the_summary_warns_in_at_most_ten_lines(read: Read, nested: Draft) -> None:
     nested.info |= {"partial": True, "missing_ranks": [1], "program": "a\nb"}
     nested.tables["processes"] = {
-        **nested.tables["processes"], "dropped": [1, 2], "unmatched_begins": [1, 0],
-        "unmatched_ends": [0, 5], "finalized": [0, 1],
-    }  # fmt: skip
+        **nested.tables["processes"],
+        "dropped": [1, 2],
+        "unmatched_begins": [1, 0],
+        "unmatched_ends": [0, 5],
+        "finalized": [0, 1],
+    }
     nested.tables |= {"unaccounted": {"call": ["MPI_New"], "calls": [2]}}
     lines = explain.summary(read(nested))
     told = "\n".join(lines)
     assert len(lines) == told.count("\n") + 1 <= 10
-    for words in ("rank 1 left no record; rank 0 did not come", "3 records were dropped",
-                  "1 region begins", "5 region ends", "MPI_New"):  # fmt: skip
+    for words in (
+        "rank 1 left no record; rank 0 did not come",
+        "3 records were dropped",
+        "1 region begins",
+        "5 region ends",
+        "MPI_New",
+    ):
         assert words in told
 
 

@@ -176,11 +176,8 @@ def test_several_runs_are_compared_and_chosen(look: Callable[..., Page]) -> None
 @pytest.mark.parametrize(
     "ranks", [[], [{"path": 0, "rank": 0, "instances": 1, "time": 1.0}]], ids=["none", "one"]
 )
-def test_a_run_that_said_nothing_has_a_page(
-    look: Callable[..., Page], ranks: list[dict[str, Any]]
-) -> None:
-    page = look(draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"),
-                      ranks=ranks))  # fmt: skip
+def test_a_run_that_said_nothing_has_a_page(look: Callable[..., Page], ranks: list[dict[str, Any]]) -> None:
+    page = look(draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"), ranks=ranks))
     assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
     assert "No messages" in page.locator("#sizes-plot").inner_text()
     told = page.locator("#time-plot").inner_text()
@@ -195,9 +192,7 @@ def test_messages_of_no_bytes_and_ranges_have_their_place(look: Callable[..., Pa
         {"path": 0, "kind": "p2p", "bytes": 64, "bytes_upper": 127, "messages": 7},
     ]
     page = look(draft(paths=path_rows(), sizes=sizes))
-    assert "64–127 bytes" in page.evaluate(
-        "document.getElementById('sizes-plot').data[0].customdata.flat()"
-    )
+    assert "64–127 bytes" in page.evaluate("document.getElementById('sizes-plot').data[0].customdata.flat()")
     ticks = page.locator("#sizes-plot .xtick text").all_text_contents()
     assert ticks == ["0", "64"]
     page.click("#sizes-measure >> text=time")
@@ -216,10 +211,18 @@ def test_nothing_is_wider_than_a_narrow_window(look: Callable[..., Page]) -> Non
 def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:
     """Ranks that wait the more the higher they are, and from half of the time on."""
     return [
-        {"rank": rank, "slice": number, "start": 0.5 * number, "duration": 0.5, "p2p_time": 0.1,
-         "coll_time": 0.2, "wait_time": 0.2 * rank / ranks if number >= count / 2 else 0.0}
-        for rank in range(ranks) for number in range(count)
-    ]  # fmt: skip
+        {
+            "rank": rank,
+            "slice": number,
+            "start": 0.5 * number,
+            "duration": 0.5,
+            "p2p_time": 0.1,
+            "coll_time": 0.2,
+            "wait_time": 0.2 * rank / ranks if number >= count / 2 else 0.0,
+        }
+        for rank in range(ranks)
+        for number in range(count)
+    ]
 
 
 def with_slices(written: Draft, rows: list[dict[str, Any]]) -> Draft:
@@ -244,8 +247,12 @@ def test_the_history_of_a_run(look: Callable[..., Page]) -> None:
     told = page.locator("#history").inner_text()
     assert "Mean over 4 ranks, all threads together, in each cell of 500 ms. Source: slices" in told
     titles = page.locator("#history .xtitle, #history .ytitle").all_text_contents()
-    assert titles == ["time since MPI_Init, s", "time in MPI, s per s, mean over ranks",
-                      "time since MPI_Init, s", "rank"]  # fmt: skip
+    assert titles == [
+        "time since MPI_Init, s",
+        "time in MPI, s per s, mean over ranks",
+        "time since MPI_Init, s",
+        "rank",
+    ]
 
 
 def test_history_needs_more_than_one_slice(look: Callable[..., Page]) -> None:

@@ -25,7 +25,9 @@ def test_nothing_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, PROGRAM, library],
         env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert reports(tmp_path) == []
     assert (done.returncode, done.stderr) == (0, "")

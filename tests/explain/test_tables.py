@@ -89,9 +89,7 @@ def test_columns_and_types_are_those_of_the_contract(read: Read, nested: Draft, 
 def test_the_reference_names_every_column() -> None:
     page = Path(__file__).parents[2] / "docs/reference/tables.md"
     reference = page.read_text("utf-8")
-    sections = dict(
-        re.findall(r"^## `(\w+)`.*?\n(.*?)(?=^## |\Z)", reference, re.MULTILINE | re.DOTALL)
-    )
+    sections = dict(re.findall(r"^## `(\w+)`.*?\n(.*?)(?=^## |\Z)", reference, re.MULTILINE | re.DOTALL))
     for table, columns in COLUMNS.items():
         named = set(re.findall(r"`(\w+)`", sections[table]))
         assert not set(columns) - named - set(INSTANCE), table
@@ -150,9 +148,7 @@ def test_distinct_partners_and_instances_are_taken_as_recorded(read: Read, neste
     assert inclusive["instances"] == exclusive["instances"] == 2
 
 
-def test_extremes_over_instances_pass_over_ranks_that_finished_none(
-    read: Read, nested: Draft
-) -> None:
+def test_extremes_over_instances_pass_over_ranks_that_finished_none(read: Read, nested: Draft) -> None:
     profile = read(nested)
     assert by(profile.table("ranks"), "region", "rank")["solve", 1]["sends_instance_min"] is None
     solve = by(profile.table("regions"), "path")["solve"]
@@ -178,10 +174,7 @@ def test_what_nobody_measured_is_null(read: Read, nested: Draft) -> None:
 def test_traffic_between_hosts_is_told_apart(read: Read, nested: Draft) -> None:
     profile = read(nested)
     regions = by(profile.table("regions"), "path")
-    assert (regions["solve"]["sends_offnode_total"], regions["solve"]["bytes_offnode_total"]) == (
-        4,
-        4000,
-    )
+    assert (regions["solve"]["sends_offnode_total"], regions["solve"]["bytes_offnode_total"]) == (4, 4000)
     assert regions["<program>"]["bytes_offnode_total"] == 4000
     assert regions["halo"]["sends_offnode_total"] == 0
     exclusive = by(profile.table("regions", exclusive=True), "path")
@@ -274,9 +267,7 @@ def test_a_range_of_sizes_says_so(read: Read, nested: Draft) -> None:
 
 
 def test_recorded_values_are_columns_of_the_series(read: Read, nested: Draft) -> None:
-    rows = [
-        {"path": 2, "rank": 0, "instance": i, "start": float(i), "duration": 0.5} for i in range(2)
-    ]
+    rows = [{"path": 2, "rank": 0, "instance": i, "start": float(i), "duration": 0.5} for i in range(2)]
     nested.tables |= draft(
         series=rows,
         values=[
@@ -298,8 +289,9 @@ def test_info_adds_up_what_the_processes_saw(read: Read) -> None:
     for row in processes:
         row |= {"unmatched_begins": 2, "dropped": row["rank"], "finalized": row["rank"] % 2}
     rows = [{"call": "MPI_Sendrecv_more", "calls": 3}, {"call": "MPI_Sendrecv_more", "calls": 4}]
-    written = draft({"partial": True, "missing_ranks": [1]}, paths=path_rows(),
-                    processes=processes, unaccounted=rows)  # fmt: skip
+    written = draft(
+        {"partial": True, "missing_ranks": [1]}, paths=path_rows(), processes=processes, unaccounted=rows
+    )
     told = by(read(written).table("info"), "key")
     assert told["hosts"]["value"] == '["beta", "alpha"]'
     assert told["unmatched_begins"]["value"] == "6"
@@ -367,9 +359,7 @@ def test_balances_of_a_larger_run(tmp_path: Path) -> None:
 
 
 def test_importing_haloscope_does_not_import_polars() -> None:
-    code = (
-        "import sys, haloscope, haloscope.explain; print({'polars', 'plotly'} & set(sys.modules))"
-    )
+    code = "import sys, haloscope, haloscope.explain; print({'polars', 'plotly'} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "set()\n"
 

@@ -37,9 +37,14 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         words = [haloscope, "inject", "-o", record, *options, "--", *around, *mpi.launch(ranks)]
         done = subprocess.run(
             [*map(str, words), str(executable), *arguments],
-            env=mpi.environment(env), cwd=tmp_path, timeout=200, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=mpi.environment(env),
+            cwd=tmp_path,
+            timeout=200,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return Injected(done, record)
 

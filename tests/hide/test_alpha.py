@@ -32,11 +32,19 @@ class Settings(ctypes.Structure):
     """`struct haloscope_overlap_settings`."""
 
     _fields_ = [
-        ("policy", ctypes.c_int), ("alpha", ctypes.c_double), ("theta", ctypes.c_double),
-        ("epsilon", ctypes.c_double), ("largest_step", ctypes.c_double), ("chunk", ctypes.c_size_t),
-        ("budget", ctypes.c_double), ("phases", ctypes.c_int), ("consistent", ctypes.c_int),
-        ("early_sends", ctypes.c_int), ("region", ctypes.c_char_p), ("regimes", ctypes.c_void_p),
-    ]  # fmt: skip
+        ("policy", ctypes.c_int),
+        ("alpha", ctypes.c_double),
+        ("theta", ctypes.c_double),
+        ("epsilon", ctypes.c_double),
+        ("largest_step", ctypes.c_double),
+        ("chunk", ctypes.c_size_t),
+        ("budget", ctypes.c_double),
+        ("phases", ctypes.c_int),
+        ("consistent", ctypes.c_int),
+        ("early_sends", ctypes.c_int),
+        ("region", ctypes.c_char_p),
+        ("regimes", ctypes.c_void_p),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +60,10 @@ def library(shared: Path) -> ctypes.CDLL:
     loaded.haloscope_overlap_defaults.restype = Settings
     loaded.haloscope_overlap_next_alpha.restype = ctypes.c_double
     loaded.haloscope_overlap_next_alpha.argtypes = [
-        ctypes.POINTER(Settings), ctypes.c_size_t, *[ctypes.c_double] * 3,
-    ]  # fmt: skip
+        ctypes.POINTER(Settings),
+        ctypes.c_size_t,
+        *[ctypes.c_double] * 3,
+    ]
     loaded.haloscope_overlap_split.restype = ctypes.c_size_t
     loaded.haloscope_overlap_split.argtypes = [ctypes.c_size_t, ctypes.c_double]
     loaded.haloscope_overlap_chunk.restype = ctypes.c_size_t
@@ -89,9 +99,15 @@ def test_defaults(library: ctypes.CDLL) -> None:
 @settings(max_examples=400, deadline=None)
 @given(ITEMS, SHARE, SECONDS, SECONDS, SHARE, st.floats(1e-9, 1), st.floats(1.001, 100))
 def test_next_alpha(
-    library: ctypes.CDLL, items: int, alpha: float, late_in: float, late_out: float,
-    theta: float, epsilon: float, step: float,
-) -> None:  # fmt: skip
+    library: ctypes.CDLL,
+    items: int,
+    alpha: float,
+    late_in: float,
+    late_out: float,
+    theta: float,
+    epsilon: float,
+    step: float,
+) -> None:
     chosen = library.haloscope_overlap_defaults()
     chosen.theta, chosen.epsilon, chosen.largest_step = theta, epsilon, step
     got = library.haloscope_overlap_next_alpha(chosen, items, alpha, late_in, late_out)
@@ -101,9 +117,7 @@ def test_next_alpha(
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(2, 10**6), st.floats(1e-3, 1), SHARE)
-def test_alpha_recovers_from_the_brink(
-    library: ctypes.CDLL, items: int, theta: float, alpha: float
-) -> None:
+def test_alpha_recovers_from_the_brink(library: ctypes.CDLL, items: int, theta: float, alpha: float) -> None:
     """Whatever was, a late input alone moves α up to its bound, a late output down to its."""
     chosen = library.haloscope_overlap_defaults()
     chosen.theta = theta
@@ -143,11 +157,10 @@ def test_chunks_keep_polls_within_their_budget(
 
 FAMILIES: list[tuple[str, list[list[float]], Callable[[list[float]], Any]]] = [
     ("gaussian", [[2e-3, 2e-4, 0], [6e-3, 2e-3, 0]], lambda p: stats.norm(p[0], p[1])),
-    ("lognormal", [[-6.2, 0.1, 0], [-5.1, 0.6, 0]],
-     lambda p: stats.lognorm(p[1], scale=math.exp(p[0]))),
+    ("lognormal", [[-6.2, 0.1, 0], [-5.1, 0.6, 0]], lambda p: stats.lognorm(p[1], scale=math.exp(p[0]))),
     ("gamma", [[9, 1e-4, 1e-3], [4, 1e-3, 1e-3]], lambda p: stats.gamma(p[0], p[2], p[1])),
     ("student", [[2e-3, 2e-4, 4], [6e-3, 2e-3, 3]], lambda p: stats.t(p[2], p[0], p[1])),
-]  # fmt: skip
+]
 
 
 Simulate = Callable[[str, Sequence[float]], Floats]
@@ -161,9 +174,7 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
         source = CHECKOUT / "tests" / "hide" / "programs" / f"{name}.cpp"
         program = compiler(any_mpi, source, ["-std=c++20", "-w", INCLUDE, str(shared)])
         words = " ".join(f"{number:.17g}" for number in numbers)
-        done = subprocess.run(
-            [str(program)], input=words, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([str(program)], input=words, capture_output=True, text=True, check=True)
         return np.array([line.split() for line in done.stdout.splitlines()], dtype=np.float64)
 
     return run
@@ -171,9 +182,7 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
 
 @pytest.mark.parametrize("family", range(len(FAMILIES)))
 @pytest.mark.parametrize("given", [(1, 0, 0), (0, 1, 1)])
-def test_posterior_of_the_regimes(
-    simulate: Simulate, family: int, given: tuple[int, int, int]
-) -> None:
+def test_posterior_of_the_regimes(simulate: Simulate, family: int, given: tuple[int, int, int]) -> None:
     """Of blocks the density, of exchanges that were not waited for the probability of at most so
     long a block."""
     _, parameters, distribution = FAMILIES[family]

@@ -75,9 +75,7 @@ def test_results_do_not_depend_on_the_division(
         assert shares.max() - shares.min() <= 1
 
 
-def test_nothing_is_lost_when_blocks_refine_and_coarsen(
-    alone: dict[str, list[list[str]]],
-) -> None:
+def test_nothing_is_lost_when_blocks_refine_and_coarsen(alone: dict[str, list[list[str]]]) -> None:
     assert int(alone["blocks"][0][4]) == 5  # at the start, and after every second step
     assert float(alone["drift"][0][0]) < 1e-13
     assert len(alone["checksum"]) == 3
@@ -161,20 +159,20 @@ def test_messages_grow_with_variables_and_grid(
 
 @pytest.mark.parametrize("buffers", [["--null-buffers"], []], ids=["lent", "own"])
 def test_the_protocol_layer_changes_nothing(
-    amr: Application,
-    alone: dict[str, list[list[str]]],
-    haloscope: Path,
-    tmp_path: Path,
-    buffers: list[str],
+    amr: Application, alone: dict[str, list[list[str]]], haloscope: Path, tmp_path: Path, buffers: list[str]
 ) -> None:
     division = "--npx 2 --npy 3 --init_x 2 --init_z 2".split()
     record = tmp_path / "stencil.csv"
     layer = [str(haloscope), "stencil", "--threshold", "1024", "-o", str(record), "--"]
     command = [*amr.mpi.launch(6), str(amr.program), *MOVING, *division, *buffers]
     done = subprocess.run(
-        [*layer, *command], env=amr.mpi.environment(), timeout=240, capture_output=True, text=True,
+        [*layer, *command],
+        env=amr.mpi.environment(),
+        timeout=240,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert lines["fingerprint"] == alone["fingerprint"][0]
@@ -207,8 +205,6 @@ def test_wrong_grid_is_said_once_for_all_ranks(amr: Application) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["mpich-system"], indirect=True)
-def test_the_same_with_another_mpi(
-    mpi: Mpi, compiler: Compiler, alone: dict[str, list[list[str]]]
-) -> None:
+def test_the_same_with_another_mpi(mpi: Mpi, compiler: Compiler, alone: dict[str, list[list[str]]]) -> None:
     division = "--npx 2 --init_x 2 --init_y 3 --init_z 2".split()
     assert build(compiler, mpi).output(2, *MOVING, *division)["squares"] == alone["squares"]

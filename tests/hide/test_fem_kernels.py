@@ -31,9 +31,13 @@ def test_plans_equal_dense_elements(fem: Callable[[str], Path], degree: int) -> 
     hang; all parts; adding and writing first; symmetry, the diagonal, the layout's numbers.
     """
     done = subprocess.run(
-        [str(fem("kernels.cpp")), "7"], input=rule(degree), capture_output=True, text=True,
-        timeout=300, check=True,
-    )  # fmt: skip
+        [str(fem("kernels.cpp")), "7"],
+        input=rule(degree),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
     lines = [line.split() for line in done.stdout.splitlines()]
     assert len(lines) > 20
     wrong = [line for line in lines if not float(line[1]) < 1e-13]

@@ -24,9 +24,13 @@ def lines(executable: Path, ranks: int, *arguments: str) -> list[list[str]]:
     assert mpi is not None
     done = subprocess.run(
         [*mpi.launch(ranks), str(executable), *arguments],
-        env=mpi.environment(), timeout=200, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=mpi.environment(),
+        timeout=200,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return [line.split() for line in done.stdout.splitlines()]
 
@@ -121,9 +125,7 @@ def test_aligned_levels_are_those_of_one_rank(hierarchies: dict[int, Rows]) -> N
         ("transfer", "a transfer is between a forest and its coarsened(), and these are others"),
     ],
 )
-def test_errors_are_seen_by_all_ranks(
-    errors: dict[str, list[str]], case: str, message: str
-) -> None:
+def test_errors_are_seen_by_all_ranks(errors: dict[str, list[str]], case: str, message: str) -> None:
     assert len(errors[case]) == 3
     assert all(message in line for line in errors[case]), errors[case]
 

@@ -94,9 +94,7 @@ def poisson(fem: Fem) -> Path:  # which skips where something is missing
 
 
 @ONE
-def test_poisson_is_a_series_of_products(
-    mpi: Mpi, poisson: Path, haloscope: Path, tmp_path: Path
-) -> None:
+def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Path, tmp_path: Path) -> None:
     table, profile = tmp_path / "times.csv", tmp_path / "poisson.halo"
     arguments = [
         "--level",
@@ -135,8 +133,12 @@ def test_poisson_refuses_in_one_line(mpi: Mpi, poisson: Path, tmp_path: Path) ->
     def complaint(*arguments: str) -> str:
         done = subprocess.run(
             [str(poisson), *arguments],
-            env=mpi.environment(), cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=mpi.environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 2, done.stdout
         (line,) = done.stderr.splitlines()
         return line
@@ -178,9 +180,7 @@ def test_missing_components_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @ONE
 @pytest.mark.usefixtures("fem")
-def test_petsc_of_another_mpi_is_refused(
-    mpi: Mpi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_petsc_of_another_mpi_is_refused(mpi: Mpi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", mpi.environment()["PATH"])
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "petscconf.h").write_text("#define PETSC_HAVE_MPICH_NUMVERSION 4\n")

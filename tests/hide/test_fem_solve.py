@@ -49,9 +49,7 @@ def test_multigrid_iterations_do_not_depend_on_h(iterations: dict[int, Lines]) -
             assert counts[-1] <= counts[0] + 1, family
 
 
-def test_multigrid_iterations_hardly_depend_on_the_number_of_ranks(
-    iterations: dict[int, Lines],
-) -> None:
+def test_multigrid_iterations_hardly_depend_on_the_number_of_ranks(iterations: dict[int, Lines]) -> None:
     for name, (alone, *_) in iterations[1].items():
         for ranks in (2, 4):
             assert abs(iterations[ranks][name][0] - alone) <= 2, (name, ranks)

@@ -53,8 +53,9 @@ def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
         chosen = min(times.values())
         words = line.partition(";")[0]
         way = "in place" if "in place" in words else "window" if "copied" in words else words
-        assert any(way.startswith(k) or k in way or k.startswith(way)
-                   for k, v in times.items() if v <= chosen + 0.1), line  # fmt: skip
+        assert any(
+            way.startswith(k) or k in way or k.startswith(way) for k, v in times.items() if v <= chosen + 0.1
+        ), line
     assert measured
 
 
@@ -67,9 +68,7 @@ def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
-def test_the_layer_carries_messages_of_a_halo(
-    mpi: Mpi, program: Path, layer: Layer, tmp_path: Path
-) -> None:
+def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: Layer, tmp_path: Path) -> None:
     record = tmp_path / "record"
     settings = {"threshold": "1024", "patience": "1", "record": str(record)}
     done = layer.run(2, program, "all", settings=settings)
@@ -87,9 +86,7 @@ def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
     lines = [line for line in done.stdout.splitlines() if " | " in line]
     told = dict(line.split(" | ", 1) for line in lines)
     assert sorted(lines) == sorted(f"{case} | {text}" for case, text in told.items() for _ in "123")
-    assert told["no topology"].startswith(
-        "halo: rank 0: the communicator has no topology: make one"
-    )
+    assert told["no topology"].startswith("halo: rank 0: the communicator has no topology: make one")
     assert told["rounds"] == "halo: rank 2: rounds is 1: it must be 3 or more"
     assert told["settings differ"] == "halo: rank 2: its settings are not those of rank 0"
     assert told["too large"].startswith("halo: rank 2: destination 1: 2147483648 bytes: at most")
@@ -118,9 +115,12 @@ def test_where_memory_cannot_be_shared_so(mpi: Mpi, program: Path) -> None:
 def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: str) -> None:
     """Also the launcher is killed, so that nobody cleans up."""
     launcher = subprocess.Popen(
-        [*mpi.launch(2), str(program), "endless"], env=mpi.environment({"FORBID": forbid}),
-        stdout=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        [*mpi.launch(2), str(program), "endless"],
+        env=mpi.environment({"FORBID": forbid}),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert launcher.stdout is not None
     assert "read in place" in launcher.stdout.readline()
     assert not _segments()
@@ -149,9 +149,8 @@ def test_channels_between_processes(mpi: Mpi, compiler: Compiler) -> None:
 def test_object_to_link_in_c(haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     """As docs/reference/halo.md says."""
     done = subprocess.run(
-        [str(haloscope), "where", "halo"],
-        env=tools(mpi), capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [str(haloscope), "where", "halo"], env=tools(mpi), capture_output=True, text=True, check=True
+    )
     warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     made = compiler(mpi, PROGRAMS / "ring.c", [*warnings, done.stdout.strip(), "-lstdc++"])
     ran = mpi.run(3, [made])
@@ -160,6 +159,4 @@ def test_object_to_link_in_c(haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_
 
 def _segments() -> list[Path]:
     """Files of ours; the recorder has directories."""
-    return [
-        path for path in Path("/dev/shm").glob("haloscope-" + 32 * "[0-9a-f]") if path.is_file()
-    ]
+    return [path for path in Path("/dev/shm").glob("haloscope-" + 32 * "[0-9a-f]") if path.is_file()]

@@ -25,15 +25,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [PROGRAM, *(HIDE / f"{name}.cpp" for name in ARENA)]
     words = ["g++", "-std=c++20", "-O1", "-g0", "-Wall", "-Wextra", "-Werror", "-pthread"]
     # -rdynamic: the heap calls the program's memfd_create.
-    command = [
-        *words,
-        "-rdynamic",
-        f"-I{CHECKOUT / 'src'}",
-        *map(str, sources),
-        "-o",
-        str(made),
-        "-ldl",
-    ]
+    command = [*words, "-rdynamic", f"-I{CHECKOUT / 'src'}", *map(str, sources), "-o", str(made), "-ldl"]
     subprocess.run(command, check=True)
     return made
 
@@ -45,9 +37,13 @@ def environment(**others: str) -> dict[str, str]:
 def run(*command: str | Path, **others: str) -> list[str]:
     """The lines that the program prints with the heap preloaded."""
     done = subprocess.run(
-        [*map(str, command)], env=environment(**others), timeout=60, capture_output=True, text=True,
+        [*map(str, command)],
+        env=environment(**others),
+        timeout=60,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -71,9 +67,8 @@ def test_the_child_dies_before_it_has_its_copy(program: Path) -> None:
 
 def test_another_process_reads_and_writes(program: Path) -> None:
     with subprocess.Popen(
-        [program, "serve"], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True,
-    ) as server:  # fmt: skip
+        [program, "serve"], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         name = server.stdout.readline().split()
         wrong = [*name[:3], str(int(name[3]) ^ 1), *name[4:]]

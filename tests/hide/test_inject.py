@@ -129,9 +129,7 @@ def test_what_makes_no_sense_is_one_line(
     haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
 ) -> None:
     command = [str(haloscope), "inject", *options, "--", *any_mpi.launch(1), "true"]
-    done = subprocess.run(
-        command, env=any_mpi.environment(), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=any_mpi.environment(), capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     (line,) = done.stderr.splitlines()
     assert complaint in line
@@ -143,17 +141,19 @@ def timeless(table: polars.DataFrame) -> list[tuple[object, ...]]:
 
 
 MACHINE = {
-    "format": "haloscope-regimes", "version": 1, "unit": "s", "family": "gamma",
-    "regimes": [
-        {"shape": 100.0, "scale": 1e-7, "shift": 0.0},
-        {"shape": 100.0, "scale": 2e-6, "shift": 0.0},
-    ],
-    "start": [1.0, 0.0], "transition": [[0.9, 0.1], [0.1, 0.9]],
+    "format": "haloscope-regimes",
+    "version": 1,
+    "unit": "s",
+    "family": "gamma",
+    "regimes": [{"shape": 100.0, "scale": 1e-7, "shift": 0.0}, {"shape": 100.0, "scale": 2e-6, "shift": 0.0}],
+    "start": [1.0, 0.0],
+    "transition": [[0.9, 0.1], [0.1, 0.9]],
     "machine": {
-        "start": [1.0, 0.0], "transition": [[0.95, 0.05], [0.1, 0.9]],
+        "start": [1.0, 0.0],
+        "transition": [[0.95, 0.05], [0.1, 0.9]],
         "transitions": [[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]],
     },
-}  # fmt: skip
+}
 
 
 @TWO
@@ -171,9 +171,7 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
     instances = {rank: row[::4] for rank, row in states.items()}
     shortest = min(map(len, instances.values()))
     assert len({tuple(row[:shortest]) for row in instances.values()}) == 1
-    assert all(
-        len(set(row[i : i + 4])) == 1 for row in states.values() for i in range(0, len(row), 4)
-    )
+    assert all(len(set(row[i : i + 4])) == 1 for row in states.values() for i in range(0, len(row), 4))
     # The same seed gives the same run, another one another.
     again = inject(mpi, 4, "wave.c", "60", options=options).latencies
     assert timeless(again) == timeless(table)
@@ -186,13 +184,14 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
 
 
 @ONE
-def test_recorder_sees_what_was_injected(
-    mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path
-) -> None:
+def test_recorder_sees_what_was_injected(mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path) -> None:
     subprocess.run(  # builds the recorder, outside the time limit of what is watched
         [str(haloscope), "env", "--", *mpi.launch(1), "true"],
-        env=mpi.environment(), timeout=280, capture_output=True, check=True,
-    )  # fmt: skip
+        env=mpi.environment(),
+        timeout=280,
+        capture_output=True,
+        check=True,
+    )
     around = [haloscope, "run", "--quiet", "-o", tmp_path / "run.halo", "--"]
     options = ["--latency", "constant:20ms"]
     done = inject(mpi, 2, "oneway.c", "10", options=options, around=around)
@@ -204,17 +203,13 @@ def test_recorder_sees_what_was_injected(
         assert row["time_total"] > 0.19
         # Stamps are no messages of the program's.
         (region,) = (
-            profile.table("regions")
-            .filter(profile.table("regions")["path"] == "<program>")
-            .to_dicts()
+            profile.table("regions").filter(profile.table("regions")["path"] == "<program>").to_dicts()
         )
         assert region["sends_total"] == 10
 
 
 @TWO
-def test_results_are_unchanged(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
-) -> None:
+def test_results_are_unchanged(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     cg = Application.build(compiler, mpi, "cg")
     arguments = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "4"]
     ranks = 4 if mpi.abi == "openmpi" else 2  # MPICH does not yield to others
@@ -222,9 +217,13 @@ def test_results_are_unchanged(
     options = ["--latency", "lognormal:300us,1", "-o", str(tmp_path / "injected.csv")]
     done = subprocess.run(
         [str(haloscope), "inject", *options, "--", *mpi.launch(ranks), str(cg.program), *arguments],
-        env=mpi.environment(), cwd=tmp_path, timeout=200,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=mpi.environment(),
+        cwd=tmp_path,
+        timeout=200,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     for name in ("residual", "error"):

@@ -15,11 +15,13 @@ POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "statu
 @pytest.mark.parametrize(
     ("mpi", "interface"),
     [
-        ("openmpi-system", "-DMPIF_H"), ("openmpi-system", "-DUSE_MPI"),
-        ("openmpi-system", "-DF08"), ("mpich-system", "-DF08"),
+        ("openmpi-system", "-DMPIF_H"),
+        ("openmpi-system", "-DUSE_MPI"),
+        ("openmpi-system", "-DF08"),
+        ("mpich-system", "-DF08"),
     ],
     indirect=["mpi"],
-)  # fmt: skip
+)
 def test_messages_in_fortran_are_held_back(mpi: Mpi, inject: Inject, interface: str) -> None:
     """Also by a communicator of MPI_Comm_idup, in a collective, and what is put into a window."""
     if mpi.mpifort is None:

@@ -41,9 +41,7 @@ def test_links_between_nodes_have_their_own_latencies(
     options = ["--intra", "none", "--inter", "constant:200ms", "--no-collectives"]
     record = tmp_path / "injected.csv"
     done = two_nodes.run(
-        mpi,
-        [haloscope, "inject", *options, "-o", record, "--", *mpi.launch(4), program],
-        cwd=tmp_path,
+        mpi, [haloscope, "inject", *options, "-o", record, "--", *mpi.launch(4), program], cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     times = [(int(rank), float(time)) for rank, time in map(str.split, done.stdout.splitlines())]

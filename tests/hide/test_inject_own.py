@@ -36,11 +36,25 @@ def injected(
     at = words.index("--")
     program = compiler(mpi, PROGRAMS / words[at + 1], ["-Wall"])
     return subprocess.run(
-        [str(haloscope), "inject", "--latency", "constant:1us", *words[:at], "--",
-         *mpi.launch(2), str(program), *words[at + 2 :]],
-        env=mpi.environment(), cwd=directory, timeout=200, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            str(haloscope),
+            "inject",
+            "--latency",
+            "constant:1us",
+            *words[:at],
+            "--",
+            *mpi.launch(2),
+            str(program),
+            *words[at + 2 :],
+        ],
+        env=mpi.environment(),
+        cwd=directory,
+        timeout=200,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)

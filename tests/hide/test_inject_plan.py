@@ -18,11 +18,7 @@ SOURCES = CHECKOUT / "src" / "hide" / "inject"
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan"
-    files = [
-        CHECKOUT / "tests/hide/programs/plan.cpp",
-        SOURCES / "plan.cpp",
-        SOURCES / "latencies.cpp",
-    ]
+    files = [CHECKOUT / "tests/hide/programs/plan.cpp", SOURCES / "plan.cpp", SOURCES / "latencies.cpp"]
     flags = [
         "-std=c++20",
         "-g1",
@@ -36,12 +32,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(reader: Path, lines: list[str]) -> list[str]:
     done = subprocess.run(
-        [reader],
-        input="\n".join([*lines, ""]),
-        timeout=100,
-        capture_output=True,
-        text=True,
-        check=False,
+        [reader], input="\n".join([*lines, ""]), timeout=100, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     answers = done.stdout.splitlines()
@@ -51,22 +42,13 @@ def read(reader: Path, lines: list[str]) -> list[str]:
 
 def test_whatever_the_words(reader: Path) -> None:
     chance = random.Random(7)
-    models = [read_latency(text, "--latency") for text in
-              ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")]  # fmt: skip
+    models = [
+        read_latency(text, "--latency")
+        for text in ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")
+    ]
     plans = [Plan(model, models[-1], [Event(0, 3, 0.1, 2)]).text() for model in models]
     assert read(reader, plans) == ["plan"] * len(plans)
-    strange = [
-        "-1",
-        "0",
-        "nan",
-        "1e400",
-        "99999999999999999999",
-        "1048576",
-        "x",
-        "gamma",
-        "intra",
-        "once",
-    ]
+    strange = ["-1", "0", "nan", "1e400", "99999999999999999999", "1048576", "x", "gamma", "intra", "once"]
     lines = []
     for _ in range(2000):
         words = chance.choice(plans).split()

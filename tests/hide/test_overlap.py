@@ -62,9 +62,14 @@ def toy(compiler: Compiler, tmp_path: Path) -> Run:
         executable = build(mpi, compiler)
         done = subprocess.run(
             [*map(str, before), *mpi.launch(ranks), str(executable), *arguments],
-            env=mpi.environment(), cwd=tmp_path, timeout=200, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=mpi.environment(),
+            cwd=tmp_path,
+            timeout=200,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == status, done.stdout + done.stderr
         return Output(done)
 
@@ -72,17 +77,22 @@ def toy(compiler: Compiler, tmp_path: Path) -> Run:
 
 
 POLICIES = [
-    ["policy=0", "alpha=0"], ["policy=0", "alpha=1"], ["policy=1", "epsilon=1e-7", "theta=1"],
-    ["policy=2"], ["policy=2", "chunk=1"], ["policy=3"], ["policy=4", "epsilon=1e-7"],
-    ["policy=1", "phases=3"], ["policy=0", "consistent=1"], ["policy=2", "consistent=1"],
-]  # fmt: skip
+    ["policy=0", "alpha=0"],
+    ["policy=0", "alpha=1"],
+    ["policy=1", "epsilon=1e-7", "theta=1"],
+    ["policy=2"],
+    ["policy=2", "chunk=1"],
+    ["policy=3"],
+    ["policy=4", "epsilon=1e-7"],
+    ["policy=1", "phases=3"],
+    ["policy=0", "consistent=1"],
+    ["policy=2", "consistent=1"],
+]
 
 
 @TWO
 @pytest.mark.parametrize(("ranks", "cells"), [(2, 40), (5, 17), (3, 2)])
-def test_results_are_bit_equal_under_all_policies(
-    mpi: Mpi, toy: Run, ranks: int, cells: int
-) -> None:
+def test_results_are_bit_equal_under_all_policies(mpi: Mpi, toy: Run, ranks: int, cells: int) -> None:
     """With two cells a rank there are no independent items at all."""
     arguments = [f"cells={cells}", "steps=15"]
     expected = toy(mpi, ranks, "policy=0", *arguments).results
@@ -111,10 +121,14 @@ def test_interface_of_cpp_is_clean(mpi: Mpi, compiler: Compiler) -> None:
         mpi, CHECKOUT / "tests/hide/programs/overlap.cpp", [*flags, INCLUDE, *C_ONLY, *sources]
     )
     done = subprocess.run(
-        [*mpi.launch(2), str(program)], timeout=100, capture_output=True, text=True, check=False,
+        [*mpi.launch(2), str(program)],
+        timeout=100,
+        capture_output=True,
+        text=True,
+        check=False,
         # MPI's own leaks
         env={**mpi.environment(), "ASAN_OPTIONS": "detect_leaks=0"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     *runs, wrong, family, number, short = done.stdout.splitlines()
     plain, consistent = "01D23", "D2301"
@@ -201,9 +215,7 @@ def test_polls_start_dependent_items_at_once(mpi: Mpi, toy: Run, late_output: li
 
 @pytest.mark.alone
 @ONE
-def test_each_run_is_an_instance_of_the_profile(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_each_run_is_an_instance_of_the_profile(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     command: list[str | Path] = [build(mpi, compiler), "policy=2", "steps=12"]
     watched = watch(mpi, 2, command, tmp_path, options=["--series", "apply"])
     done = Output(watched.done)

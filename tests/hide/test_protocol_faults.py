@@ -33,9 +33,13 @@ def running(
     program = compiler(mpi, ENDLESS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
     command = [*mpi.launch(3), *layer.command(program, protocol=request.param)]
     launcher = subprocess.Popen(
-        [str(word) for word in command], env=mpi.environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
+        [str(word) for word in command],
+        env=mpi.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
     ranks: list[int] = []
     assert launcher.stdout is not None
     try:
@@ -72,9 +76,7 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
     _expect_nothing_left(ranks)
 
 
-def test_where_memory_cannot_be_shared_mpi_carries_all(
-    mpi: Mpi, layer: Layer, compiler: Compiler
-) -> None:
+def test_where_memory_cannot_be_shared_mpi_carries_all(mpi: Mpi, layer: Layer, compiler: Compiler) -> None:
     """Files of 16 MiB at most, for one rank of three: the others leave it to MPI, too."""
     program = compiler(mpi, CONFORM, conform_flags())
     words = layer.command(program, "plain", "only=crossing", "shared")
@@ -98,9 +100,7 @@ def _is_ours(descriptor: Path) -> bool:
 def _named() -> list[Path]:
     """Names of ours where others could find them."""
     digits = 32 * "[0-9a-f]"
-    return [
-        path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")
-    ]
+    return [path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")]
 
 
 def _kill(process: int) -> None:

@@ -137,9 +137,7 @@ def test_what_is_carried_is_of_shared_memory(layer: Layer, conform: Path, tmp_pa
 
 
 @ONE
-def test_random_programs_get_every_byte(
-    mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path
-) -> None:
+def test_random_programs_get_every_byte(mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path) -> None:
     """10^5 messages; the checksum is of the plan, which the seed and the ranks determine."""
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     runs: list[tuple[int, int, dict[str, str]]] = [
@@ -153,9 +151,7 @@ def test_random_programs_get_every_byte(
     total = 0
     for ranks, seed, settings in runs:
         record = tmp_path / f"{seed}"
-        done = layer.run(
-            ranks, program, str(seed), "17000", settings={"record": str(record), **settings}
-        )
+        done = layer.run(ranks, program, str(seed), "17000", settings={"record": str(record), **settings})
         assert done.returncode == 0, done.stderr
         total += int(done.stdout.split()[0])
         assert offered(record) > 200, seed

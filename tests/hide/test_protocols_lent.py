@@ -48,9 +48,7 @@ def test_ahead_of_the_receive(
 
 @SYSTEM
 @pytest.mark.parametrize("settings", [{"pool": "0"}, {"pool": "1"}, {"protocol": "get"}])
-def test_a_bounded_pool(
-    mpi: Mpi, compiler: Compiler, layer: Layer, settings: dict[str, str]
-) -> None:
+def test_a_bounded_pool(mpi: Mpi, compiler: Compiler, layer: Layer, settings: dict[str, str]) -> None:
     """Where it has run out, messages come the usual way; what is kept is counted at the end."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(layer.library)])
     done = layer.run(2, program, "20", "300000", "5", settings=settings)
@@ -61,9 +59,7 @@ def test_a_bounded_pool(
 
 @SYSTEM
 @pytest.mark.parametrize("interface", ["-DUSE_MPI", "-DF08"])
-def test_fortran(
-    mpi: Mpi, compiler: Compiler, layer: Layer, interface: str, tmp_path: Path
-) -> None:
+def test_fortran(mpi: Mpi, compiler: Compiler, layer: Layer, interface: str, tmp_path: Path) -> None:
     """Its messages are carried, its arrays with holes too, where its compiler passes these on."""
     if mpi.mpifort is None:
         missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")

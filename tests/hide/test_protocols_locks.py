@@ -26,15 +26,35 @@ ALLOWED = {
 }
 # What they do may take until another rank, or another thread of this one, does something.
 WAITS = (
-    "finish", "poll_until_done", "wait_until_ready", "wait_for", "waits", "receives",
-    "receive_by_mpi", "raise", "waiting",
-)  # fmt: skip
+    "finish",
+    "poll_until_done",
+    "wait_until_ready",
+    "wait_for",
+    "waits",
+    "receives",
+    "receive_by_mpi",
+    "raise",
+    "waiting",
+)
 # Functions that are given a call of MPI that blocks.
 GIVEN = {
-    "send", "receive", "receive_by_mpi", "receive_matched", "exchange", "exchange_copy",
-    "exchange_in_place", "wait", "wait_all", "wait_any", "wait_some", "wait_for", "await_probe",
-    "block", "complete_small", "wait_small",
-}  # fmt: skip
+    "send",
+    "receive",
+    "receive_by_mpi",
+    "receive_matched",
+    "exchange",
+    "exchange_copy",
+    "exchange_in_place",
+    "wait",
+    "wait_all",
+    "wait_any",
+    "wait_some",
+    "wait_for",
+    "await_probe",
+    "block",
+    "complete_small",
+    "wait_small",
+}
 _NAMED = re.compile(r"\b(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:const\s*)?(?:noexcept\s*)?$")
 
 
@@ -65,9 +85,7 @@ def test_nothing_blocks_under_the_lock(path: Path) -> None:
     found = set(BLOCKING.findall(text)) - {"Send_init", "Recv_init"}
     assert found <= ALLOWED.get(path.name, set())
     for function, piece in locked(text):
-        called = set(re.findall(r"(?<![\w.>])(\w+)\(", piece)) | set(
-            re.findall(r"\.(raised)\(", piece)
-        )
+        called = set(re.findall(r"(?<![\w.>])(\w+)\(", piece)) | set(re.findall(r"\.(raised)\(", piece))
         assert not called & set(WAITS), f"{function}: {piece.strip()}"
         assert "call" not in called or function not in GIVEN, f"{function}: {piece.strip()}"
 

@@ -22,9 +22,7 @@ SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indi
 
 @SYSTEM
 @pytest.mark.parametrize("source", ["registered.c", "registered.f90"])
-def test_registered_memory(
-    mpi: Mpi, compiler: Compiler, layer: Layer, source: str, tmp_path: Path
-) -> None:
+def test_registered_memory(mpi: Mpi, compiler: Compiler, layer: Layer, source: str, tmp_path: Path) -> None:
     """Exactly the messages from there are for the layer, and it keeps what it holds."""
     flags = ["-Wall", "-Wextra", str(layer.library)]
     if source.endswith(".f90"):

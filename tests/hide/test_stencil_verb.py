@@ -107,10 +107,16 @@ def layer(any_mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_every_rank_gets_the_layer_in_its_place(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, layer: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-    verbs: list[str], rooms: list[str],
-) -> None:  # fmt: skip
+    any_mpi: Mpi,
+    compiler: Compiler,
+    haloscope: Path,
+    layer: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    verbs: list[str],
+    rooms: list[str],
+) -> None:
     for name, value in any_mpi.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -133,12 +139,13 @@ def test_every_rank_gets_the_layer_in_its_place(
     assert len(list(tmp_path.glob("*.halo"))) == ("watch" in rooms)
     assert record.read_text().splitlines() == [
         "rank,partner,bytes,protocol,messages,chunks,helpers,time",
-        "0,1,999000,GET,3,3,0,0.001", "0,1,1000,BELOW,3,1,0,0.0",
-        "1,0,999000,GET,3,3,0,0.001", "1,0,1000,BELOW,3,1,0,0.0",
-    ]  # fmt: skip
+        "0,1,999000,GET,3,3,0,0.001",
+        "0,1,1000,BELOW,3,1,0,0.0",
+        "1,0,999000,GET,3,3,0,0.001",
+        "1,0,1000,BELOW,3,1,0,0.0",
+    ]
     assert outcome.remarks == [
-        "12 messages within nodes: GET 6 (99.9 % of bytes), BELOW 6 (0.1 % of bytes): "
-        + str(record)
+        "12 messages within nodes: GET 6 (99.9 % of bytes), BELOW 6 (0.1 % of bytes): " + str(record)
     ]
     assert not list(tmp_path.glob("stencil.csv.*"))
 
@@ -172,24 +179,46 @@ def test_recorder_and_record_tell_the_same(
     program = compiler.text(any_mpi, "ring.c", RING)
     for room in ("lib", "stencil", "heap"):  # built outside the time limit of what follows
         subprocess.run(
-            [str(haloscope), "where", room], env=any_mpi.environment(), timeout=280,
-            capture_output=True, check=True,
-        )  # fmt: skip
+            [str(haloscope), "where", room],
+            env=any_mpi.environment(),
+            timeout=280,
+            capture_output=True,
+            check=True,
+        )
     command = [
-        haloscope, "stencil", "--share-heap", "-o", "stencil.csv", "--",
-        haloscope, "run", "-o", "run.halo", "--",
-        *any_mpi.launch(2), program,
-    ]  # fmt: skip
+        haloscope,
+        "stencil",
+        "--share-heap",
+        "-o",
+        "stencil.csv",
+        "--",
+        haloscope,
+        "run",
+        "-o",
+        "run.halo",
+        "--",
+        *any_mpi.launch(2),
+        program,
+    ]
     done = subprocess.run(
-        [*map(str, command)], env=any_mpi.environment(), cwd=tmp_path, timeout=120,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*map(str, command)],
+        env=any_mpi.environment(),
+        cwd=tmp_path,
+        timeout=120,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "haloscope: 24 messages within nodes: " in done.stderr
-    said = polars.read_csv(tmp_path / "stencil.csv").group_by("protocol").agg(
-        polars.col("messages", "chunks", "helpers").sum(),
-        (polars.col("bytes") * polars.col("messages")).sum(),
-    )  # fmt: skip
+    said = (
+        polars.read_csv(tmp_path / "stencil.csv")
+        .group_by("protocol")
+        .agg(
+            polars.col("messages", "chunks", "helpers").sum(),
+            (polars.col("bytes") * polars.col("messages")).sum(),
+        )
+    )
     with library.open(tmp_path / "run.halo") as profile:
         calls = profile.table("calls")
         (sent,) = calls.filter(calls["call"] == "MPI_Isend").to_dicts()
@@ -219,9 +248,7 @@ def test_what_makes_no_sense_is_one_line(
 ) -> None:
     launch = any_mpi.launch(1) if options else []
     command = [str(haloscope), "stencil", *options, "--", *launch, "true"]
-    done = subprocess.run(
-        command, env=any_mpi.environment(), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=any_mpi.environment(), capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     (line,) = done.stderr.splitlines()
     assert complaint in line
@@ -242,9 +269,14 @@ def test_what_nobody_asked_for_is_not_left(
     program = compiler.text(any_mpi, "ring.c", RING)
     command = [haloscope, "stencil", "--", *any_mpi.launch(2), program]
     done = subprocess.run(
-        [*map(str, command)], env=any_mpi.environment(), cwd=tmp_path, timeout=280,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*map(str, command)],
+        env=any_mpi.environment(),
+        cwd=tmp_path,
+        timeout=280,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert (
         "haloscope: by MPI went 24 (24 MiB) from memory that is not shared (--share-heap, or "
@@ -257,9 +289,13 @@ def test_reasons_are_told_by_their_weight(tmp_path: Path) -> None:
     record = tmp_path / "record.csv"
     rows = [
         "rank,partner,bytes,protocol,messages,chunks,helpers,time",
-        "0,1,65536,GET,10,10,0,0.001", "1,0,65536,ESCAPE,2,2,0,0.0", "0,,1048576,MPI (late),16,,,",
-        "0,,65536,MPI (node),1,,,", "1,,3145728,MPI (datatype),3,,,", "1,,65536,MPI (node),1,,,",
-    ]  # fmt: skip
+        "0,1,65536,GET,10,10,0,0.001",
+        "1,0,65536,ESCAPE,2,2,0,0.0",
+        "0,,1048576,MPI (late),16,,,",
+        "0,,65536,MPI (node),1,,,",
+        "1,,3145728,MPI (datatype),3,,,",
+        "1,,65536,MPI (node),1,,,",
+    ]
     record.write_text("\n".join([*rows, ""]))
     assert summary(record, share_heap=True) == (
         "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "

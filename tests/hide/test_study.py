@@ -48,9 +48,20 @@ def test_two_ranks_take_what_a_schedule_by_hand_takes(module: Any, tmp_path: Pat
     # 100 independent items of 10 µs and 10 mirrors each. Input comes after 0.2 ms, in time. Rank 1
     # sends at 0.6 ms, and what it sends is 2 ms under way; nothing comes to it.
     found = simulate(
-        module("cells"), tmp_path, 2e-3, px=2, ex=11, ey=10, ez=1, element=1e-5, input=2e-4,
-        matvecs=2, policy=1, theta=0.5, epsilon=1e-4,
-    )  # fmt: skip
+        module("cells"),
+        tmp_path,
+        2e-3,
+        px=2,
+        ex=11,
+        ey=10,
+        ez=1,
+        element=1e-5,
+        input=2e-4,
+        matvecs=2,
+        policy=1,
+        theta=0.5,
+        epsilon=1e-4,
+    )
     assert found["rank_items"].tolist() == [100, 100]
     assert found["rank_mirrors"].tolist() == [10, 10]
     assert found["t_in"][:, 0] == pytest.approx([0.5e-3, 0.5e-3])
@@ -66,9 +77,19 @@ def test_two_ranks_take_what_a_schedule_by_hand_takes(module: Any, tmp_path: Pat
 def test_polls_find_input_between_chunks(module: Any, tmp_path: Path) -> None:
     # Chunks of one item (100 / 64), polls of 1 µs: input is due at 0.2 ms, in the nineteenth chunk.
     found = simulate(
-        module("cells"), tmp_path, 1e-4, px=2, ex=11, ey=10, ez=1, element=1e-5, input=2e-4,
-        matvecs=1, policy=2, poll=1e-6,
-    )  # fmt: skip
+        module("cells"),
+        tmp_path,
+        1e-4,
+        px=2,
+        ex=11,
+        ey=10,
+        ez=1,
+        element=1e-5,
+        input=2e-4,
+        matvecs=1,
+        policy=2,
+        poll=1e-6,
+    )
     assert found["alpha"][:, 0] == pytest.approx([0, 0.19])
     assert found["t_in"][:, 0] == pytest.approx([1e-6, 20e-6 + 0.19e-3])
 
@@ -109,9 +130,7 @@ def test_the_driver_goes_on_where_it_stopped(module: Any, tmp_path: Path) -> Non
 
 def test_figures_show_the_numbers_that_were_put_in(module: Any, tmp_path: Path) -> None:
     cells, tables, figures = module("cells"), module("tables"), module("figures")
-    todo = [
-        c for c in cells.study(["table1"], ["cg"], 1, 8, 60) if c.method in {"fixed", "dynamic"}
-    ]
+    todo = [c for c in cells.study(["table1"], ["cg"], 1, 8, 60) if c.method in {"fixed", "dynamic"}]
     random = np.random.default_rng(0)
     level = np.repeat([1e-3, 1.2e-3, 2e-3], 20) * random.normal(1, 0.01, (8, 60))
     for cell, factor in zip(todo, (1.0, 0.9), strict=True):  # dynamic takes a tenth less
@@ -122,9 +141,13 @@ def test_figures_show_the_numbers_that_were_put_in(module: Any, tmp_path: Path) 
         path = tmp_path / f"{cell.name}.npz"
         path.parent.mkdir(exist_ok=True)
         np.savez(
-            path, fingerprint=cells.fingerprint(cell), slowest=factor * level.max(axis=0),
-            total=np.array([factor]), samples=np.stack([half.T[:10]] * 2, axis=-1), **parts,
-        )  # fmt: skip
+            path,
+            fingerprint=cells.fingerprint(cell),
+            slowest=factor * level.max(axis=0),
+            total=np.array([factor]),
+            samples=np.stack([half.T[:10]] * 2, axis=-1),
+            **parts,
+        )
     sections, found = figures.sections(todo, tmp_path)
     method = found.methods["table1", "cg"]
     rows = tables.gained(method, {}).splitlines()

@@ -60,11 +60,20 @@ def identity(sources: Path, build: Path) -> str:
     """By which the recorder knows the live records of its own sources."""
     subprocess.run(
         [
-            BIN / "cmake", "-S", sources / "src" / "watch", "-B", build, "-G", "Ninja",
-            f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", f"-DPython3_EXECUTABLE={sys.executable}",
+            BIN / "cmake",
+            "-S",
+            sources / "src" / "watch",
+            "-B",
+            build,
+            "-G",
+            "Ninja",
+            f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}",
+            f"-DPython3_EXECUTABLE={sys.executable}",
         ],
-        check=True, capture_output=True, timeout=200,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        timeout=200,
+    )
     found = re.search(r"HALOSCOPE_SOURCES=(0x\w+)", (build / "build.ninja").read_text())
     assert found
     return found[1]

@@ -30,9 +30,15 @@ class Bench:
 
     def __call__(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [*self.command, *words], env=self.environment, cwd=self.directory, timeout=250,
-            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            [*self.command, *words],
+            env=self.environment,
+            cwd=self.directory,
+            timeout=250,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
         assert done.returncode == expect, done.stderr
         return done
 
@@ -76,13 +82,22 @@ def test_all_algorithms_and_the_default(bench: Bench, mpi: Mpi, tmp_path: Path) 
     ("datatype", "collectives", "count"),
     [("mpi_char", "all", 14), ("mpi_float", "allreduce,reduce_scatter,alltoallv", 3)],
 )
-def test_collectives_bring_the_right_data(
-    bench: Bench, datatype: str, collectives: str, count: int
-) -> None:
+def test_collectives_bring_the_right_data(bench: Bench, datatype: str, collectives: str, count: int) -> None:
     printed = bench(
-        collectives, "-n", "3", "-m", "16,4100", "-T", datatype, "--algorithm", "default", "-c",
-        "--format", "json", *_QUICK,
-    )  # fmt: skip
+        collectives,
+        "-n",
+        "3",
+        "-m",
+        "16,4100",
+        "-T",
+        datatype,
+        "--algorithm",
+        "default",
+        "-c",
+        "--format",
+        "json",
+        *_QUICK,
+    )
     points = json.loads(printed.stdout)
     assert len({point["collective"] for point in points}) == count
     sizes = 2 * count - (collectives == "all")  # the barrier has one
@@ -93,10 +108,23 @@ def test_collectives_bring_the_right_data(
 @_OPEN_MPI
 def test_segments_fanouts_and_mappings_are_axes(bench: Bench, tmp_path: Path) -> None:
     bench(
-        "bcast", "-n", "2", "-m", "8192,16384", "--algorithm", "default,chain",
-        "--segment", "0,4096", "--fanout", "2", "--map-by", "core,socket", "-o", "s.jsonl",
+        "bcast",
+        "-n",
+        "2",
+        "-m",
+        "8192,16384",
+        "--algorithm",
+        "default,chain",
+        "--segment",
+        "0,4096",
+        "--fanout",
+        "2",
+        "--map-by",
+        "core,socket",
+        "-o",
+        "s.jsonl",
         *_QUICK,
-    )  # fmt: skip
+    )
     points = _points(tmp_path / "s.jsonl")
     found = {(p["algorithm"], p["segment"], p["fanout"], p["mapping"], p["bytes"]) for p in points}
     assert len(found) == len(points) == 2 * 2 * (1 + 2)
@@ -109,8 +137,20 @@ def test_segments_fanouts_and_mappings_are_axes(bench: Bench, tmp_path: Path) ->
 
 @_OPEN_MPI
 def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
-    bench("allreduce", "-n", "2", "-m", "64:128", "--algorithm", "default", "-o", "s.jsonl",
-          "--synchronisation", "window", *_QUICK)  # fmt: skip
+    bench(
+        "allreduce",
+        "-n",
+        "2",
+        "-m",
+        "64:128",
+        "--algorithm",
+        "default",
+        "-o",
+        "s.jsonl",
+        "--synchronisation",
+        "window",
+        *_QUICK,
+    )
     environment, *points = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
     assert environment["method"]["synchronisation"] == "window"
     assert [point["status"] for point in points] == ["ok", "ok"]
@@ -124,9 +164,21 @@ def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
 @_OPEN_MPI
 def test_precision_stops_early(bench: Bench) -> None:
     done = bench(
-        "barrier", "-n", "2", "--algorithm", "default", "-x", "10", "-i", "4000",
-        "--precision", "1", "--format", "json", "--summary",
-    )  # fmt: skip
+        "barrier",
+        "-n",
+        "2",
+        "--algorithm",
+        "default",
+        "-x",
+        "10",
+        "-i",
+        "4000",
+        "--precision",
+        "1",
+        "--format",
+        "json",
+        "--summary",
+    )
     # A tenth of them at a time; on a busy machine the first of them may not do.
     assert json.loads(done.stdout)[0]["iterations"] in range(400, 4000, 400)
 

@@ -20,10 +20,7 @@ from support.missing import missing
 from support.mpi import CHECKOUT, Mpi, find
 from support.mpis import tools
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)]
 
 
 @pytest.fixture
@@ -35,9 +32,15 @@ def _run(
     haloscope: Path, environment: dict[str, str], directory: Path, *words: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(haloscope), "bench", "collective", *words], env=environment, cwd=directory,
-        capture_output=True, text=True, check=False, timeout=200, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [str(haloscope), "bench", "collective", *words],
+        env=environment,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_algorithms_that_hang_crash_and_lie(
@@ -47,16 +50,31 @@ def test_algorithms_that_hang_crash_and_lie(
     source = CHECKOUT / "tests" / "predict" / "programs" / "bad_algorithms.c"
     subprocess.run([mpi.mpicc, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     done = _run(
-        haloscope, environment | {"LD_PRELOAD": str(library)}, tmp_path,
-        "bcast", "-n", "2", "-m", "16:256", "-i", "5", "-x", "1", "-c", "--time-limit", "5",
-        "--algorithm", "default,pipeline,binary_tree,binomial,chain", "--in-order",
-        "-o", "s.jsonl",
-    )  # fmt: skip
+        haloscope,
+        environment | {"LD_PRELOAD": str(library)},
+        tmp_path,
+        "bcast",
+        "-n",
+        "2",
+        "-m",
+        "16:256",
+        "-i",
+        "5",
+        "-x",
+        "1",
+        "-c",
+        "--time-limit",
+        "5",
+        "--algorithm",
+        "default,pipeline,binary_tree,binomial,chain",
+        "--in-order",
+        "-o",
+        "s.jsonl",
+    )
     assert done.returncode == 0
     points = Sweep.read(tmp_path / "s.jsonl").points.sort("bytes")
     said = {
-        name: part["status"].to_list()
-        for (name,), part in points.group_by("algorithm", maintain_order=True)
+        name: part["status"].to_list() for (name,), part in points.group_by("algorithm", maintain_order=True)
     }
     assert said["default"] == said["chain"] == ["ok"] * 5
     assert said["pipeline"] == ["ok", "ok", "timeout", "timeout", "timeout"]
@@ -73,10 +91,26 @@ def test_an_interrupt_keeps_what_is_finished(
 ) -> None:
     sweep = tmp_path / "s.jsonl"
     running = subprocess.Popen(
-        [str(haloscope), "bench", "collective", "allreduce", "-n", "2", "-m", "4:1048576",
-         "-i", "30007", "--in-order", "-o", str(sweep)],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            str(haloscope),
+            "bench",
+            "collective",
+            "allreduce",
+            "-n",
+            "2",
+            "-m",
+            "4:1048576",
+            "-i",
+            "30007",
+            "--in-order",
+            "-o",
+            str(sweep),
+        ],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     _until(lambda: sweep.is_file() and sweep.read_bytes().count(b"\n") > 2)
     running.send_signal(signal.SIGINT)
     printed, told = running.communicate(timeout=60)
@@ -88,9 +122,7 @@ def test_an_interrupt_keeps_what_is_finished(
     assert not _left("--iterations 30007")
 
 
-def test_refused_before_anything_runs(
-    haloscope: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_refused_before_anything_runs(haloscope: Path, environment: dict[str, str], tmp_path: Path) -> None:
     done = _run(haloscope, environment, tmp_path, "bcast", "-n", "1", "-o", "s.jsonl")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -34,9 +34,8 @@ _KNOWN = {
 
 def test_the_library_lists_its_algorithms(mpi: Mpi) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _ASK], env=tools(mpi), capture_output=True,
-        text=True, check=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", _ASK], env=tools(mpi), capture_output=True, text=True, check=True, timeout=120
+    )
     name, algorithms = json.loads(done.stdout)
     assert name.startswith({"openmpi": "Open MPI ", "mpich": "MPICH "}[mpi.abi])
     for collective, names in algorithms.items():
@@ -82,9 +81,13 @@ def test_segments_and_fanouts_are_settings() -> None:
 
 @pytest.mark.parametrize("newline", ["\n", ""])
 def test_mpich_descriptions_with_and_without_lines(newline: str) -> None:
-    lines = ["Variable to select bcast algorithm", "auto - Internal algorithm selection",
-             "binomial   - Force Binomial Tree", "nb         - Force nonblocking algorithm",
-             "tree       - Force tree-based algorithm"]  # fmt: skip
+    lines = [
+        "Variable to select bcast algorithm",
+        "auto - Internal algorithm selection",
+        "binomial   - Force Binomial Tree",
+        "nb         - Force nonblocking algorithm",
+        "tree       - Force tree-based algorithm",
+    ]
     variables = {
         "MPIR_CVAR_BCAST_INTRA_ALGORITHM": newline.join(lines),
         "MPIR_CVAR_BCAST_TREE_KVAL": "k",

@@ -90,9 +90,7 @@ def test_old_osu_and_barrier(tmp_path: Path) -> None:
         ("alltoall", None, 2, pytest.approx(2.75e-6)),
     ]
     barrier = read_osu(_written(tmp_path, _BARRIER)).points
-    assert barrier.select("collective", "bytes", "time").rows() == [
-        ("barrier", 0, pytest.approx(0.75e-6))
-    ]
+    assert barrier.select("collective", "bytes", "time").rows() == [("barrier", 0, pytest.approx(0.75e-6))]
 
 
 def test_imb(tmp_path: Path) -> None:
@@ -124,10 +122,20 @@ def test_what_is_none_of_them(tmp_path: Path, text: str, said: str) -> None:
 
 
 _POINT = {
-    "record": "point", "collective": "bcast", "algorithm": "chain", "number": 2, "segment": 0,
-    "fanout": 0, "ranks": 2, "nodes": 1, "mapping": None, "bytes": 8, "iterations": 3,
-    "status": "ok", "samples_ns": [[1000, 3000, 2000], [2000, 2000, 5000]],
-}  # fmt: skip
+    "record": "point",
+    "collective": "bcast",
+    "algorithm": "chain",
+    "number": 2,
+    "segment": 0,
+    "fanout": 0,
+    "ranks": 2,
+    "nodes": 1,
+    "mapping": None,
+    "bytes": 8,
+    "iterations": 3,
+    "status": "ok",
+    "samples_ns": [[1000, 3000, 2000], [2000, 2000, 5000]],
+}
 
 
 def test_a_sweep(tmp_path: Path) -> None:

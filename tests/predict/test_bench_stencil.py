@@ -32,9 +32,15 @@ def bench(environment: dict[str, str], haloscope: Path, tmp_path: Path) -> Bench
 
     def run(*words: str) -> str:
         done = subprocess.run(
-            [str(haloscope), "bench", *words], cwd=tmp_path, text=True, check=False, timeout=100,
-            env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-        )  # fmt: skip
+            [str(haloscope), "bench", *words],
+            cwd=tmp_path,
+            text=True,
+            check=False,
+            timeout=100,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
         assert (done.returncode, without_builds(done.stderr)) == (0, "")
         return done.stdout
 
@@ -72,9 +78,7 @@ def test_four_dimensions(bench: Bench) -> None:
     for one in records:
         assert one["sides"] == [2, 2, 1, 1]
         assert (one["layer"], one["protocol"], one["memory"]) == ("off", None, "malloc")
-        assert {part: len(times[0]) for part, times in one["samples"].items()} == {
-            "total": 6, "intra": 6,
-        }  # fmt: skip
+        assert {part: len(times[0]) for part, times in one["samples"].items()} == {"total": 6, "intra": 6}
     found = list(csv.DictReader(bench("stencil", *words, "--format", "csv").splitlines()))
     assert len(found) == 2 * 2 * 6
     assert all(float(row["time"]) > 0 for row in found)
@@ -94,16 +98,12 @@ def test_what_a_computation_hides(bench: Bench) -> None:
 
 
 @OPENMPI
-def test_between_nodes(
-    two_nodes: Cluster, mpi: Mpi, environment: dict[str, str], haloscope: Path
-) -> None:
+def test_between_nodes(two_nodes: Cluster, mpi: Mpi, environment: dict[str, str], haloscope: Path) -> None:
     """A square of ranks: each has a neighbour on its node, and one on the other node."""
     hosts = ",".join(f"{host}:2" for host in two_nodes.hosts)
     launcher = f"{mpi.mpiexec} --host {hosts} --bind-to none"
     words = ["-n", "4", "--mpiexec", launcher, "-m", "65536:65536", "--pause", "0.001", *FEW]
-    done = two_nodes.run(
-        mpi, [haloscope, "bench", "stencil", *words, "--format", "json"], env=environment
-    )  # fmt: skip
+    done = two_nodes.run(mpi, [haloscope, "bench", "stencil", *words, "--format", "json"], env=environment)
     assert done.returncode == 0, done.stderr
     (record,) = json.loads(done.stdout)
     assert record["nodes"] == 2
@@ -126,9 +126,13 @@ def test_between_nodes(
     ],
 )
 def test_mistakes(
-    environment: dict[str, str], words: tuple[str, ...], status: int, said: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    environment: dict[str, str],
+    words: tuple[str, ...],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert _main._run(["bench", *words]) == status

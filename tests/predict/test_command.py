@@ -23,9 +23,14 @@ def model(haloscope: Path, tmp_path: Path) -> Command:
 
     def run(words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [haloscope, "model", *words.split()], cwd=tmp_path, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            [haloscope, "model", *words.split()],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
 
     return run
 
@@ -37,8 +42,12 @@ def test_rows_for_programs(model: Command) -> None:
     rows = json.loads(done.stdout)
     assert [row["ranks"] for row in rows] == list(range(2, 257))
     assert rows[3] == {
-        "collective": "bcast", "algorithm": "pipeline", "ranks": 5, "bytes": 2, "time": 7.7e-07,
-    }  # fmt: skip
+        "collective": "bcast",
+        "algorithm": "pipeline",
+        "ranks": 5,
+        "bytes": 2,
+        "time": 7.7e-07,
+    }
     assert type(rows[3]["ranks"]) is type(rows[3]["bytes"]) is int
     printed = list(csv.DictReader(model(f"{asked} --format csv").stdout.splitlines()))
     assert [float(row["time"]) for row in printed] == [row["time"] for row in rows]

@@ -43,9 +43,7 @@ def test_nothing_is_below_zero(times: list[float]) -> None:
     found = line(DOUBLINGS[: len(times)], times)
     assert found.alpha >= 0
     assert found.beta >= 0
-    assert all(
-        piece.alpha >= 0 and piece.beta >= 0 for piece in pieces(DOUBLINGS[: len(times)], times)
-    )
+    assert all(piece.alpha >= 0 and piece.beta >= 0 for piece in pieces(DOUBLINGS[: len(times)], times))
 
 
 @settings(deadline=None)
@@ -60,8 +58,11 @@ def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None
 @settings(deadline=None)
 @given(
     starts=st.lists(st.integers(3, 19), min_size=1, max_size=3, unique=True).map(sorted),
-    alpha=LATENCY, speed=SPEED, jump=st.floats(1.7, 10), seed=st.integers(0, 1 << 32),
-)  # fmt: skip
+    alpha=LATENCY,
+    speed=SPEED,
+    jump=st.floats(1.7, 10),
+    seed=st.integers(0, 1 << 32),
+)
 def test_switches_are_found_where_they_are(
     starts: list[int], alpha: float, speed: float, jump: float, seed: int
 ) -> None:

@@ -24,9 +24,7 @@ def machine() -> predict.Machine:
         {"name": "socket", "cores": 8, "latency": "0.3 us", "bandwidth": "9 GB/s"},
         {"name": "network", "cores": 32, "latency": "1.8 us", "bandwidth": "11 GB/s"},
     ]
-    return predict.Machine.model_validate(
-        {"name": "two levels", "levels": levels, "arithmetic": "4 GB/s"}
-    )
+    return predict.Machine.model_validate({"name": "two levels", "levels": levels, "arithmetic": "4 GB/s"})
 
 
 def true_model(collective: str, algorithm: str, seed: int) -> FittedAlgorithm:
@@ -37,13 +35,15 @@ def true_model(collective: str, algorithm: str, seed: int) -> FittedAlgorithm:
         return value, value, value
 
     return FittedAlgorithm(
-        collective=collective, algorithm=algorithm, call=known(1e-7, 5e-7),
+        collective=collective,
+        algorithm=algorithm,
+        call=known(1e-7, 5e-7),
         gamma=known(2e-10, 4e-10),
         ranges=(
             Range(first=0, overhead=known(1e-7, 4e-7), alpha=known(0.7, 1.5), beta=known(0.8, 1.6)),
             Range(first=8192, overhead=known(1e-6, 2e-6), alpha=known(1, 2), beta=known(0.8, 1.6)),
         ),
-    )  # fmt: skip
+    )
 
 
 def times_of(models: list[FittedAlgorithm], noise: float, outliers: float = 0.0) -> pl.DataFrame:
@@ -57,22 +57,27 @@ def times_of(models: list[FittedAlgorithm], noise: float, outliers: float = 0.0)
                 time = predict.predict(truth, model.collective, model.algorithm, ranks, size)
                 time *= float(np.exp(random.normal(0, noise)))
                 time *= 5 if random.random() < outliers else 1
-                rows.append({
-                    "collective": model.collective, "algorithm": model.algorithm, "number": 7,
-                    "segment": 0, "fanout": 0, "ranks": ranks, "bytes": size, "status": "ok",
-                    "time": time, "ci_low": time * 0.98, "ci_high": time * 1.02,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "collective": model.collective,
+                        "algorithm": model.algorithm,
+                        "number": 7,
+                        "segment": 0,
+                        "fanout": 0,
+                        "ranks": ranks,
+                        "bytes": size,
+                        "status": "ok",
+                        "time": time,
+                        "ci_low": time * 0.98,
+                        "ci_high": time * 1.02,
+                    }
+                )
     return frame(rows)
 
 
 @pytest.mark.parametrize(
     ("collective", "algorithm"),
-    [
-        ("bcast", "pipeline"),
-        ("reduce", "binomial"),
-        ("allgather", "bruck"),
-        ("alltoall", "pairwise"),
-    ],
+    [("bcast", "pipeline"), ("reduce", "binomial"), ("allgather", "bruck"), ("alltoall", "pairwise")],
 )
 def test_known_parameters_come_back(collective: str, algorithm: str) -> None:
     true = true_model(collective, algorithm, 1)
@@ -85,9 +90,11 @@ def test_known_parameters_come_back(collective: str, algorithm: str) -> None:
     exact = machine().model_copy(update={"fitted": (true,)})
     apart = [
         predict.predict(modelled, collective, algorithm, ranks, size)
-        / predict.predict(exact, collective, algorithm, ranks, size) - 1
-        for ranks in (3, 8, 24) for size in (16, 5000, 300_000)
-    ]  # fmt: skip
+        / predict.predict(exact, collective, algorithm, ranks, size)
+        - 1
+        for ranks in (3, 8, 24)
+        for size in (16, 5000, 300_000)
+    ]
     assert float(np.median(np.abs(apart))) < 0.06
 
 

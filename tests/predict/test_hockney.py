@@ -15,8 +15,7 @@ from haloscope.predict.schedule import Schedule
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 
 # Latency and bandwidth out of proportion, so that every path is the critical one for some size.
-SHAPES = {3: ("0.2 us", "8 GB/s"), 6: ("0.5 us", "2 GB/s"), 24: ("0.3 us", "16 GB/s"),
-          72: ("2 us", "1 GB/s")}  # fmt: skip
+SHAPES = {3: ("0.2 us", "8 GB/s"), 6: ("0.5 us", "2 GB/s"), 24: ("0.3 us", "16 GB/s"), 72: ("2 us", "1 GB/s")}
 GAMMA = 1 / 3e9
 ALPHA_BETA = {
     cores: (float(Decimal(alpha.split()[0])) * 1e-6, 1e-9 / float(beta.split()[0]))
@@ -127,10 +126,12 @@ def test_rabenseifner_of_few_elements_is_linear() -> None:
 @pytest.mark.parametrize("ranks", range(2, 140))
 def test_the_trees_are_open_mpis(ranks: int) -> None:
     built = {
-        "pipeline": _trees.pipeline(ranks), "chain": _trees.chain(ranks, 4),
-        "binomial": _trees.binomial(ranks), "in_order_binomial": _trees.in_order_binomial(ranks),
+        "pipeline": _trees.pipeline(ranks),
+        "chain": _trees.chain(ranks, 4),
+        "binomial": _trees.binomial(ranks),
+        "in_order_binomial": _trees.in_order_binomial(ranks),
         "binary": _trees.binary(ranks),
-    }  # fmt: skip
+    }
     for name, tree in built.items():
         assert tree == [open_mpi_children(name, rank, ranks) for rank in range(ranks)]
         assert sorted(child for children in tree for child in children) == list(range(1, ranks))
@@ -140,23 +141,24 @@ def test_uniform_pipeline_is_the_textbooks() -> None:
     """(P - 2 + segments) (α + β segment), from Pješivac-Grbović and others."""
     level = {"name": "all", "cores": 64, "latency": "1 us", "bandwidth": "1 GB/s"}
     uniform = machine(levels=[level])
-    rows = predict.model(
-        uniform, "bcast", ["pipeline"], [10], [8192], formula="hockney", segment=1024
-    )
+    rows = predict.model(uniform, "bcast", ["pipeline"], [10], [8192], formula="hockney", segment=1024)
     assert rows["time"][0] == pytest.approx((10 - 2 + 8) * (1e-6 + 1024e-9))
 
 
 def test_without_bandwidth_trees_of_one_path_are_the_papers() -> None:
     """A check of the paper: pipeline and the binomials are exact for one port, at every size."""
     levels = [
-        {**level.model_dump(), "bandwidth": "1e21 B/s"}
-        for level in predict.load_machine("orfeo").levels
+        {**level.model_dump(), "bandwidth": "1e21 B/s"} for level in predict.load_machine("orfeo").levels
     ]
     fast = machine(levels=levels, arithmetic="1e21 B/s")
     for collective, algorithm, same in [
-        ("bcast", "pipeline", True), ("bcast", "binomial", True), ("reduce", "binomial", True),
-        ("bcast", "chain", False), ("reduce", "binary", False), ("reduce", "rabenseifner", False),
-    ]:  # fmt: skip
+        ("bcast", "pipeline", True),
+        ("bcast", "binomial", True),
+        ("reduce", "binomial", True),
+        ("bcast", "chain", False),
+        ("reduce", "binary", False),
+        ("reduce", "rabenseifner", False),
+    ]:
         paper = predict.model(fast, collective, [algorithm])["time"].to_list()
         port = predict.model(fast, collective, [algorithm], sizes=[1024], formula="hockney")
         assert (port["time"].to_list() == pytest.approx(paper, rel=1e-6)) is same

@@ -69,9 +69,7 @@ def test_no_times(tmp_path: Path, text: str) -> None:
         (GOOD, "#" * (1 << 21), "larger"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
-    tmp_path: Path, before: str, after: str, words: str
-) -> None:
+def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, before: str, after: str, words: str) -> None:
     path = write(tmp_path, GOOD.replace(before, after))
     with pytest.raises(MachineError, match=words) as raised:
         predict.load_machine(path)

@@ -71,8 +71,6 @@ def test_the_command(haloscope: Path) -> None:
     summary = json.loads(run("json"))
     (samples,) = summary["samples"].values()
     assert len(samples) == summary["processors"][0]["quanta"]
-    assert summary["longest_detour"] == pytest.approx(
-        max(samples) - min(samples), rel=1e-3, abs=1e-9
-    )
+    assert summary["longest_detour"] == pytest.approx(max(samples) - min(samples), rel=1e-3, abs=1e-9)
     table = list(csv.DictReader(run("csv").splitlines()))
     assert list(table[0]) == ["cpu", "sample", "time"]

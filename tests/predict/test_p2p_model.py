@@ -91,8 +91,10 @@ def test_the_truth_comes_out_and_survives_its_file(tmp_path: Path) -> None:
     found = predict.load_machine(output)
     assert found == built
     assert [(level.name, level.cores) for level in found.levels] == [
-        (HOSTILE, 4), ("node", 8), ("network", 16),
-    ]  # fmt: skip
+        (HOSTILE, 4),
+        ("node", 8),
+        ("network", 16),
+    ]
     for level in (*found.levels, found.smt):
         assert level is not None
         name = getattr(level, "name", "SMT")

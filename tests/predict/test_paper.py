@@ -71,11 +71,7 @@ def test_every_number_of_processes_exactly(
     ],
 )
 def test_by_hand(
-    collective: str,
-    algorithm: str,
-    ranks: int,
-    us: str,
-    times: dict[tuple[str, str], dict[int, float]],
+    collective: str, algorithm: str, ranks: int, us: str, times: dict[tuple[str, str], dict[int, float]]
 ) -> None:
     assert times[collective, algorithm][ranks] == float(Decimal(us) / 10**6)
 
@@ -133,17 +129,13 @@ def test_more_chains(machine: predict.Machine) -> None:
         ({"segment": 8}, "hockney"),
     ],
 )
-def test_what_does_not_exist_is_named(
-    machine: predict.Machine, wrong: dict[str, object], words: str
-) -> None:
+def test_what_does_not_exist_is_named(machine: predict.Machine, wrong: dict[str, object], words: str) -> None:
     asked: dict[str, object] = {"collective": "bcast", "ranks": [2], **wrong}
     with pytest.raises(UsageError, match=words):
         predict.model(machine, **asked)  # type: ignore[arg-type]
 
 
-def test_the_study_quotes_what_the_formulas_give(
-    times: dict[tuple[str, str], dict[int, float]],
-) -> None:
+def test_the_study_quotes_what_the_formulas_give(times: dict[tuple[str, str], dict[int, float]]) -> None:
     study = CHECKOUT / "studies" / "openmpi-collective-algorithms" / "README.md"
     quoted = re.findall(r"^\| (\d+) \|((?: \d+\.\d\d \|){6})$", study.read_text(), re.MULTILINE)
     assert len(quoted) == 10

@@ -43,15 +43,18 @@ def durations(made: Schedule, seed: int) -> Durations:
         random.uniform(0.1, 3, len(messages)) * (messages["source"] != messages["target"]),
         random.uniform(0, 2, len(messages)),
         random.uniform(0, 2, len(messages)) * (messages["added"] > 0),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
 @settings(max_examples=3, deadline=None)
 @given(
-    ranks=st.integers(2, 7), size=st.integers(0, 3000), segment=st.sampled_from([0, 300]),
-    eager=st.sampled_from([0, 400, 10**9]), seed=st.integers(0, 99),
-)  # fmt: skip
+    ranks=st.integers(2, 7),
+    size=st.integers(0, 3000),
+    segment=st.sampled_from([0, 300]),
+    eager=st.sampled_from([0, 400, 10**9]),
+    seed=st.integers(0, 99),
+)
 def test_ranks_are_done_when_all_that_they_wait_for_is(
     collective: str, algorithm: str, ranks: int, size: int, segment: int, eager: int, seed: int
 ) -> None:
@@ -60,11 +63,17 @@ def test_ranks_are_done_when_all_that_they_wait_for_is(
     meets = (schedule.messages["meets"] > 0) & (schedule.messages["bytes"] >= eager)
     steps = [
         events.Step(
-            int(m["source"]), int(m["target"]), int(m["source_step"]), int(m["target_step"]),
-            bool(meets[i]), taken.occupied[i], taken.latency[i], taken.work[i],
+            int(m["source"]),
+            int(m["target"]),
+            int(m["source_step"]),
+            int(m["target_step"]),
+            bool(meets[i]),
+            taken.occupied[i],
+            taken.latency[i],
+            taken.work[i],
         )
         for i, m in enumerate(schedule.messages)
-    ]  # fmt: skip
+    ]
     done = schedules.execute(schedule, taken, eager=eager, weights=True)
     assert done.ends == pytest.approx(events.ends(steps, ranks))
     # How often each duration counts in the mean adds up to the mean: its derivative.
@@ -73,8 +82,10 @@ def test_ranks_are_done_when_all_that_they_wait_for_is(
         float(weight @ value)
         for weight, value in zip(
             (done.weights.occupied, done.weights.latency, done.weights.work),
-            (taken.occupied, taken.latency, taken.work), strict=True)
-    ]  # fmt: skip
+            (taken.occupied, taken.latency, taken.work),
+            strict=True,
+        )
+    ]
     assert sum(parts) == pytest.approx(done.ends.mean())
 
 
@@ -118,9 +129,11 @@ def test_messages_and_bytes_are_those_of_the_textbook(ranks: int) -> None:
 
 # What these do inside is the library's own choice.
 _BY_DEFAULT = {
-    ("allreduce", "nonoverlapping"), ("allgather", "linear"), ("reduce_scatter", "non-overlapping"),
+    ("allreduce", "nonoverlapping"),
+    ("allgather", "linear"),
+    ("reduce_scatter", "non-overlapping"),
     ("reduce_scatter_block", "basic_linear"),
-}  # fmt: skip
+}
 
 
 _LINE = re.compile(r"[EI]\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs")
@@ -150,18 +163,23 @@ def sent_by_open_mpi(
     mpi, program = once
     directory.mkdir()
     settings: dict[str, object] = {
-        "pml_monitoring_enable": 1, "pml_monitoring_enable_output": 3,
-        "pml_monitoring_filename": directory / "sent", "coll": "self,basic,tuned,libnbc,monitoring",
+        "pml_monitoring_enable": 1,
+        "pml_monitoring_enable_output": 3,
+        "pml_monitoring_filename": directory / "sent",
+        "coll": "self,basic,tuned,libnbc,monitoring",
         "coll_tuned_use_dynamic_rules": 1,
-    }  # fmt: skip
+    }
     for collective in collectives:
         settings[f"coll_tuned_{collective}_algorithm"] = number
         settings[f"coll_tuned_{collective}_algorithm_segmentsize"] = plan.segment
     environment = mpi.environment({f"OMPI_MCA_{key}": str(to) for key, to in settings.items()})
     subprocess.run(
-        [*mpi.launch(plan.ranks), program, str(plan.bytes), *collectives], env=environment,
-        check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
+        [*mpi.launch(plan.ranks), program, str(plan.bytes), *collectives],
+        env=environment,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     counted: Counts = Counter()
     for file in directory.iterdir():
         for source, target, volume, messages in _LINE.findall(file.read_text()):
@@ -185,23 +203,27 @@ def scheduled(collective: str, name: str, plan: Plan) -> Counts:
 def test_open_mpi_sends_these_messages(once: tuple[Mpi, Path], tmp_path: Path) -> None:
     asked = subprocess.run(
         ["ompi_info", "--param", "coll", "tuned", "--level", "9", "--parsable"],
-        env=once[0].environment(), capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        env=once[0].environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     listed = re.findall(r"coll_tuned_(\w+?)_algorithm:enumerator:value:([1-9]\d*):(\S+)", asked)
     known = [
-        (collective, int(number), name) for collective, number, name in listed
-        if collective in schedules.collectives() and collective[-1] != "v"
-        and name != "two_proc" and (collective, name) not in _BY_DEFAULT
-    ]  # fmt: skip
+        (collective, int(number), name)
+        for collective, number, name in listed
+        if collective in schedules.collectives()
+        and collective[-1] != "v"
+        and name != "two_proc"
+        and (collective, name) not in _BY_DEFAULT
+    ]
     assert len(known) > 35
     plan = Plan(6, 1003, 128)  # odd, and blocks of two sizes
     for number in sorted({number for _, number, _ in known}):
         chosen = [(collective, name) for collective, its, name in known if its == number]
         expected = sum((scheduled(*one, plan) for one in chosen), Counter())
         names = [collective for collective, _ in chosen]
-        assert sent_by_open_mpi(once, tmp_path / str(number), number, plan, names) == expected, (
-            chosen
-        )
+        assert sent_by_open_mpi(once, tmp_path / str(number), number, plan, names) == expected, chosen
 
 
 def test_too_many_messages_are_refused() -> None:

@@ -121,9 +121,15 @@ def simulate(haloscope: Path, tmp_path: Path) -> Simulate:
 
     def run(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [haloscope, "simulate", *map(str, words)], cwd=tmp_path, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=240, **more,
-        )  # fmt: skip
+            [haloscope, "simulate", *map(str, words)],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            **more,
+        )
 
     return run
 
@@ -187,32 +193,27 @@ def test_counts_are_those_of_a_real_run(haloscope: Path, cg_8: Path, tmp_path: P
     """The recorder in a real run and the one in the simulation see the same program."""
     real = tmp_path / "real.halo"
     environment = {
-        **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    }  # fmt: skip
+    }
     cg = subprocess.run(
         [haloscope, "where", "cg"], capture_output=True, text=True, check=True, timeout=240
     ).stdout.strip()
     launcher = str(Path(haloscope).with_name("mpiexec"))
     command = [launcher if Path(launcher).exists() else "mpiexec", "-n", "8", cg, *SMALL[1:]]
     done = subprocess.run(
-        [haloscope, "run", "--quiet", "-o", real, "--", *command], env=environment, check=False,
-        capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    ends = [
-        f"{x}_instance_{end}"
-        for x in ("sends", "dest_ranks", "bytes_recv")
-        for end in ("min", "max")
-    ]
-    columns = (
-        "instances",
-        "sends_total",
-        "bytes_sent_total",
-        "largest_message",
-        "colls_total",
-        *ends,
+        [haloscope, "run", "--quiet", "-o", real, "--", *command],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
+    assert done.returncode == 0, done.stderr
+    ends = [f"{x}_instance_{end}" for x in ("sends", "dest_ranks", "bytes_recv") for end in ("min", "max")]
+    columns = ("instances", "sends_total", "bytes_sent_total", "largest_message", "colls_total", *ends)
     assert regions(cg_8, columns) == regions(real, columns)
 
 
@@ -224,14 +225,15 @@ def test_a_pattern_is_what_was_recorded(simulate: Simulate, cg_8: Path, tmp_path
     assert regions(replayed, columns) == regions(cg_8, columns)
     page = subprocess.run(
         [Path(sys.executable).with_name("haloscope"), "report", replayed, "-o", "r.html"],
-        cwd=tmp_path, capture_output=True, check=False, timeout=120,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
     assert page.returncode == 0
 
 
-def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(
-    tmp_path: Path,
-) -> None:
+def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(tmp_path: Path) -> None:
     """Partner -1 stands for processes outside MPI_COMM_WORLD, whom nobody replays."""
     times = ((0, 10.0, 0.0), (1, 6.0, 0.0), (2, 2.0, 1.5))
     written = draft(
@@ -243,8 +245,7 @@ def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(
             for rank in range(2)
         ],
         partners=[
-            {"path": 2, "rank": 0, "partner": partner, "sends": 3, "bytes_sent": 30}
-            for partner in (1, -1)
+            {"path": 2, "rank": 0, "partner": partner, "sends": 3, "bytes_sent": 30} for partner in (1, -1)
         ],
     )
     root = Pattern.of(written.write(tmp_path / "a.halo"), None, "weak", 1.0).root
@@ -287,10 +288,7 @@ def test_what_if(simulate: Simulate, cg_8: Path) -> None:
 def test_computing_is_not_communicating(simulate: Simulate, tmp_path: Path) -> None:
     """On a network that takes no time nearly all of a run is computing, and none of it MPI's."""
     words = ("--platform", "torus", "-n", 2, "--ideal", "-o", "cg.halo")
-    assert (
-        simulate(*words, "cg", "--nx", 32, "--ny", 32, "--nz", 32, "--iterations", 2).returncode
-        == 0
-    )
+    assert simulate(*words, "cg", "--nx", 32, "--ny", 32, "--nz", 32, "--iterations", 2).returncode == 0
     whole = explain.open(tmp_path / "cg.halo").table("regions").row(0, named=True)
     assert whole["compute_time_mean"] > 0.5 * whole["time_mean"] > 0
 
@@ -306,10 +304,15 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
     traces.mkdir()
     for rank in range(12):  # in the order of numbers: 2 before 10
         lines = [
-            "init", "location a%2Fb 1", f"irecv {(rank - 1) % 12} 0 100 6",
-            f"isend {(rank + 1) % 12} 0 100 6", "waitall 2", "location a%2Fb 0",
-            "barrier", "finalize",
-        ]  # fmt: skip
+            "init",
+            "location a%2Fb 1",
+            f"irecv {(rank - 1) % 12} 0 100 6",
+            f"isend {(rank + 1) % 12} 0 100 6",
+            "waitall 2",
+            "location a%2Fb 0",
+            "barrier",
+            "finalize",
+        ]
         text = "".join(f"{rank} {line}\n" for line in lines)
         (traces / f"rank{rank}.txt").write_text(text, encoding="ascii")
     done = simulate("--platform", "torus", "--trace", traces, "-o", "t.halo")
@@ -341,9 +344,17 @@ def test_programs_that_fail(
     simulate: Simulate, program: Path, tmp_path: Path, what: str, words: tuple[str, ...]
 ) -> None:
     done = simulate(
-        "--platform", "torus", "-n", 2, "--time-limit", 2 if what == "forever" else 60,
-        "-o", "no.halo", program, what,
-    )  # fmt: skip
+        "--platform",
+        "torus",
+        "-n",
+        2,
+        "--time-limit",
+        2 if what == "forever" else 60,
+        "-o",
+        "no.halo",
+        program,
+        what,
+    )
     fails(done, 1, *words)
     assert not (tmp_path / "no.halo").exists()
 
@@ -356,9 +367,7 @@ def test_buffered_sends(simulate: Simulate, program: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted(
-    haloscope: Path, program: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_interrupted(haloscope: Path, program: Path, tmp_path: Path, number: signal.Signals) -> None:
     words = ("--platform", "torus", "-n", "2", str(program), "forever")
     command = [str(haloscope), "simulate", *words]
     child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
@@ -409,11 +418,33 @@ def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path)
 def test_measuring_on_a_simulated_machine(haloscope: Path) -> None:
     """A chain of 2-byte messages is as long as its hops, or less by what ranks are late."""
     done = subprocess.run(
-        [haloscope, "bench", "collective", "bcast", "--simulate", "orfeo", "-n", "5", "-m", "2:2",
-         "-x", "1", "-i", "2", "--algorithm", "default,chain,binomial_tree", "--fanout", "1",
-         "--format", "json"],
-        capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
+        [
+            haloscope,
+            "bench",
+            "collective",
+            "bcast",
+            "--simulate",
+            "orfeo",
+            "-n",
+            "5",
+            "-m",
+            "2:2",
+            "-x",
+            "1",
+            "-i",
+            "2",
+            "--algorithm",
+            "default,chain,binomial_tree",
+            "--fanout",
+            "1",
+            "--format",
+            "json",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr
     rows = {row["algorithm"]: row for row in json.loads(done.stdout)}
     assert set(rows) == {"default", "chain", "binomial_tree"}
@@ -423,13 +454,20 @@ def test_measuring_on_a_simulated_machine(haloscope: Path) -> None:
 
 
 COUNTED = {
-    "regions": ("path", "sends_total", "recvs_total", "bytes_sent_total", "bytes_recv_total",
-                "colls_total", "largest_message"),
+    "regions": (
+        "path",
+        "sends_total",
+        "recvs_total",
+        "bytes_sent_total",
+        "bytes_recv_total",
+        "colls_total",
+        "largest_message",
+    ),
     "partners": ("rank", "partner", "sends", "recvs", "bytes_sent", "bytes_recv"),
     "sizes": ("kind", "bytes", "messages"),
     "collectives": ("operation", "comm_size", "bytes", "calls"),
     "calls": ("call", "calls", "bytes"),
-}  # fmt: skip
+}
 # How often they are called is chance.
 POLLS = {"MPI_Testsome", "MPI_Testall", "MPI_Testany", "MPI_Waitsome"}
 
@@ -440,17 +478,27 @@ def test_what_is_not_counted_is_said(haloscope: Path, any_mpi: Mpi, tmp_path: Pa
     environment = any_mpi.environment()
     for compiler, name in (("smpicc", "simulated"), (str(any_mpi.mpicc), "real")):
         subprocess.run(
-            [compiler, str(source), "-o", name], cwd=tmp_path, env=environment, check=True,
-            capture_output=True, timeout=120,
-        )  # fmt: skip
+            [compiler, str(source), "-o", name],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
     for command in (
         ["simulate", "--platform", "torus", "-n", "2", "-o", "simulated.halo", "--", "./simulated"],
         ["run", "--quiet", "-o", "real.halo", "--", *any_mpi.launch(2), "./real"],
     ):
         done = subprocess.run(
-            [haloscope, *command], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=280,
-        )  # fmt: skip
+            [haloscope, *command],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=280,
+        )
         assert done.returncode == 0, done.stderr
     simulated, real = (explain.open(tmp_path / f"{name}.halo") for name in ("simulated", "real"))
     info = dict(simulated.table("info").select("key", "value").iter_rows())
@@ -459,9 +507,10 @@ def test_what_is_not_counted_is_said(haloscope: Path, any_mpi: Mpi, tmp_path: Pa
     for table, columns in COUNTED.items():
         rows = [
             {
-                row for row in profile.table(table).select(columns).iter_rows()
+                row
+                for row in profile.table(table).select(columns).iter_rows()
                 if row[0] not in {*told, *POLLS, "rma"}
             }
             for profile in (simulated, real)
-        ]  # fmt: skip
+        ]
         assert rows[0] == rows[1], table

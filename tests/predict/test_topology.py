@@ -45,13 +45,23 @@ def test_the_papers_nodes(synthetic: Synthetic) -> None:
     """Cores 1, 4, 8, 64 and 128 are those of its section 3.3; for 32 it could have taken 16."""
     two = system(2, parse(synthetic(ORFEO)))
     assert [(level.name, level.cores) for level in two.levels] == [
-        ("L3", 4), ("die", 8), ("NUMA domain", 16), ("socket", 64), ("node", 128), ("network", 256),
-    ]  # fmt: skip
+        ("L3", 4),
+        ("die", 8),
+        ("NUMA domain", 16),
+        ("socket", 64),
+        ("node", 128),
+        ("network", 256),
+    ]
     pairs = [(pair.first, pair.second, pair.level) for pair in two.representatives()]
     assert pairs == [
-        (0, 0, "SMT"), (0, 1, "L3"), (0, 4, "die"), (0, 8, "NUMA domain"), (0, 16, "socket"),
-        (0, 64, "node"), (0, 128, "network"),
-    ]  # fmt: skip
+        (0, 0, "SMT"),
+        (0, 1, "L3"),
+        (0, 4, "die"),
+        (0, 8, "NUMA domain"),
+        (0, 16, "socket"),
+        (0, 64, "node"),
+        (0, 128, "network"),
+    ]
     assert two.pair(32, 0).level == "socket"
     assert two.topology.cores[:2] == ((0, 1), (2, 3))
 
@@ -83,9 +93,7 @@ def test_a_container_has_fewer_cores(synthetic: Synthetic) -> None:
         parse(whole, [99])
 
 
-def test_a_file_of_hwlocs(
-    synthetic: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_hwlocs(synthetic: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "node.xml"
     file.write_text(synthetic(ORFEO))
     monkeypatch.setenv("HWLOC_XMLFILE", str(file))

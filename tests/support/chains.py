@@ -54,9 +54,16 @@ def places_of(lengths: NDArray[np.int64]) -> Places:
 def hmmlearn_model(truth: Truth, steps: int = 1) -> Any:
     """A model with these parameters that has no prior; `fit` takes so many steps from them."""
     model = GaussianHMM(
-        len(truth.means), covariance_type="diag", covars_prior=0, covars_weight=0,
-        means_weight=0, min_covar=1e-300, n_iter=steps, tol=-np.inf, init_params="",
-    )  # fmt: skip
+        len(truth.means),
+        covariance_type="diag",
+        covars_prior=0,
+        covars_weight=0,
+        means_weight=0,
+        min_covar=1e-300,
+        n_iter=steps,
+        tol=-np.inf,
+        init_params="",
+    )
     model.startprob_, model.transmat_ = truth.chain.start, truth.chain.transition
     model.means_, model.covars_ = truth.means[:, None], truth.stds[:, None] ** 2
     return model

@@ -73,9 +73,5 @@ def cluster(nodes: int, slots: int) -> Iterator[Cluster]:
 
 def _control(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [_SCRIPT, *arguments],
-        env={**os.environ, **_SETTINGS},
-        capture_output=True,
-        text=True,
-        check=False,
+        [_SCRIPT, *arguments], env={**os.environ, **_SETTINGS}, capture_output=True, text=True, check=False
     )

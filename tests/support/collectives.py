@@ -12,9 +12,7 @@ __all__ = ["PAPER", "Job", "executed", "met", "open_mpi_children", "orfeo", "rab
 
 Latency = Callable[[int, int], Fraction]
 # Section 3.3: microseconds from core 0 to core 1, 4, 8, 32, 64, 128, by what the two share.
-_SHARED = [
-    (4, "0.15"), (8, "0.32"), (16, "0.35"), (64, "0.43"), (128, "0.69"), (256, "1.82"),
-]  # fmt: skip
+_SHARED = [(4, "0.15"), (8, "0.32"), (16, "0.35"), (64, "0.43"), (128, "0.69"), (256, "1.82")]
 
 
 def orfeo(i: int, j: int) -> Fraction:
@@ -196,9 +194,7 @@ def _real(virtual: int, extra: int) -> int:
     return virtual * 2 if virtual < extra else virtual + extra
 
 
-def met(
-    programs: Sequence[Sequence[Step]], cost: Callable[[int, int, int], float], gamma: float
-) -> float:
+def met(programs: Sequence[Sequence[Step]], cost: Callable[[int, int, int], float], gamma: float) -> float:
     """Execute programs whose messages begin when both sides have come to them: rank 0's end."""
     at, clock = [0] * len(programs), [0.0] * len(programs)
 

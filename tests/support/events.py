@@ -41,28 +41,23 @@ def ends(messages: Sequence[Step], ranks: int) -> list[float]:
         """Messages that stand before this one at the same port."""
         rank = getattr(messages[i], side)
         return [
-            j for j in range(i)
+            j
+            for j in range(i)
             if getattr(messages[j], side) == rank and messages[j].source != messages[j].target
-        ]  # fmt: skip
+        ]
 
     for i, one in enumerate(messages):
         had = begun(one.source, one.source_step)
         if one.source != one.target:
             start = max(
-                [
-                    had,
-                    *(sent[j] for j in before(i, "source")),
-                    *(sent[j] for j in before(i, "target")),
-                ]
+                [had, *(sent[j] for j in before(i, "source")), *(sent[j] for j in before(i, "target"))]
             )
             if one.meets:
                 start = max(start, begun(one.target, one.target_step))
             sent[i] = start + one.occupied
             had = sent[i] + one.latency
         if one.work:
-            busy = [
-                there[j] for j in range(i) if messages[j].target == one.target and messages[j].work
-            ]
+            busy = [there[j] for j in range(i) if messages[j].target == one.target and messages[j].work]
             had = max([had, begun(one.target, one.target_step), *busy])
         there[i] = had + one.work
     last = 1 + max((max(one.source_step, one.target_step) for one in messages), default=0)

@@ -40,9 +40,25 @@ _HEADER, _TRAILER = 16, 32
 _NUMBERS = [0, 1, 2, 7, 8, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63]
 _NUMBERS += [2**64 - 1, 2**64, 10**400, -1, -8, -(2**63)]
 _VALUES: list[Any] = [
-    None, True, False, "", "x", "integer", "real", "string", "\ud800", "\x00", 0.5, 1e300, [], {},
-    [[]], [0, 0, 0, 0], {"rows": 1}, *_NUMBERS,
-]  # fmt: skip
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "integer",
+    "real",
+    "string",
+    "\ud800",
+    "\x00",
+    0.5,
+    1e300,
+    [],
+    {},
+    [[]],
+    [0, 0, 0, 0],
+    {"rows": 1},
+    *_NUMBERS,
+]
 
 Random = random.Random
 Column = tuple[str, str]  # of a table
@@ -218,9 +234,7 @@ def _series(file: Sound, rng: Random) -> Damage:
     place = rng.randrange(len(table["columns"]))
     chunk = rng.choice(table["chunks"])
     part = chunk["columns"][place]
-    values = [
-        rng.choice((0, 0, 1, 2, 3, 6, 12, 13, 2**62, 2**63 - 1, -1)) for _ in range(chunk["rows"])
-    ]
+    values = [rng.choice((0, 0, 1, 2, 3, 6, 12, 13, 2**62, 2**63 - 1, -1)) for _ in range(chunk["rows"])]
     packed = struct.pack(f"<{len(values)}q", *values)
     if part[3] == 1:
         packed = zlib.compress(b"".join(packed[byte::8] for byte in range(8)), 1)
@@ -240,9 +254,7 @@ def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: b
     return seal(body, json.dumps(directory).encode())
 
 
-def _pick_column(
-    directory: dict[str, Any], rng: Random
-) -> tuple[Column, dict[str, Any], list[int]]:
+def _pick_column(directory: dict[str, Any], rng: Random) -> tuple[Column, dict[str, Any], list[int]]:
     """A column, a chunk of its table, and what that says of the column."""
     table = rng.choice(directory["tables"])
     chunk = rng.choice(table["chunks"])
@@ -252,9 +264,18 @@ def _pick_column(
 
 # How often each: what a checksum catches soonest is the least of interest.
 DAMAGES: dict[Callable[[Sound, Random], Damage], int] = {
-    _flip: 4, _flip_column: 2, _truncate: 3, _extend: 1, _splice: 2, _trailer: 2, _text: 4,
-    _shape: 6, _lengths: 3, _column: 6, _series: 2,
-}  # fmt: skip
+    _flip: 4,
+    _flip_column: 2,
+    _truncate: 3,
+    _extend: 1,
+    _splice: 2,
+    _trailer: 2,
+    _text: 4,
+    _shape: 6,
+    _lengths: 3,
+    _column: 6,
+    _series: 2,
+}
 
 
 def read(path: Path, damaged: Column | None, rng: Random) -> None:
@@ -276,12 +297,14 @@ def read(path: Path, damaged: Column | None, rng: Random) -> None:
 
 def _verb(path: Path, rng: Random) -> None:
     """A verb that reads: it ends well, or with one line."""
-    words = rng.choice((
-        ["show", path, "--table", rng.choice(("info", "partners", "series", "slices"))],
-        ["report", path, "-o", path.with_suffix(".html")],
-        ["regimes", path, "--region", "halo", "--states", "1", "--format", "csv"],
-        ["simulate", path, "--platform", "dragonfly"],
-    ))  # fmt: skip
+    words = rng.choice(
+        (
+            ["show", path, "--table", rng.choice(("info", "partners", "series", "slices"))],
+            ["report", path, "-o", path.with_suffix(".html")],
+            ["regimes", path, "--region", "halo", "--states", "1", "--format", "csv"],
+            ["simulate", path, "--platform", "dragonfly"],
+        )
+    )
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
         # SimGrid comes after the profile is read, and is not what is tried here.

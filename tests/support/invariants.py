@@ -23,8 +23,7 @@ _KINDS = (
     (
         "rma",
         re.compile(
-            r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)",
-            re.IGNORECASE,
+            r"MPI_(Win_|R?put|R?get(_accumulate)?$|R?accumulate|Fetch_and|Compare_and)", re.IGNORECASE
         ),
     ),
     (
@@ -106,11 +105,7 @@ def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
     calls = profile.frame("calls").with_columns(
         pl.col("call").map_elements(kind_of, return_dtype=pl.String).alias("kind")
     )
-    _hold(
-        calls,
-        counted=pl.col("calls") > 0,
-        longest=_at_most(pl.col("time_max"), pl.col("time_total")),
-    )
+    _hold(calls, counted=pl.col("calls") > 0, longest=_at_most(pl.col("time_max"), pl.col("time_total")))
     times = [
         pl.col("time_total").filter(pl.col("kind") == kind).sum().alias(f"{kind}_calls")
         for kind in (*_TIMES, "shared")
@@ -149,8 +144,7 @@ def _check_messages(profile: Profile, ranks: pl.DataFrame) -> None:
     _hold(both, **{name: pl.col(name) == pl.col(f"{name}_there") for name in counts})
     _hold(both, partners=_at_most(pl.col("time_there"), pl.col("p2p_time")))
     distinct = partners.group_by("path", "rank").agg(
-        (pl.col("sends") > 0).sum().alias("destinations"),
-        (pl.col("recvs") > 0).sum().alias("sources"),
+        (pl.col("sends") > 0).sum().alias("destinations"), (pl.col("recvs") > 0).sum().alias("sources")
     )
     both = own.join(distinct, on=["path", "rank"], how="left").fill_null(0)
     _hold(
@@ -160,11 +154,7 @@ def _check_messages(profile: Profile, ranks: pl.DataFrame) -> None:
     )
     sizes = (
         _joined(ranks, _sizes(profile, "p2p"))
-        .join(
-            _by_path(partners).select("path", pl.col("time").alias("partners_time")),
-            on="path",
-            how="left",
-        )
+        .join(_by_path(partners).select("path", pl.col("time").alias("partners_time")), on="path", how="left")
         .fill_null(0)
     )
     _hold(
@@ -180,9 +170,8 @@ def _sizes(profile: Profile, kind: str) -> pl.DataFrame:
     sizes = profile.frame("sizes").filter(pl.col("kind") == kind)
     low, high = (pl.col("messages") * pl.col(name) for name in ("bytes", "bytes_upper"))
     return sizes.group_by("path").agg(
-        pl.col("messages").sum(), low.sum().alias("low"), high.sum().alias("high"),
-        pl.col("time_total").sum(),
-    )  # fmt: skip
+        pl.col("messages").sum(), low.sum().alias("low"), high.sum().alias("high"), pl.col("time_total").sum()
+    )
 
 
 def _within(whole: pl.Expr) -> pl.Expr:
@@ -193,9 +182,11 @@ def _check_collectives(profile: Profile, ranks: pl.DataFrame) -> None:
     """`collectives` and `sizes` agree with `ranks`; and the one-sided sizes with theirs."""
     calls = profile.frame("calls").filter(pl.col("call").str.contains(r"_init(_c)?$"))
     preparing = calls.filter(pl.col("call").map_elements(kind_of, return_dtype=pl.String) == "coll")
-    collectives = profile.frame("collectives").group_by("path").agg(
-        pl.col("calls").sum(), pl.col("time_total").sum().alias("collectives_time")
-    )  # fmt: skip
+    collectives = (
+        profile.frame("collectives")
+        .group_by("path")
+        .agg(pl.col("calls").sum(), pl.col("time_total").sum().alias("collectives_time"))
+    )
     prepared = preparing.group_by("path").agg(pl.col("time_total").sum().alias("prepared"))
     both = _joined(_joined(_joined(ranks, collectives), prepared), _sizes(profile, "coll"))
     _hold(
@@ -242,9 +233,7 @@ def _check_slices(profile: Profile) -> None:
         profile.frame("ranks")
         .group_by("rank")
         .agg(pl.col(names).sum())
-        .join(
-            slices.group_by("rank").agg(pl.col(names).sum()), on="rank", how="left", suffix="_there"
-        )
+        .join(slices.group_by("rank").agg(pl.col(names).sum()), on="rank", how="left", suffix="_there")
         .fill_null(0)
     )
     _hold(both, **{name: _same(pl.col(f"{name}_there"), pl.col(name)) for name in names})
@@ -257,7 +246,4 @@ def _check_series(profile: Profile) -> None:
         return
     own = profile.frame("ranks")
     count = series.group_by("path", "rank").agg(pl.col("instances").sum().alias("recorded"))
-    _hold(
-        own.join(count, on=["path", "rank"], how="inner"),
-        passes=pl.col("recorded") == pl.col("instances"),
-    )
+    _hold(own.join(count, on=["path", "rank"], how="inner"), passes=pl.col("recorded") == pl.col("instances"))

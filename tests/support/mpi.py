@@ -134,9 +134,8 @@ def find(name: str) -> Mpi | None:
 @cache
 def _declarations(mpicc: Path) -> str:
     done = subprocess.run(
-        [mpicc, "-E", "-x", "c", "-"], input="#include <mpi.h>\n",
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [mpicc, "-E", "-x", "c", "-"], input="#include <mpi.h>\n", capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

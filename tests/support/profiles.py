@@ -38,21 +38,9 @@ RANK_COUNTS = [
     "dest_ranks_exclusive",
     "src_ranks_exclusive",
 ] + [
-    f"{x}_instance_{end}{suffix}"
-    for x in INSTANCE
-    for end in ("min", "max")
-    for suffix in ("", "_exclusive")
+    f"{x}_instance_{end}{suffix}" for x in INSTANCE for end in ("min", "max") for suffix in ("", "_exclusive")
 ]
-RANK_TIMES = [
-    "time",
-    "p2p_time",
-    "coll_time",
-    "rma_time",
-    "io_time",
-    "other_time",
-    "wait_time",
-    "skew_time",
-]
+RANK_TIMES = ["time", "p2p_time", "coll_time", "rma_time", "io_time", "other_time", "wait_time", "skew_time"]
 
 # Table: integer, real and string columns.
 COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
@@ -65,16 +53,8 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "ranks": (["path", "rank", *RANK_COUNTS], RANK_TIMES, []),
     "calls": (["path", "calls", "bytes"], ["time_total", "time_max"], ["call"]),
     "sizes": (["path", "bytes", "bytes_upper", "messages"], ["time_total"], ["kind"]),
-    "partners": (
-        ["path", "rank", "partner", "sends", "bytes_sent", "recvs", "bytes_recv"],
-        ["time"],
-        [],
-    ),
-    "collectives": (
-        ["path", "comm_size", "bytes", "calls"],
-        ["time_total", "time_max"],
-        ["operation"],
-    ),
+    "partners": (["path", "rank", "partner", "sends", "bytes_sent", "recvs", "bytes_recv"], ["time"], []),
+    "collectives": (["path", "comm_size", "bytes", "calls"], ["time_total", "time_max"], ["operation"]),
     "communicators": (["size", "members", "ranks", "calls", "bytes"], [], ["name"]),
     "unaccounted": (["calls"], [], ["call"]),
     "series": (["path", "rank", "thread", "instance", "instances"], [], []),
@@ -136,15 +116,11 @@ class Draft:
         header = MAGIC + struct.pack("<II", *self.version)
         body = bytearray(header)
         strings: dict[str, int] = {}
-        tables = [
-            self._table(name, columns, strings, body) for name, columns in self.tables.items()
-        ]
+        tables = [self._table(name, columns, strings, body) for name, columns in self.tables.items()]
         directory = {"info": self.info, "strings": list(strings), "tables": tables}
         return seal(bytes(body), json.dumps(directory).encode())
 
-    def _table(
-        self, name: str, columns: Arrays, strings: dict[str, int], body: bytearray
-    ) -> dict[str, Any]:
+    def _table(self, name: str, columns: Arrays, strings: dict[str, int], body: bytearray) -> dict[str, Any]:
         heads, arrays = [], []
         for column, kind in types(name, columns):
             heads.append([column, kind, ""])
@@ -181,10 +157,7 @@ def values(column: Sequence[Any], kind: str, strings: dict[str, int]) -> np.ndar
 
 
 def append(
-    body: bytearray,
-    array: np.ndarray[Any, Any],
-    encoding: int,
-    strategy: int = zlib.Z_DEFAULT_STRATEGY,
+    body: bytearray, array: np.ndarray[Any, Any], encoding: int, strategy: int = zlib.Z_DEFAULT_STRATEGY
 ) -> list[int]:
     """Adds a chunk's column to the file; returns its entry for the directory."""
     raw = array.tobytes()

@@ -14,16 +14,7 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
 
-__all__ = [
-    "CONFORM",
-    "RANDOM",
-    "Layer",
-    "built_layer",
-    "carried",
-    "conform_flags",
-    "offered",
-    "processes_of",
-]
+__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags", "offered", "processes_of"]
 
 _PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "stencil"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
@@ -34,8 +25,7 @@ def conform_flags() -> list[str]:
     """What else CONFORM is made of."""
     others = sorted(str(path) for path in CONFORM.parent.glob("*.c") if path != CONFORM)
     # The headers say of MPI_STATUSES_IGNORE and the like that they have no room.
-    return [*others, "-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread",
-            "-pthread"]  # fmt: skip
+    return [*others, "-Wall", "-Wextra", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-pthread"]
 
 
 @dataclass(frozen=True)
@@ -89,9 +79,8 @@ def built_layer(haloscope: Path, mpi: Mpi) -> Layer:
         headers = read_headers(mpi.mpicc.parents[1] / "include", "standard")
         return Layer(mpi, build_protocols(headers or missing("mpi_abi.h"), quiet=True).library)
     done = subprocess.run(
-        [haloscope, "where", "stencil"], env=tools(mpi),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [haloscope, "where", "stencil"], env=tools(mpi), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         missing(f"the protocol layer of {mpi.name}: {done.stderr}")
     return Layer(mpi, Path(done.stdout.strip()))

@@ -18,8 +18,12 @@ def library(mpi: Mpi, program: Path) -> Path:
     """What to preload into a program, built if need be."""
     done = subprocess.run(
         [Path(sys.executable).with_name("haloscope"), "env", "--", *mpi.launch(1), program],
-        env=mpi.environment(), timeout=280, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=mpi.environment(),
+        timeout=280,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     words = [word for word in shlex.split(done.stdout) if word.startswith("LD_PRELOAD=")]
     return Path(words[0].partition("=")[2].split(":")[0])
 
@@ -28,5 +32,8 @@ def join(recorder: Path, records: Path, profile: Path) -> subprocess.CompletedPr
     """Makes a profile of live records with the joiner that belongs to a recorder."""
     return subprocess.run(
         [recorder.with_name("haloscope-join"), records, profile],
-        timeout=60, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=True,
+    )

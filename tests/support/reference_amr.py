@@ -71,8 +71,7 @@ class Mesh:
             width = 1 << finest - block.level
             fine = np.kron(numbers, np.ones((width,) * 3, int)) + n * count
             place = tuple(
-                slice(at * c * width, (at + 1) * c * width)
-                for at, c in zip(block.at, cells, strict=True)
+                slice(at * c * width, (at + 1) * c * width) for at, c in zip(block.at, cells, strict=True)
             )
             grid[place] = fine
             times[place] += 1

@@ -83,10 +83,7 @@ def _processes(ranks: int, ranks_a_host: int) -> dict[str, Any]:
 
 
 def _ranks(
-    paths: list[dict[str, Any]],
-    ranks: int,
-    partners: dict[str, Any],
-    random: np.random.Generator,
+    paths: list[dict[str, Any]], ranks: int, partners: dict[str, Any], random: np.random.Generator
 ) -> dict[str, Any]:
     count = len(paths) * ranks
     rows: dict[str, Any] = {name: np.zeros(count, dtype=np.int64) for name in RANK_COUNTS}
@@ -121,10 +118,7 @@ def _instance(rows: dict[str, Any], name: str, amount: np.ndarray[Any, Any]) -> 
 
 
 def _add_times(
-    rows: dict[str, Any],
-    paths: list[dict[str, Any]],
-    ranks: int,
-    random: np.random.Generator,
+    rows: dict[str, Any], paths: list[dict[str, Any]], ranks: int, random: np.random.Generator
 ) -> None:
     """Fills the inclusive `time` and partners: work, what MPI took, and all regions inside."""
     work = random.gamma(50.0, 0.001, len(paths) * ranks)
@@ -159,14 +153,20 @@ def _sizes(leaves: list[int], ranks: int) -> list[dict[str, Any]]:
         for level, path in enumerate(leaves)
         for size, many in zip(_BYTES[1:], (6, 12, 8), strict=True)
     ] + [
-        {"path": 1, "kind": "coll", "bytes": 8, "bytes_upper": 8, "messages": 100 * ranks,
-         "time_total": 2.0}
-    ]  # fmt: skip
+        {"path": 1, "kind": "coll", "bytes": 8, "bytes_upper": 8, "messages": 100 * ranks, "time_total": 2.0}
+    ]
 
 
 def _reduction(ranks: int) -> dict[str, Any]:
-    return {"path": 1, "operation": "Allreduce", "comm_size": ranks, "bytes": 8,
-            "calls": 100 * ranks, "time_total": 2.0, "time_max": 0.1}  # fmt: skip
+    return {
+        "path": 1,
+        "operation": "Allreduce",
+        "comm_size": ranks,
+        "bytes": 8,
+        "calls": 100 * ranks,
+        "time_total": 2.0,
+        "time_max": 0.1,
+    }
 
 
 def _world(ranks: int) -> dict[str, Any]:

@@ -71,9 +71,7 @@ class Sanitized:
         words = [f"{name}={value}" for name, value in variables.items()]
         return self.mpi.run(ranks, [*_wrapper(self.runtime), "env", *words, *command], env=env)
 
-    def join(
-        self, directory: Path, options: Sequence[str] = ()
-    ) -> subprocess.CompletedProcess[str]:
+    def join(self, directory: Path, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Joins the live records that `run` left in `directory` to its `run.halo`."""
         records = directory / "live" / "haloscope-run"
         options = ["detect_leaks=1", *options]

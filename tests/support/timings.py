@@ -35,14 +35,11 @@ class Made:
     def save(self, path: Path) -> Path:
         """Write what `haloscope regimes` reads: an .npz with hosts of 16 ranks each."""
         hosts = [f"node{rank // _NODE:03}" for rank in range(len(self.durations))]
-        np.savez(path, duration=self.durations, t_in=self.t_in,
-                 t_out=self.durations - self.t_in, host=hosts)  # fmt: skip
+        np.savez(path, duration=self.durations, t_in=self.t_in, t_out=self.durations - self.t_in, host=hosts)
         return path
 
 
-def make_timings(
-    method: str, ranks: int, instances: int, seed: int = 0, shifted: bool = True
-) -> Made:
+def make_timings(method: str, ranks: int, instances: int, seed: int = 0, shifted: bool = True) -> Made:
     """Draw runs of 10–40 instances of each regime; times of the slowest one are log-normal.
 
     With `shifted` they begin where regime 2 has its mean: no rank computes the faster for being

@@ -33,9 +33,14 @@ def command(haloscope: Path, tmp_path: Path) -> Command:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [haloscope, *arguments], cwd=directory, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
+            [haloscope, *arguments],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
 
     return run
 
@@ -48,8 +53,10 @@ def profile(
     program = compiler.text(any_mpi, "program.c", PROGRAM)
     subprocess.run(
         [haloscope, "run", "--quiet", "-o", path, "--", *any_mpi.launch(2), program],
-        env=any_mpi.environment(), check=True, timeout=300,
-    )  # fmt: skip
+        env=any_mpi.environment(),
+        check=True,
+        timeout=300,
+    )
     return path
 
 
@@ -159,9 +166,13 @@ def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [haloscope, "show", profile, "--format", "json"], stdout=write, stderr=subprocess.PIPE,
-        check=False, text=True, timeout=60,
-    )  # fmt: skip
+        [haloscope, "show", profile, "--format", "json"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+        timeout=60,
+    )
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 1
@@ -181,9 +192,7 @@ def test_quiet_says_nothing(command: Command) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
 
 
-@pytest.mark.parametrize(
-    "verb", ["run", "env", "recover", "show", "report", "demo", "doctor", "where"]
-)
+@pytest.mark.parametrize("verb", ["run", "env", "recover", "show", "report", "demo", "doctor", "where"])
 def test_help_has_examples(command: Command, verb: str) -> None:
     listed = command("--help").stdout
     assert f"\n  {verb} " in listed

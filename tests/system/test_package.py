@@ -20,9 +20,7 @@ from support.watched import program
 
 def test_importing_loads_no_table_library() -> None:
     script = "import haloscope, sys; print({'numpy', 'polars', 'plotly'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
 
@@ -91,17 +89,21 @@ def test_an_installed_wheel_needs_no_checkout(
 ) -> None:
     def command(*words: str | Path) -> str:
         done = subprocess.run(
-            [installed, *words], cwd=tmp_path, env=any_mpi.environment(), check=False,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        )  # fmt: skip
+            [installed, *words],
+            cwd=tmp_path,
+            env=any_mpi.environment(),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     where = "import haloscope; print(haloscope.__file__)"
     done = subprocess.run(
-        [installed.with_name("python"), "-c", where], cwd=tmp_path,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [installed.with_name("python"), "-c", where], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith(str(installed.parents[1]))
     twin = program(compiler, any_mpi, "twin.c")
     command("run", "--quiet", "-o", "twin.halo", "--", *any_mpi.launch(2), twin)

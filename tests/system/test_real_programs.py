@@ -112,9 +112,7 @@ def assert_sums_balance(run: Watched, partial: bool = False) -> None:
     assert run.info["partial"] == str(partial).lower()
 
 
-def runs(
-    mpi: Mpi, compiler: Compiler, ranks: int, command: Sequence[str | Path], directory: Path
-) -> Runs:
+def runs(mpi: Mpi, compiler: Compiler, ranks: int, command: Sequence[str | Path], directory: Path) -> Runs:
     """Three runs, each in a directory of its own."""
     places = [directory / name for name in ("bare", "watched", "counted")]
     for place in places:
@@ -139,9 +137,8 @@ with_lammps = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 @pytest.fixture(scope="module", params=[2, 4])
 def melt(
-    request: pytest.FixtureRequest, mpi: Mpi, compiler: Compiler,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Runs:  # fmt: skip
+    request: pytest.FixtureRequest, mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory
+) -> Runs:
     directory = tmp_path_factory.mktemp("melt")
     return runs(mpi, compiler, request.param, lammps(MELT, directory), directory)
 

@@ -29,16 +29,23 @@ def profile(
     watched = ["run", "--quiet", "--series", REGION, "-o", str(path), "--"]
     subprocess.run(
         [haloscope, *watched, *any_mpi.launch(4), program, *size],
-        env=any_mpi.environment(), check=True, timeout=280, capture_output=True,
-    )  # fmt: skip
+        env=any_mpi.environment(),
+        check=True,
+        timeout=280,
+        capture_output=True,
+    )
     return path
 
 
 def test_regimes_of_a_real_run(profile: Path, haloscope: Path, tmp_path: Path) -> None:
     printed = subprocess.run(
         [haloscope, "regimes", profile, "--format", "json", "-o", "page.html"],
-        cwd=tmp_path, check=True, timeout=280, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        check=True,
+        timeout=280,
+        capture_output=True,
+        text=True,
+    )
     assert printed.stderr == ""
     rows = json.loads(printed.stdout)
     assert [(row["file"], row["region"]) for row in rows] == [("cg", REGION)] * 3
@@ -50,16 +57,20 @@ def test_regimes_of_a_real_run(profile: Path, haloscope: Path, tmp_path: Path) -
     # What show prints is read as well, and gives the same.
     series = subprocess.run(
         [haloscope, "show", profile, "--table", "series", "--format", "csv"],
-        check=True, timeout=280, capture_output=True,
-    ).stdout  # fmt: skip
+        check=True,
+        timeout=280,
+        capture_output=True,
+    ).stdout
     (tmp_path / "cg.csv").write_bytes(series)
     again = subprocess.run(
         [haloscope, "regimes", "cg.csv", "--format", "json"],
-        cwd=tmp_path, check=True, timeout=280, capture_output=True, text=True,
-    )  # fmt: skip
-    same = [
-        [row[key] for key in ("regime", "mean", "instances")] for row in json.loads(again.stdout)
-    ]
+        cwd=tmp_path,
+        check=True,
+        timeout=280,
+        capture_output=True,
+        text=True,
+    )
+    same = [[row[key] for key in ("regime", "mean", "instances")] for row in json.loads(again.stdout)]
     assert same == [[row[key] for key in ("regime", "mean", "instances")] for row in rows]
 
 
@@ -74,9 +85,13 @@ def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> 
     ]
     for arguments, status, words in cases:
         done = subprocess.run(
-            [haloscope, "regimes", *arguments], cwd=tmp_path, check=False, timeout=280,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            [haloscope, "regimes", *arguments],
+            cwd=tmp_path,
+            check=False,
+            timeout=280,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == status, done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
         assert words in done.stderr
@@ -84,15 +99,18 @@ def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_a_terminal_is_left_as_it_was(
-    profile: Path, haloscope: Path, tmp_path: Path, term: str
-) -> None:
+def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: Path, term: str) -> None:
     """Progress may be shown, and is gone at the end."""
     master, slave = pty.openpty()
     done = subprocess.run(
-        [haloscope, "regimes", profile, "--format", "csv"], cwd=tmp_path, check=True, timeout=280,
-        stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": term},
-    )  # fmt: skip
+        [haloscope, "regimes", profile, "--format", "csv"],
+        cwd=tmp_path,
+        check=True,
+        timeout=280,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        env={**os.environ, "TERM": term},
+    )
     os.close(slave)
     shown = b""
     try:

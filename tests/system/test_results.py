@@ -37,10 +37,14 @@ def run(directory: Path, *options: str) -> tuple[subprocess.CompletedProcess[str
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--rootdir", directory, "-c", os.devnull, *options],
-        cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        env={**environment, "PYTHONPATH": str(CHECKOUT / "tests"),
-             "HALOSCOPE_TEST_RESULTS": str(results)}, timeout=200,
-    )  # fmt: skip
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "PYTHONPATH": str(CHECKOUT / "tests"), "HALOSCOPE_TEST_RESULTS": str(results)},
+        timeout=200,
+    )
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     return done, {row["test"].partition("::")[2]: row["outcome"] for row in rows}
 

@@ -54,9 +54,7 @@ def test_imports_follow_the_arrows() -> None:
 
 @pytest.mark.parametrize("folder", OUTSIDE)
 def test_outside_nothing_private_is_used(folder: str) -> None:
-    found = {
-        file: faults(file.read_text("utf-8"), None) for file in (CHECKOUT / folder).rglob("*.py")
-    }
+    found = {file: faults(file.read_text("utf-8"), None) for file in (CHECKOUT / folder).rglob("*.py")}
     assert {str(file): names for file, names in found.items() if names} == {}
 
 

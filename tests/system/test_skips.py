@@ -13,8 +13,18 @@ from support.mpi import CHECKOUT
 
 TESTS = CHECKOUT / "tests"
 HELPER = TESTS / "support" / "missing.py"
-SKIPPING = {"skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest", "importorskip",
-            "xfail", "collect_ignore", "collect_ignore_glob"}  # fmt: skip
+SKIPPING = {
+    "skip",
+    "skipif",
+    "skipIf",
+    "skipUnless",
+    "skipTest",
+    "SkipTest",
+    "importorskip",
+    "xfail",
+    "collect_ignore",
+    "collect_ignore_glob",
+}
 
 
 def other_ways(source: str) -> Iterator[int]:
@@ -51,20 +61,22 @@ def test_no_test_skips_by_other_means() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "pytest.skip('no browser')", "from pytest import skip", "pytest.importorskip('scipy')",
+        "pytest.skip('no browser')",
+        "from pytest import skip",
+        "pytest.importorskip('scipy')",
         "@pytest.mark.skipif(not which('cc'), reason='')\ndef test_x(): pass",
-        "def test_x():\n  if not which('cc'):\n    return", "collect_ignore = ['test_x.py']",
-        "@unittest.skipIf(True, '')\ndef test_x(): pass", "pytestmark = pytest.mark.xfail",
+        "def test_x():\n  if not which('cc'):\n    return",
+        "collect_ignore = ['test_x.py']",
+        "@unittest.skipIf(True, '')\ndef test_x(): pass",
+        "pytestmark = pytest.mark.xfail",
     ],
-)  # fmt: skip
+)
 def test_other_means_are_found(source: str) -> None:
     assert list(other_ways(source))
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("true", "Failed"), ("", "Skipped")])
-def test_what_is_missing_fails_in_ci_alone(
-    monkeypatch: pytest.MonkeyPatch, ci: str, outcome: str
-) -> None:
+def test_what_is_missing_fails_in_ci_alone(monkeypatch: pytest.MonkeyPatch, ci: str, outcome: str) -> None:
     monkeypatch.setenv("CI", ci)
     with pytest.raises(BaseException, match="no browser") as raised:
         missing("no browser")

@@ -26,9 +26,8 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tidy(directory: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     words = [CHECKOUT / "tools" / "tidy.py", directory / "one.cpp", "--", "-std=c++20", *flags]
     return subprocess.run(
-        [sys.executable, *map(str, words)], cwd=CHECKOUT,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, *map(str, words)], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
 
 
 def marks(directory: Path) -> set[str]:

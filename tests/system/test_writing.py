@@ -21,24 +21,34 @@ WRITES = re.compile(
 
 
 def test_nothing_is_written_beside_the_sources() -> None:
-    found = [path.relative_to(CHECKOUT).as_posix() for path in SOURCES
-             if WRITES.search(path.read_text(encoding="utf-8"))
-             or re.search(r'"docs" / "', path.read_text(encoding="utf-8"))]  # fmt: skip
+    found = [
+        path.relative_to(CHECKOUT).as_posix()
+        for path in SOURCES
+        if WRITES.search(path.read_text(encoding="utf-8"))
+        or re.search(r'"docs" / "', path.read_text(encoding="utf-8"))
+    ]
     assert set(found) == TOLD
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        "dynamic-stencil-protocols/figures.py", "hpcg-communication-patterns/networks.py",
-        "hmm-regimes-communication-hiding/figures.py", "openmpi-collective-algorithms/figures.py",
+        "dynamic-stencil-protocols/figures.py",
+        "hpcg-communication-patterns/networks.py",
+        "hmm-regimes-communication-hiding/figures.py",
+        "openmpi-collective-algorithms/figures.py",
     ],
-)  # fmt: skip
+)
 def test_a_study_asks_where_to_write(script: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "studies" / script)], cwd=tmp_path, timeout=100,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, str(CHECKOUT / "studies" / script)],
+        cwd=tmp_path,
+        timeout=100,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

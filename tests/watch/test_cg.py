@@ -43,9 +43,7 @@ def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
 @pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi", "none"])
 def test_solution_is_one_everywhere(cg: Application, smoother: str) -> None:
     size = on((32, 32, 16), (2, 2, 1))
-    result = cg.output(
-        4, *size, "--smoother", smoother, "--tolerance", "1e-12", "--iterations", "99"
-    )
+    result = cg.output(4, *size, "--smoother", smoother, "--tolerance", "1e-12", "--iterations", "99")
     assert float(result["residual"][0][0]) <= 1e-12
     assert float(result["error"][0][0]) < 1e-10
     assert int(result["iterations"][0][0]) < 99
@@ -59,9 +57,7 @@ def test_iterating_beyond_the_smallest_number_harms_nothing(cg: Application) -> 
 
 @pytest.mark.parametrize("smoother", ["jacobi", "none"])
 @pytest.mark.parametrize("procs", [(2, 1, 1), (1, 4, 1), (1, 2, 2), (4, 2, 2)])
-def test_iterates_do_not_depend_on_the_grid_of_ranks(
-    cg: Application, smoother: str, procs: Grid
-) -> None:
+def test_iterates_do_not_depend_on_the_grid_of_ranks(cg: Application, smoother: str, procs: Grid) -> None:
     size = (32, 32, 16)
     arguments = ("--smoother", smoother, "--iterations", "8")
     alone = history(cg, size, (1, 1, 1), *arguments)
@@ -84,8 +80,7 @@ def products(cg: Application, size: Grid, procs: Grid, smoother: str) -> dict[st
 
 @pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi"])
 @pytest.mark.parametrize(
-    ("size", "procs"),
-    [((8, 8, 8), (1, 1, 1)), ((16, 8, 8), (2, 1, 1)), ((8, 16, 16), (1, 2, 2))],
+    ("size", "procs"), [((8, 8, 8), (1, 1, 1)), ((16, 8, 8), (2, 1, 1)), ((8, 16, 16), (1, 2, 2))]
 )
 def test_operator_and_preconditioner_are_those_of_the_definition(
     cg: Application, smoother: str, size: Grid, procs: Grid
@@ -113,9 +108,7 @@ def test_grid_of_ranks_is_nearly_a_cube(cg: Application, ranks: int, grid: str) 
     assert result["ranks"] == [[str(ranks), "as", grid]]
 
 
-def test_messages_have_the_sizes_of_hpcg(
-    cg: Application, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_messages_have_the_sizes_of_hpcg(cg: Application, compiler: Compiler, tmp_path: Path) -> None:
     rows = counted(compiler, cg.mpi, 8, [cg.program, "--iterations", "1"], tmp_path)
     for row in rows:
         assert set(row.sizes) == {8, 104, 208, 416, 832, 1352, 5408, 21632, 86528}
@@ -155,9 +148,7 @@ def test_profile_agrees_with_an_independent_count(
     assert dict(table.select("bytes", "messages").rows()) == sizes
 
 
-def test_profile_has_the_regions_of_the_solver(
-    cg: Application, haloscope: Path, tmp_path: Path
-) -> None:
+def test_profile_has_the_regions_of_the_solver(cg: Application, haloscope: Path, tmp_path: Path) -> None:
     arguments = ("--nx=8", "--ny=8", "--nz=8", "--iterations=3")
     regions = cg.watched(haloscope, tmp_path / "cg.halo", 2, *arguments).table("regions")
     instances = dict(regions.select("path", "instances").rows())

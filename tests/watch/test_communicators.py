@@ -17,9 +17,7 @@ def ranks(mpi: Mpi) -> int:
 
 
 @pytest.fixture(scope="module")
-def communicators(
-    mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory
-) -> Watched:
+def communicators(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     command = [program(compiler, mpi, "communicators.c")]
     return watch(mpi, ranks(mpi), command, tmp_path_factory.mktemp("communicators"))
 
@@ -75,9 +73,7 @@ def test_one_partner_through_four_communicators(mpi: Mpi, communicators: Watched
 def test_bytes_between_groups(mpi: Mpi, communicators: Watched) -> None:
     size = ranks(mpi)
     total = 4 * sum(range(1, size))
-    assert communicators.traffic("between groups") == Traffic(
-        size - 1, total, size - 1, total, 1, size - 1
-    )
+    assert communicators.traffic("between groups") == Traffic(size - 1, total, size - 1, total, 1, size - 1)
 
 
 def test_collectives_know_the_size(mpi: Mpi, communicators: Watched) -> None:

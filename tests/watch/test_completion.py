@@ -123,9 +123,7 @@ def test_instances_of_persistent_exchanges_are_equal(persistent: Watched) -> Non
     assert (row["bytes_sent_instance_min"], row["bytes_sent_instance_max"]) == (60, 60)
 
 
-def test_partitioned_messages_count_at_each_start(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_partitioned_messages_count_at_each_start(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     if not mpi.declares("MPI_Psend_init"):
         impossible(f"{mpi.name} has no partitioned communication: it is of MPI 3")
     run = watch(mpi, 2, [program(compiler, mpi, "partitioned.c")], tmp_path)

@@ -75,20 +75,21 @@ def said(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def run(
-    haloscope: Path,
-    mpi: Mpi,
-    profile: Path,
-    command: Sequence[str | Path],
-    live: Path | None = None,
+    haloscope: Path, mpi: Mpi, profile: Path, command: Sequence[str | Path], live: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program on two ranks under the command, where no profile is expected."""
     library(mpi, Path(command[0]))  # built outside the time limit
     options = ["--live", live] if live else []
     words = [haloscope, "run", "-o", profile, *options, "--", *mpi.launch(2), *command]
     return subprocess.run(
-        list(map(str, words)), env=mpi.environment(), timeout=60, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        list(map(str, words)),
+        env=mpi.environment(),
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def check_whole(watched: Watched) -> None:
@@ -97,9 +98,7 @@ def check_whole(watched: Watched) -> None:
     assert watched.traffic("before") == watched.traffic("after") == RING
 
 
-def test_disk_that_is_full(
-    any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, live: Path
-) -> None:
+def test_disk_that_is_full(any_mpi: Mpi, during: Path, haloscope: Path, mount: Mount, live: Path) -> None:
     full = mount("full", "size=64k")
     hog = fill(full)
     done = run(haloscope, any_mpi, full / "run.halo", [during], live)
@@ -195,17 +194,20 @@ def test_no_place_for_anything(any_mpi: Mpi, during: Path, haloscope: Path, moun
     assert "MPI_Init" not in done.stderr
 
 
-def test_one_rank_without_memory(
-    any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path
-) -> None:
+def test_one_rank_without_memory(any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path) -> None:
     library(any_mpi, during)
     options = ["--memory", "60000", "-o", str(tmp_path / "run.halo"), "--"]
     limited = ["bash", "-c", f"ulimit -v 8000000; exec {during}"]
     command = [*any_mpi.launch(1), str(during), ":", "-n", "1", *limited]
     done = subprocess.run(
-        ["timeout", "10", str(haloscope), "run", *options, *command], env=any_mpi.environment(),
-        timeout=60, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["timeout", "10", str(haloscope), "run", *options, *command],
+        env=any_mpi.environment(),
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "end\n")
     (line,) = [line for line in said(done) if "no memory" in line]
     assert "rank 1" in line
@@ -245,9 +247,7 @@ def hand_run(
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
 )
-def test_a_setting_that_makes_no_sense(
-    any_mpi: Mpi, during: Path, live: Path, name: str, value: str
-) -> None:
+def test_a_setting_that_makes_no_sense(any_mpi: Mpi, during: Path, live: Path, name: str, value: str) -> None:
     done = hand_run(any_mpi, during, live, {name: value})
     assert (done.returncode, done.stdout) == (0, "end\n")
     (line,) = said(done)
@@ -279,9 +279,7 @@ def test_a_setting_that_makes_no_sense(
         ("HALOSCOPE_RUN", "r" * 200),
     ],
 )
-def test_an_odd_setting_that_is_taken(
-    any_mpi: Mpi, during: Path, live: Path, name: str, value: str
-) -> None:
+def test_an_odd_setting_that_is_taken(any_mpi: Mpi, during: Path, live: Path, name: str, value: str) -> None:
     done = hand_run(any_mpi, during, live, {name: value})
     assert (done.returncode, done.stdout) == (0, "end\n")
     assert said(done) == []
@@ -297,9 +295,7 @@ def test_a_time_that_ends_before_it_begins(any_mpi: Mpi, during: Path, live: Pat
     assert (watched.info["from"], watched.info["until"]) == ("0.5", "0")
 
 
-@pytest.mark.parametrize(
-    "output", ["{}/missing/run.halo", "{}", "/dev/full/run.halo", "{}/" + "x" * 300]
-)
+@pytest.mark.parametrize("output", ["{}/missing/run.halo", "{}", "/dev/full/run.halo", "{}/" + "x" * 300])
 def test_an_output_that_makes_no_sense(any_mpi: Mpi, during: Path, live: Path, output: str) -> None:
     done = hand_run(any_mpi, during, live, {"HALOSCOPE_OUTPUT": output.format(live)})
     assert (done.returncode, done.stdout) == (0, "end\n")
@@ -341,25 +337,25 @@ def test_closed_standard_streams(
     command = [str(haloscope), "run", "-o", str(profile), "--", str(during)]
     done = subprocess.run(
         ["sh", "-c", f'"$@" {closed}>&-', "sh", *command],
-        env=any_mpi.environment(), timeout=60, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=any_mpi.environment(),
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, said(done)) == (0, [])
     assert done.stdout == ("end\n" if closed == 2 else "")
     assert Watched(done, profile).traffic("after") == Traffic(10, 120, 10, 120, 1, 1)
 
 
-def test_a_percent_sign_in_the_name(
-    any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path
-) -> None:
+def test_a_percent_sign_in_the_name(any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path) -> None:
     for given, written in (("a%%b.halo", "a%b.halo"), ("100%.halo", "100%.halo")):
         done = run(haloscope, any_mpi, tmp_path / given, [during])
         assert (done.returncode, said(done)) == (0, [])
         check_whole(Watched(done, tmp_path / written))
 
 
-def test_two_programs_of_one_run(
-    any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path
-) -> None:
+def test_two_programs_of_one_run(any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path) -> None:
     """Neither profile takes the other's place; the one of an earlier run makes way."""
     launch = shlex.join([*any_mpi.launch(2), str(during)])
     profile = tmp_path / "run.halo"
@@ -367,9 +363,14 @@ def test_two_programs_of_one_run(
     library(any_mpi, during)
     for _ in range(2):
         done = subprocess.run(
-            list(map(str, words)), env=any_mpi.environment(), timeout=120,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            list(map(str, words)),
+            env=any_mpi.environment(),
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, done.stdout) == (0, "end\nend\n")
         second = tmp_path / "run-2.halo"
         assert sorted(tmp_path.iterdir()) == [second, profile]
@@ -395,15 +396,31 @@ def test_shared_memory_that_can_only_be_read(
     library(any_mpi, during)
     seen = tmp_path / "seen"
     command = [
-        "unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none /dev/shm && exec "$@"', "sh",
-        str(haloscope), "run", "--quiet", "-o", str(tmp_path / "run.halo"), "--",
-        str(during), f"ls /tmp/haloscope-*/0-*.live > {seen}",
-    ]  # fmt: skip
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o ro none /dev/shm && exec "$@"',
+        "sh",
+        str(haloscope),
+        "run",
+        "--quiet",
+        "-o",
+        str(tmp_path / "run.halo"),
+        "--",
+        str(during),
+        f"ls /tmp/haloscope-*/0-*.live > {seen}",
+    ]
     environment = any_mpi.environment({"OMPI_MCA_btl": "self"})
     done = subprocess.run(
-        command, env=environment, timeout=60, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        command,
+        env=environment,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout, said(done)) == (0, "end\n", [])
     assert Watched(done, tmp_path / "run.halo").info["partial"] == "false"
     (record,) = seen.read_text().split()

@@ -36,9 +36,7 @@ def program(any_mpi: Mpi, compiler: Compiler) -> Path:
 
 
 def is_whole(run: Watched) -> bool:
-    return (
-        run.traffic("<program>") == Traffic(4, 16, 4, 16, 1, 1) and run.info["partial"] == "false"
-    )
+    return run.traffic("<program>") == Traffic(4, 16, 4, 16, 1, 1) and run.info["partial"] == "false"
 
 
 def test_a_late_rank_is_waited_for(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
@@ -50,9 +48,7 @@ def test_a_late_rank_is_waited_for(any_mpi: Mpi, program: Path, tmp_path: Path) 
 def test_waiting_has_an_end(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
     """Who waits says for whom; then `run` puts the records together."""
     run = watch(any_mpi, 4, [program], tmp_path, options=["--finalize-time", "1"])
-    lines = [
-        line for line in run.done.stderr.splitlines() if "did not come to MPI_Finalize" in line
-    ]
+    lines = [line for line in run.done.stderr.splitlines() if "did not come to MPI_Finalize" in line]
     assert any("rank 3 did not come" in line and "--finalize-time" in line for line in lines)
     assert is_whole(run)
 

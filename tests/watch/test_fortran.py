@@ -12,9 +12,7 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, program, watch
 
-TABLES = (
-    "regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series",
-)  # fmt: skip
+TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
 SERIES = ["--series", "pass"]
 INTERFACES = {"mpif.h": "-DMPIF_H", "use mpi": "-DUSE_MPI", "use mpi_f08": "-DF08"}
 # An argument may be of any type, for which the older interfaces have no word.
@@ -52,9 +50,8 @@ def in_c(mpi: Mpi, compiler: Compiler, directory: Path) -> Watched:
 
 @pytest.fixture(scope="module", params=INTERFACES)
 def in_fortran(
-    request: pytest.FixtureRequest, mpi: Mpi, markers: list[str], compiler: Compiler,
-    directory: Path,
-) -> Watched:  # fmt: skip
+    request: pytest.FixtureRequest, mpi: Mpi, markers: list[str], compiler: Compiler, directory: Path
+) -> Watched:
     flags = [*FLAGS, INTERFACES[request.param], *markers]
     if mpi.abi == "mpich" and request.param == "use mpi_f08":
         flags.append("-DLARGE_COUNTS")  # MPI 4

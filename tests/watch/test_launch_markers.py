@@ -36,10 +36,23 @@ assert "polars" not in sys.modules
 def test_regions_of_a_python_program(any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     subprocess.run(
-        [haloscope, "run", "-o", "a.halo", "--series", "main", "--", *any_mpi.launch(2),
-         sys.executable, "program.py"],
-        cwd=tmp_path, env=any_mpi.environment(), check=True, timeout=300,
-    )  # fmt: skip
+        [
+            haloscope,
+            "run",
+            "-o",
+            "a.halo",
+            "--series",
+            "main",
+            "--",
+            *any_mpi.launch(2),
+            sys.executable,
+            "program.py",
+        ],
+        cwd=tmp_path,
+        env=any_mpi.environment(),
+        check=True,
+        timeout=300,
+    )
     with api.open(tmp_path / "a.halo") as profile:
         regions = profile.table("regions")
         info = dict(profile.table("info").iter_rows())

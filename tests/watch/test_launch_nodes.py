@@ -37,9 +37,8 @@ OPTIONS = {"openmpi": ["-x", "PATH"], "mpich": ["-genvnone", *NETWORK]}
 
 @pytest.mark.parametrize("case", ["plain", "semicolons", "options"])
 def test_ranks_on_other_nodes_are_watched(
-    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path,
-    case: str,
-) -> None:  # fmt: skip
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path, case: str
+) -> None:
     """Also where the launcher's own options, or a semicolon, rule out Open MPI's list."""
     options = OPTIONS[mpi.abi] if case == "options" else []
     series = ["plain", "a;b c,d"] if case == "semicolons" else ["plain"]
@@ -48,10 +47,9 @@ def test_ranks_on_other_nodes_are_watched(
     program = compiler.text(mpi, "ring.c", PROGRAM)
     done = two_nodes.run(
         mpi,
-        [haloscope, "run", "-o", profile, "--series", *series,
-         "--", launcher, *options, *count, program],
+        [haloscope, "run", "-o", profile, "--series", *series, "--", launcher, *options, *count, program],
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     ranks = api.open(profile).table("ranks")
     program_rows = ranks.filter(ranks["region"] == "<program>")

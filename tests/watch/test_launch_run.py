@@ -130,9 +130,13 @@ def test_records_of_the_dead_are_joined(mpi: Mpi, hello: Path, work: Path, tmp_p
 
 
 def test_records_that_cannot_be_joined_are_kept(
-    mpi: Mpi, hello: Path, work: Path, tmp_path: Path, stub_recorder: Callable[..., Recorder],
+    mpi: Mpi,
+    hello: Path,
+    work: Path,
+    tmp_path: Path,
+    stub_recorder: Callable[..., Recorder],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     def broken(headers: Headers, quiet: bool) -> Recorder:
         recorder = stub_recorder(headers)
         text = recorder.join.read_text().replace("cat ", "echo disk full >&2; exit 1; ")

@@ -22,9 +22,7 @@ def memory(mpi: Mpi, compiler: Compiler) -> Path:
     return program(compiler, mpi, "memory.c")
 
 
-def records(
-    mpi: Mpi, memory: Path, directory: Path, ranks: int, partners: int = 2, sizes: int = 20
-) -> int:
+def records(mpi: Mpi, memory: Path, directory: Path, ranks: int, partners: int = 2, sizes: int = 20) -> int:
     """KiB of the rank that has most, in its live records."""
     # No history, which begins when a run has lasted for a while, and needs 34 KiB.
     options = ("--slice", "0")

@@ -25,9 +25,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [Path(__file__).parent / "naming" / "names.cpp", watch / "naming.cpp"]
     sources.append(watch / "program.cpp")
     subprocess.run(
-        ["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, "-o", made],
-        check=True, timeout=200,
-    )  # fmt: skip
+        ["c++", "-std=c++20", "-O1", f"-I{watch.parent}", *sources, "-o", made], check=True, timeout=200
+    )
     return made
 
 
@@ -151,10 +150,7 @@ def test_what_is_joined_is_named_by_the_same_rules(tmp_path: Path) -> None:
 def test_what_a_program_is_called(names: Path, command: str, name: str) -> None:
     """Of a Python program, its script."""
     done = subprocess.run(
-        [names, "program", *f"/usr/bin/{command}".split()],
-        capture_output=True,
-        text=True,
-        check=True,
+        [names, "program", *f"/usr/bin/{command}".split()], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{name}\n"
 

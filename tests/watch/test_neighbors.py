@@ -70,9 +70,7 @@ def test_one_collective_and_no_messages(
     neighbors: Watched, region: str, to: Neighbors, ints: tuple[int, ...]
 ) -> None:
     row = neighbors.region(region)
-    sent = sum(
-        4 * count for partners in to.values() for _, count in zip(partners, ints, strict=False)
-    )
+    sent = sum(4 * count for partners in to.values() for _, count in zip(partners, ints, strict=False))
     assert (row["colls_total"], row["coll_bytes_total"]) == (4, sent)
     assert Traffic.of(row) == Traffic()
 

@@ -52,9 +52,7 @@ def test_each_region_has_a_path_of_its_own(odd: Watched) -> None:
         (r"\<program>", [4, 12]),
     ],
 )
-def test_a_path_names_one_region(
-    odd: Watched, haloscope: Path, region: str, expected: list[int]
-) -> None:
+def test_a_path_names_one_region(odd: Watched, haloscope: Path, region: str, expected: list[int]) -> None:
     words: list[str | Path] = [
         haloscope,
         "show",

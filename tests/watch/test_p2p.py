@@ -32,9 +32,15 @@ def parts(mpi: Mpi) -> bool:
 
 
 MODES = {
-    "Send": 40, "Bsend": 80, "Ssend": 120, "Rsend": 160,
-    "Isend": 44, "Ibsend": 84, "Issend": 124, "Irsend": 164,
-}  # fmt: skip
+    "Send": 40,
+    "Bsend": 80,
+    "Ssend": 120,
+    "Rsend": 160,
+    "Isend": 44,
+    "Ibsend": 84,
+    "Issend": 124,
+    "Irsend": 164,
+}
 P2P = {
     **{name: one_way(size) for name, size in MODES.items()},
     "Sendrecv": Traffic(2, 20 + 24, 2, 20 + 24, 1, 1),

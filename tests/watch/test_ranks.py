@@ -47,9 +47,7 @@ def test_rank_0_need_not_record(any_mpi: Mpi, compiler: Compiler, tmp_path: Path
     assert [row["rank"] for row in watched.select("ranks", region="before")] == [1]
 
 
-def test_joined_records_know_who_did_not_record(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_joined_records_know_who_did_not_record(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     during = program(compiler, any_mpi, "during.c")
     recorder = library(any_mpi, during)
     # Nobody can write there, so the records stay.

@@ -38,9 +38,14 @@ def live(tmp_path: Path) -> Path:
 def recover(haloscope: Path, tmp_path: Path) -> Recover:
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [haloscope, "recover", *arguments], cwd=tmp_path, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+            [haloscope, "recover", *arguments],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
 
     return run
 
@@ -55,9 +60,14 @@ def job(
     launch = shlex.join([*mpi.launch(RANKS), str(executable), how, "wait"])
     script = f'eval "$({haloscope} env -o run-%n.halo --live {live} -- {launch})" && exec {launch}'
     with subprocess.Popen(
-        ["bash", "-c", script], cwd=live.parent, env=mpi.environment(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as running:  # fmt: skip
+        ["bash", "-c", script],
+        cwd=live.parent,
+        env=mpi.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as running:
         assert running.stdout is not None
         line = running.stdout.readline()
         # A launcher that is told to abort may forward a part of it.
@@ -149,9 +159,13 @@ def test_profiles_are_not_overwritten(
 
 @ONE
 def test_records_of_others_are_refused(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover,
+    mpi: Mpi,
+    compiler: Compiler,
+    haloscope: Path,
+    live: Path,
+    recover: Recover,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """They say where to write, and are mapped as if they were our own: all of them, and one."""
     if os.geteuid() != 0:
         missing("giving files away needs root")

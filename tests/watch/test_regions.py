@@ -144,9 +144,7 @@ def test_static_programs_run_without_effect(any_mpi: Mpi, tmp_path: Path) -> Non
 
 def test_series_has_each_instance(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     command = [program(compiler, any_mpi, "series.c")]
-    run = watch(
-        any_mpi, 2, command, tmp_path, options=["--series", "time/step", "--series", "inner"]
-    )
+    run = watch(any_mpi, 2, command, tmp_path, options=["--series", "time/step", "--series", "inner"])
     rows = run.select("series", region="time/step")
     assert len(rows) == 2 * 600
     for row in rows:
@@ -163,36 +161,34 @@ def test_series_has_each_instance(any_mpi: Mpi, compiler: Compiler, tmp_path: Pa
 
 
 def test_without_series_nothing_is_kept(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    assert (
-        watch(any_mpi, 2, [program(compiler, any_mpi, "series.c")], tmp_path).rows("series") == []
-    )
+    assert watch(any_mpi, 2, [program(compiler, any_mpi, "series.c")], tmp_path).rows("series") == []
 
 
-def test_ten_thousand_names_are_bounded_in_memory(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_ten_thousand_names_are_bounded_in_memory(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     count = 10_000
     run = watch(
-        any_mpi, 1, [program(compiler, any_mpi, "many_names.c"), str(count)], tmp_path,
+        any_mpi,
+        1,
+        [program(compiler, any_mpi, "many_names.c"), str(count)],
+        tmp_path,
         options=["--memory", "4"],
-    )  # fmt: skip
+    )
     rows = run.rows("regions")
     assert 100 < len(rows) < count
     assert int(run.info["dropped"]) > 0
     assert int(run.done.stdout) < 6 * 1024
     # What finds no room for its region is still in the one around it.
-    assert run.traffic("<program>") == Traffic(
-        count + 1, 4 * count + 8, count + 1, 4 * count + 8, 1, 1
-    )
+    assert run.traffic("<program>") == Traffic(count + 1, 4 * count + 8, count + 1, 4 * count + 8, 1, 1)
 
 
-def test_enough_memory_keeps_ten_thousand_names(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_enough_memory_keeps_ten_thousand_names(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     run = watch(
-        any_mpi, 1, [program(compiler, any_mpi, "many_names.c"), "10000"], tmp_path,
+        any_mpi,
+        1,
+        [program(compiler, any_mpi, "many_names.c"), "10000"],
+        tmp_path,
         options=["--memory", "256"],
-    )  # fmt: skip
+    )
     assert len(run.rows("regions")) == 1 + 10_000 + 1
     assert run.info["dropped"] == "0"
 
@@ -200,7 +196,6 @@ def test_enough_memory_keeps_ten_thousand_names(
 def test_markers_need_no_library(any_mpi: Mpi, compiler: Compiler) -> None:
     executable = program(compiler, any_mpi, "regions.c")
     listed = subprocess.run(
-        ["nm", "-D", "--undefined-only", executable],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout  # fmt: skip
+        ["nm", "-D", "--undefined-only", executable], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     assert "haloscope" not in listed.lower()

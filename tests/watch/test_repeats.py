@@ -19,9 +19,7 @@ def repeats(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFacto
 
 def both_ways(messages: int, total: int, partners: int) -> Traffic:
     """Of all ranks together, each of which sends and receives the same."""
-    return Traffic(
-        RANKS * messages, RANKS * total, RANKS * messages, RANKS * total, partners, partners
-    )
+    return Traffic(RANKS * messages, RANKS * total, RANKS * messages, RANKS * total, partners, partners)
 
 
 def test_records_that_move(repeats: Watched) -> None:

@@ -20,10 +20,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 # One of each interface; the wheel, as its headers have more functions than Debian's.
 BOTH = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 PROGRAMS = {
-    "p2p.c": 2, "receives.c": 2, "completion.c": 2, "probes.c": 2, "persistent.c": 2,
-    "collectives.c": 4, "communicators.c": 4, "regions.c": 2, "series.c": 2, "threads.c": 2,
+    "p2p.c": 2,
+    "receives.c": 2,
+    "completion.c": 2,
+    "probes.c": 2,
+    "persistent.c": 2,
+    "collectives.c": 4,
+    "communicators.c": 4,
+    "regions.c": 2,
+    "series.c": 2,
+    "threads.c": 2,
     "many_names.c": 1,
-}  # fmt: skip
+}
 
 
 # Where a process has its records (src/watch/arena.hpp).
@@ -63,9 +71,7 @@ def test_nothing_is_reported(
 
 
 @BOTH
-def test_something_would_be_reported(
-    mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_something_would_be_reported(mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path) -> None:
     executable = program(compiler, mpi, "freed.c", ["-Wno-use-after-free"])
     done = memory.run(1, [executable], tmp_path)
     (report,) = reports(tmp_path)
@@ -121,9 +127,8 @@ def test_threads_do_not_race(mpi: Mpi, compiler: Compiler, tmp_path: Path, trans
     # Of the MPI library, which it did not compile, the sanitizer sees too little to judge it.
     options = ["detect_deadlocks=0", "ignore_noninstrumented_modules=1", "history_size=4"]
     done = thread.run(
-        2, [executable], tmp_path, options=options, below=[handles],
-        env={"OMPI_MCA_btl": transport},
-    )  # fmt: skip
+        2, [executable], tmp_path, options=options, below=[handles], env={"OMPI_MCA_btl": transport}
+    )
     assert reports(tmp_path) == []
     assert (done.returncode, done.stderr) == (0, "")
     assert verify(tmp_path / "run.halo") == 2

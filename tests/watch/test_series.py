@@ -52,8 +52,12 @@ def unpacked(words: NDArray[np.uint64], directory: Path) -> haloscope.explain.In
     """What the reader makes of one rank's words."""
     written = draft(paths=path_rows("r"), processes=process_rows("alpha"))
     written.tables["series"] = {
-        "path": [1], "rank": [0], "thread": [0], "instance": [0], "instances": [len(words)],
-    }  # fmt: skip
+        "path": [1],
+        "rank": [0],
+        "thread": [0],
+        "instance": [0],
+        "instances": [len(words)],
+    }
     written.tables["instances"] = {"packed": words.view(np.int64)}
     return haloscope.open(written.write(directory / "packed.halo")).instances("r")
 
@@ -129,11 +133,7 @@ def clocked(
 ) -> tuple[Watched, list[NDArray[np.float64]]]:
     """A run with its series, and for each rank the seconds that it measured itself."""
     directory = tmp_path_factory.mktemp("clocked")
-    command: list[str | Path] = [
-        program(compiler, mpi, "clocked.c"),
-        str(COUNT),
-        directory / "times",
-    ]
+    command: list[str | Path] = [program(compiler, mpi, "clocked.c"), str(COUNT), directory / "times"]
     run = watch(mpi, 2, command, directory, options=["--series", "timed"])
     files = [directory / f"times.{rank}" for rank in range(2)]
     return run, [np.fromfile(file, np.int64).reshape(-1, 6).T * 1e-9 for file in files]
@@ -168,9 +168,7 @@ def test_a_series_is_what_the_program_measures_itself(
         assert np.median(series.wait[0, 17::5000] / (received - receive)) > 0.9
 
 
-def test_sums_of_a_series_are_those_of_the_region(
-    clocked: tuple[Watched, list[NDArray[np.float64]]],
-) -> None:
+def test_sums_of_a_series_are_those_of_the_region(clocked: tuple[Watched, list[NDArray[np.float64]]]) -> None:
     run, _ = clocked
     with haloscope.open(run.path) as profile:
         series = profile.instances("timed")
@@ -181,9 +179,7 @@ def test_sums_of_a_series_are_those_of_the_region(
             assert series.wait[rank].sum() == pytest.approx(row["wait_time"], abs=1e-5 * total)
 
 
-def test_an_instance_takes_eight_bytes_at_most(
-    clocked: tuple[Watched, list[NDArray[np.float64]]],
-) -> None:
+def test_an_instance_takes_eight_bytes_at_most(clocked: tuple[Watched, list[NDArray[np.float64]]]) -> None:
     run, _ = clocked
     assert run.path.stat().st_size <= 8 * 2 * COUNT
 
@@ -222,9 +218,7 @@ def test_a_series_that_fills_the_memory_is_written_in_little_more(
     assert max(map(int, run.done.stdout.split())) < 48 * 1024
 
 
-def test_the_series_of_a_killed_rank_is_joined(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_the_series_of_a_killed_rank_is_joined(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     command = [program(compiler, mpi, "killed.c")]
     options = ["--series", "step", "--series", "ring"]
     run = watch(mpi, 2, command, tmp_path, options=options, status=None, timeout=240)

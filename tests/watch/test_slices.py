@@ -14,8 +14,17 @@ from support.watched import Watched, program, watch
 
 pytestmark = pytest.mark.alone
 
-COUNTS = ("sends", "bytes_sent", "recvs", "bytes_recv", "colls", "coll_bytes", "rma_ops",
-          "rma_bytes", "io_bytes")  # fmt: skip
+COUNTS = (
+    "sends",
+    "bytes_sent",
+    "recvs",
+    "bytes_recv",
+    "colls",
+    "coll_bytes",
+    "rma_ops",
+    "rma_bytes",
+    "io_bytes",
+)
 TIMES = ("p2p_time", "coll_time", "rma_time", "io_time", "wait_time")
 MOST = 256
 

@@ -25,9 +25,7 @@ def test_each_world_has_its_profile(mpi: Mpi, compiler: Compiler, tmp_path: Path
     assert {row["partner"] for row in parents.select("partners", region="down")} == {None}
     assert children.traffic("among") == Traffic(2, 40, 2, 40, 1, 1)
     assert parents.traffic("merged") == Traffic(1, 12, 1, 12, 1, 1)
-    assert [
-        (row["rank"], row["partner"]) for row in parents.select("partners", region="merged")
-    ] == [
+    assert [(row["rank"], row["partner"]) for row in parents.select("partners", region="merged")] == [
         (0, 1),
         (1, 0),
     ]

@@ -94,11 +94,14 @@ def test_records_of_one_process_that_aborts(
     """Nobody launched it, so nobody else can tell what became of it."""
     output = live.parent / "alone.halo"
     done = subprocess.run(
-        [haloscope, "run", "--live", live, "-o", output, "--",
-         program(compiler, mpi, "ends.c"), "MPI_Abort"],
-        env=mpi.environment(), cwd=live.parent, capture_output=True, text=True, check=False,
+        [haloscope, "run", "--live", live, "-o", output, "--", program(compiler, mpi, "ends.c"), "MPI_Abort"],
+        env=mpi.environment(),
+        cwd=live.parent,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=120,
-    )  # fmt: skip
+    )
     assert done.returncode == 7
     assert "\npartial: rank 0 did not come to MPI_Finalize\n" in done.stderr
     assert Watched(done, output).traffic("ring").sends == 10
@@ -133,9 +136,7 @@ def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) 
 
 
 @TWO
-def test_a_job_that_reaches_its_time_limit(
-    mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
-) -> None:
+def test_a_job_that_reaches_its_time_limit(mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path) -> None:
     """The batch system sends SIGTERM to what it has started."""
     command = [*mpi.launch(RANKS), str(program(compiler, mpi, "ends.c")), "hang", "wait"]
     path = live.parent / "run.halo"
@@ -143,9 +144,13 @@ def test_a_job_that_reaches_its_time_limit(
     statuses = []
     for words in (command, [*front, *command]):
         with subprocess.Popen(
-            words, env=mpi.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True,
-        ) as running:  # fmt: skip
+            words,
+            env=mpi.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as running:
             assert running.stdout is not None
             assert running.stdout.readline() == "working\n"
             running.send_signal(signal.SIGTERM)
@@ -186,9 +191,7 @@ def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path)
 
 @TWO
 @pytest.mark.parametrize("children", ["plain", "marking"])
-def test_children_leave_the_profile_alone(
-    mpi: Mpi, compiler: Compiler, live: Path, children: str
-) -> None:
+def test_children_leave_the_profile_alone(mpi: Mpi, compiler: Compiler, live: Path, children: str) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "forks.c"), children], live)
     assert (bare.returncode, bare.stdout) == (0, "end\n")
     assert (watched.done.returncode, watched.done.stdout) == (0, "end\n")
@@ -236,9 +239,7 @@ def test_mpi_opened_by_the_program(mpi: Mpi, compiler: Compiler, live: Path) -> 
     assert watched.traffic("<program>") == Traffic(6, 216, 6, 216, 1, 1)
 
 
-def counted(
-    mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]
-) -> tuple[list[Counts], Path]:
+def counted(mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]) -> tuple[list[Counts], Path]:
     """Runs p2p.c under the recorder and another tool, preloaded in this order."""
     executable = program(compiler, mpi, "p2p.c")
     source = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
@@ -264,9 +265,7 @@ def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> N
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
     rows = watched.select("ranks", exclusive=False, region="<program>")
     ranks = sorted(rows, key=lambda row: int(row["rank"]))
-    assert [(row.sends, row.bytes) for row in counts] == [
-        (row["sends"], row["bytes_sent"]) for row in ranks
-    ]
+    assert [(row.sends, row.bytes) for row in counts] == [(row["sends"], row["bytes_sent"]) for row in ranks]
 
 
 @TWO

@@ -85,9 +85,7 @@ def test_flux_is_that_of_the_definition(sweep: Application) -> None:
         (1, "--procs 1,1,1 --gset 2 --zset 7,3,5"),
     ],
 )
-def test_flux_does_not_depend_on_the_division(
-    sweep: Application, ranks: int, division: str
-) -> None:
+def test_flux_does_not_depend_on_the_division(sweep: Application, ranks: int, division: str) -> None:
     alone = moments(sweep, 1, *SMALL, "--procs", "1,1,1", "--gset", "4")
     found = moments(sweep, ranks, *SMALL, *division.split())
     np.testing.assert_allclose(found, alone, rtol=1e-12)
@@ -174,9 +172,7 @@ def test_profile_shows_the_published_table(
     assert (region["src_ranks_min"], region["src_ranks_max"]) == partners_of(row)
 
 
-def test_sets_of_zones_send_smaller_messages(
-    sweep: Application, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_sets_of_zones_send_smaller_messages(sweep: Application, compiler: Compiler, tmp_path: Path) -> None:
     command = [str(sweep.program), "--procs", "2,1,1", "--zones", "8,8,8", "--zset", "2,4,1"]
     rows = counted(compiler, sweep.mpi, 2, command, tmp_path)
     assert [row.sizes for row in rows] == [{2 * 8 * 8 * 8 * 2: 4 * 64 * ITERATIONS}] * 2

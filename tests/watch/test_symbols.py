@@ -53,10 +53,17 @@ NOT_STANDARD = re.compile(
 )
 # Removed in MPI-3, still declared by some.
 REMOVED = {
-    "MPI_Address", "MPI_Errhandler_create", "MPI_Errhandler_get", "MPI_Errhandler_set",
-    "MPI_Type_extent", "MPI_Type_hindexed", "MPI_Type_hvector", "MPI_Type_lb", "MPI_Type_struct",
+    "MPI_Address",
+    "MPI_Errhandler_create",
+    "MPI_Errhandler_get",
+    "MPI_Errhandler_set",
+    "MPI_Type_extent",
+    "MPI_Type_hindexed",
+    "MPI_Type_hvector",
+    "MPI_Type_lb",
+    "MPI_Type_struct",
     "MPI_Type_ub",
-}  # fmt: skip
+}
 
 
 def test_every_declared_function_is_wrapped(mpi: Mpi, recorder: Path, tmp_path: Path) -> None:
@@ -91,6 +98,9 @@ def test_links_only_the_c_library(recorder: Path) -> None:
 def test_loads_into_programs_without_mpi(recorder: Path) -> None:
     done = subprocess.run(
         ["env", f"LD_PRELOAD={recorder}", "LD_BIND_NOW=1", "sh", "-c", "echo fine"],
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert (done.stdout, done.stderr) == ("fine\n", "")

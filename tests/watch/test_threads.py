@@ -28,21 +28,14 @@ def test_each_thread_has_its_region(threads: Watched) -> None:
         region = f"thread {thread}"
         assert threads.traffic(region) == exchanged(ROUNDS, 4 * (thread + 1))
         row = threads.region(region)
-        assert (row["instances"], row["sends_instance_min"], row["sends_instance_max"]) == (
-            ROUNDS,
-            1,
-            1,
-        )
+        assert (row["instances"], row["sends_instance_min"], row["sends_instance_max"]) == (ROUNDS, 1, 1)
 
 
 def test_threads_in_one_region_add_up(threads: Watched) -> None:
     assert threads.traffic("shared") == exchanged(THREADS * ROUNDS, 40)
     row = threads.region("shared")
     assert row["instances"] == THREADS * ROUNDS
-    assert (row["colls_total"], row["coll_bytes_total"]) == (
-        RANKS * THREADS * 4,
-        RANKS * THREADS * 16,
-    )
+    assert (row["colls_total"], row["coll_bytes_total"]) == (RANKS * THREADS * 4, RANKS * THREADS * 16)
     assert (row["colls_instance_min"], row["colls_instance_max"]) == (0, 1)
 
 

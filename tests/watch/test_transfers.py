@@ -85,12 +85,16 @@ def carried(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathF
 def test_protocols_are_calls_of_their_region(carried: Watched) -> None:
     rows = {
         (row["region"], row["call"]): (
-            row["calls"], row["bytes"], row["chunks"], row["helpers"],
-            round(row["time_total"], 6), round(row["time_max"], 6),
+            row["calls"],
+            row["bytes"],
+            row["chunks"],
+            row["helpers"],
+            round(row["time_total"], 6),
+            round(row["time_max"], 6),
         )
         for row in carried.rows("calls", exclusive=True)
         if row["chunks"] is not None
-    }  # fmt: skip
+    }
     assert rows == {
         ("<program>", "GET (stencil)"): (1, 3000, 3, 0, 3000, 3000),
         ("halo", "GET (stencil)"): (4, 8000, 8, 0, 8000, 2000),
@@ -112,10 +116,6 @@ def test_their_time_is_not_added_to_that_of_mpi(carried: Watched) -> None:
     assert "stencil" not in said
 
 
-def test_without_a_layer_the_table_is_as_ever(
-    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
-) -> None:
+def test_without_a_layer_the_table_is_as_ever(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     bare = watch(any_mpi, 2, [compiler.text(any_mpi, "passing.c", PROGRAM)], tmp_path)
-    assert list(bare.rows("calls")[0]) == [
-        "region", "call", "calls", "bytes", "time_total", "time_max",
-    ]  # fmt: skip
+    assert list(bare.rows("calls")[0]) == ["region", "call", "calls", "bytes", "time_total", "time_max"]

@@ -80,9 +80,7 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
     compiler = toolchain().compiler
     sources = [p for p in folder.iterdir() if p.suffix in _SOURCES]
     headers = [p for p in paths.include().rglob("*") if p.suffix in _SOURCES]
-    key = fingerprint(
-        [*sources, *headers], *_LIBRARY_FLAGS, str(compiler), wrapper_identity(compiler)
-    )
+    key = fingerprint([*sources, *headers], *_LIBRARY_FLAGS, str(compiler), wrapper_identity(compiler))
     target = f"{name}-{key}"
     made = f"haloscope-{name}.o"
     what = f"building the {name} library with {compiler}"
@@ -100,27 +98,28 @@ def build_preload(
     name = preload_name(kind, headers, sources)
     what = f"building the {kind} for {headers.product}"
     log = cache() / f"{kind}-build.log"
-    return build_once(
-        name, lambda to: _build(headers, sources[0], to, made, what, log), what, quiet
-    )
+    return build_once(name, lambda to: _build(headers, sources[0], to, made, what, log), what, quiet)
 
 
 def build_with_cmake(
-    source: Path,
-    directory: Path,
-    made: Sequence[str],
-    definitions: Sequence[str],
-    what: str,
-    log: Path,
+    source: Path, directory: Path, made: Sequence[str], definitions: Sequence[str], what: str, log: Path
 ) -> None:
     """Build the project in `source`, and leave what it `made` in `directory`."""
     build = directory / "build"
     environment = build_environment()
     configure = [
-        build_tool("cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
-        f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
-        f"-DCMAKE_CXX_COMPILER={compiler()}", *definitions,
-    ]  # fmt: skip
+        build_tool("cmake"),
+        "-S",
+        str(source),
+        "-B",
+        str(build),
+        "-G",
+        "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}",
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_CXX_COMPILER={compiler()}",
+        *definitions,
+    ]
     run_logged(configure, what, log, environment)
     run_logged([build_tool("cmake"), "--build", str(build)], what, log, environment)
     for name in made:
@@ -137,9 +136,7 @@ def preload_name(kind: str, headers: Headers, directories: Iterable[Path]) -> st
         if path.is_file() and "__pycache__" not in path.parts
     ]
     declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]
-    key = fingerprint(
-        [*sources, *declared], headers.abi, version("haloscope"), compiler_identity(compiler())
-    )
+    key = fingerprint([*sources, *declared], headers.abi, version("haloscope"), compiler_identity(compiler()))
     return f"{kind}-{headers.abi}-{key}"
 
 
@@ -149,8 +146,9 @@ def _build(
     definitions = [
         f"-DHALOSCOPE_ABI={headers.abi}",
         "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
-        f"-DHALOSCOPE_VERSION={version('haloscope')}", f"-DPython3_EXECUTABLE={sys.executable}",
-    ]  # fmt: skip
+        f"-DHALOSCOPE_VERSION={version('haloscope')}",
+        f"-DPython3_EXECUTABLE={sys.executable}",
+    ]
     build_with_cmake(source, directory, made, definitions, what, log)
 
 
@@ -171,8 +169,17 @@ def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
     command = [
-        str(compiler), *_LIBRARY_FLAGS, "-I", str(paths.include()), "-I", str(_root_of(folder)),
-        *included, "-c", first, "-o", str(made),
-    ]  # fmt: skip
+        str(compiler),
+        *_LIBRARY_FLAGS,
+        "-I",
+        str(paths.include()),
+        "-I",
+        str(_root_of(folder)),
+        *included,
+        "-c",
+        first,
+        "-o",
+        str(made),
+    ]
     log = cache() / f"{made.stem}-build.log"
     run_logged(command, f"building {made.name}", log, dict(os.environ))

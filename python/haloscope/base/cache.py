@@ -28,9 +28,7 @@ def cache() -> Path:
     if own:
         return Path(own).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (
-        Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
-    ) / "haloscope"
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "haloscope"
 
 
 def fingerprint(files: Iterable[Path], *texts: str) -> str:
@@ -45,9 +43,7 @@ def fingerprint(files: Iterable[Path], *texts: str) -> str:
     return digest.hexdigest()[:20]
 
 
-def build_once(
-    name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True
-) -> Path:
+def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True) -> Path:
     """Return the directory `name` of the cache; `build` fills a temporary one, which is renamed.
 
     One process builds of a kind, the name's first word, at a time, and who waited takes what the
@@ -86,8 +82,7 @@ def _sums(directory: Path) -> list[str]:
     """As sha256sum prints them."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
     return [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}"
-        for path in files
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}" for path in files
     ]
 
 

@@ -13,10 +13,16 @@ __all__ = ["leave_like", "run_child"]
 
 _FORWARDED = frozenset(
     {
-        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM,
-        signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT,
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGTERM,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGWINCH,
+        signal.SIGCONT,
     }
-)  # fmt: skip
+)
 _WATCHED = _FORWARDED | {signal.SIGCHLD}
 _SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got as well
 
@@ -46,15 +52,16 @@ def leave_like(status: int) -> int:
     return 128 + number
 
 
-def _start(
-    command: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]
-) -> int:
+def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
     try:
         # Python ignores these two; a program expects them as the shell leaves them.
         return os.posix_spawnp(
-            command[0], list(command), environment,
-            setsigmask=mask, setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
-        )  # fmt: skip
+            command[0],
+            list(command),
+            environment,
+            setsigmask=mask,
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )
     except OSError as error:
         raise LaunchError(f"{command[0]}: {error.strerror}; nothing was started") from None
 

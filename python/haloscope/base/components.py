@@ -113,8 +113,11 @@ def _from_pkg_config() -> Path | None:
     try:
         answer = subprocess.run(
             ["pkg-config", "--variable=prefix", "PETSc"],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     prefix = answer.stdout.strip()

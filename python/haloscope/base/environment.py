@@ -14,10 +14,7 @@ from haloscope.base.errors import RecorderError
 from haloscope.base.launch import Launch, script_text
 from haloscope.base.mpi import Mpi
 
-__all__ = [
-    "Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings",
-    "recorder_environment",
-]  # fmt: skip
+__all__ = ["Preloaded", "earlier_preload", "forwarded", "launched", "outer_settings", "recorder_environment"]
 
 _ENV_LIST = "OMPI_MCA_mca_base_env_list"
 _SLURM_LIST = "SLURM_EXPORT_ENV"
@@ -37,11 +34,7 @@ class Preloaded(Protocol):
 
 
 def recorder_environment(
-    mpi: Mpi,
-    recorder: Preloaded,
-    settings: Mapping[str, str],
-    earlier: str,
-    behind: Sequence[Path] = (),
+    mpi: Mpi, recorder: Preloaded, settings: Mapping[str, str], earlier: str, behind: Sequence[Path] = ()
 ) -> dict[str, str]:
     """Return what a rank needs: the recorder, preloaded before `earlier`, and its settings.
 
@@ -109,9 +102,7 @@ def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> st
     return environment.get("LD_PRELOAD", "")
 
 
-def _needs_command(
-    launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]
-) -> bool:
+def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]) -> bool:
     """True where the environment alone would not arrive, so that the command must carry it.
 
     Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and

@@ -85,9 +85,8 @@ def library_version(path: Path) -> tuple[tuple[int, int], str] | None:
     """Return the standard and product that a library says it has; None if it cannot be asked."""
     try:
         answer = subprocess.run(
-            [sys.executable, "-c", _ASK, str(path)],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            [sys.executable, "-c", _ASK, str(path)], capture_output=True, text=True, timeout=60, check=False
+        )
         major, minor, text = answer.stdout.split(" ", 2)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
@@ -169,11 +168,7 @@ def _numbers(product: str) -> tuple[int, ...]:
 
 
 def _missing(library: Library) -> str:
-    packages = {
-        "openmpi": "libopenmpi-dev",
-        "mpich": "libmpich-dev",
-        "standard": "MPICH 5 or newer",
-    }
+    packages = {"openmpi": "libopenmpi-dev", "mpich": "libmpich-dev", "standard": "MPICH 5 or newer"}
     what = str(library.path) if library.path else f"a library of {_NAMES[library.abi]}"
     return (
         f"no headers found for {what}: name their directory with --mpi-include, "

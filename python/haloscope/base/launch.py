@@ -19,30 +19,99 @@ _LAUNCHER = re.compile(
 )
 _WRAPPERS = frozenset(
     {
-        "chrt", "env", "ionice", "nice", "nohup", "nsenter", "numactl", "perf", "prlimit",
-        "setarch", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout",
+        "chrt",
+        "env",
+        "ionice",
+        "nice",
+        "nohup",
+        "nsenter",
+        "numactl",
+        "perf",
+        "prlimit",
+        "setarch",
+        "setsid",
+        "stdbuf",
+        "sudo",
+        "taskset",
+        "time",
+        "timeout",
     }
-)  # fmt: skip
+)
 
 # Launchers' options that take values which could be taken for a program. Numbers and words that
 # are no executable files need no entry.
-_TWO_VALUES = frozenset(
-    {
-        "mca", "omca", "gmca", "prtemca", "pmixmca", "tunemca", "env", "genv",
-    }
-)  # fmt: skip
+_TWO_VALUES = frozenset({"mca", "omca", "gmca", "prtemca", "pmixmca", "tunemca", "env", "genv"})
 _ONE_VALUE = frozenset(
     {
-        "A", "account", "am", "app", "bind-to", "bootstrap", "bootstrap-exec", "C", "chdir",
-        "configfile", "constraint", "D", "d", "debugger", "default-hostfile", "distribution", "e",
-        "envlist", "error", "export", "f", "genvlist", "H", "host", "hostfile", "hostlist", "hosts",
-        "i", "iface", "input", "J", "job-name", "launch-agent", "launcher", "launcher-exec", "m",
-        "M", "machinefile", "map-by", "mpi", "multi-prog", "nodelist", "o", "output",
-        "output-filename", "p", "partition", "path", "personality", "prefix", "preload-files", "q",
-        "qos", "R", "rank-by", "rankfile", "rf", "t", "time", "tune", "w", "wd", "wdir", "workdir",
-        "X", "x", "xml-file",
+        "A",
+        "account",
+        "am",
+        "app",
+        "bind-to",
+        "bootstrap",
+        "bootstrap-exec",
+        "C",
+        "chdir",
+        "configfile",
+        "constraint",
+        "D",
+        "d",
+        "debugger",
+        "default-hostfile",
+        "distribution",
+        "e",
+        "envlist",
+        "error",
+        "export",
+        "f",
+        "genvlist",
+        "H",
+        "host",
+        "hostfile",
+        "hostlist",
+        "hosts",
+        "i",
+        "iface",
+        "input",
+        "J",
+        "job-name",
+        "launch-agent",
+        "launcher",
+        "launcher-exec",
+        "m",
+        "M",
+        "machinefile",
+        "map-by",
+        "mpi",
+        "multi-prog",
+        "nodelist",
+        "o",
+        "output",
+        "output-filename",
+        "p",
+        "partition",
+        "path",
+        "personality",
+        "prefix",
+        "preload-files",
+        "q",
+        "qos",
+        "R",
+        "rank-by",
+        "rankfile",
+        "rf",
+        "t",
+        "time",
+        "tune",
+        "w",
+        "wd",
+        "wdir",
+        "workdir",
+        "X",
+        "x",
+        "xml-file",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

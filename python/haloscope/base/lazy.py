@@ -12,9 +12,7 @@ from importlib import import_module
 __all__ = ["lazily"]
 
 
-def lazily(
-    package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
     `homes` has for each public name its module below the package, followed by a colon and the name

@@ -15,33 +15,21 @@ from typing import Literal
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
 from haloscope.base.launch import PYTHON, Launch, Program, launchers, resolve
-from haloscope.base.objects import (
-    Abi,
-    Library,
-    abi_of,
-    contains,
-    interpreter,
-    is_elf,
-    linked_mpi,
-    pick,
-)
+from haloscope.base.objects import Abi, Library, abi_of, contains, interpreter, is_elf, linked_mpi, pick
 
-__all__ = [
-    "Mpi",
-    "Origin",
-    "detect",
-    "environment_compiler",
-    "installed",
-    "on_path",
-    "statically_linked",
-]
+__all__ = ["Mpi", "Origin", "detect", "environment_compiler", "installed", "on_path", "statically_linked"]
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
 _NAMES = (
-    "libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi.so",
-    "libmpi_abi.so.1", "libmpi_abi.so.0",
-)  # fmt: skip
+    "libmpi.so.40",
+    "libmpi.so.12",
+    "libmpich.so.12",
+    "libmpi_cray.so.12",
+    "libmpi.so",
+    "libmpi_abi.so.1",
+    "libmpi_abi.so.0",
+)
 _LOADS_OR_STARTS = (b"dlopen", b"execv", b"posix_spawn")
 _NO_MPI = (
     "no MPI found: no program that links one, no mpicc on PATH; load your MPI's module, "
@@ -79,9 +67,7 @@ class Mpi:
         return self.library.path if self.origin in ("mpi4py", "launcher") else None
 
 
-def detect(
-    launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()
-) -> Mpi | None:
+def detect(launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()) -> Mpi | None:
     """Return the MPI of a command, or of this environment if there is no command.
 
     `abi` and `include` are the user's word and go before what is found. None means that the
@@ -179,9 +165,8 @@ def _from_mpi4py(python: str) -> Library | None:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         answer = subprocess.run(
-            [python, "-c", _ASK_MPI4PY],
-            env=environment, capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
+            [python, "-c", _ASK_MPI4PY], env=environment, capture_output=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     paths = (Path(line) for line in dict.fromkeys(os.fsdecode(answer.stdout).splitlines()))
@@ -257,9 +242,8 @@ def _flavour(launcher: Path) -> Abi | None:
     if not re.search("orte|prte|opal|ompi|openmpi|hydra|mpich|gforker", text):
         try:
             answer = subprocess.run(
-                [str(launcher), "--version"],
-                capture_output=True, text=True, timeout=30, check=False,
-            )  # fmt: skip
+                [str(launcher), "--version"], capture_output=True, text=True, timeout=30, check=False
+            )
             text = answer.stdout
         except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
             return None

@@ -10,17 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-__all__ = [
-    "ABIS",
-    "Abi",
-    "Library",
-    "abi_of",
-    "contains",
-    "interpreter",
-    "is_elf",
-    "linked_mpi",
-    "pick",
-]
+__all__ = ["ABIS", "Abi", "Library", "abi_of", "contains", "interpreter", "is_elf", "linked_mpi", "pick"]
 
 Abi = Literal["openmpi", "mpich", "standard"]
 ABIS: tuple[Abi, ...] = get_args(Abi)
@@ -97,9 +87,7 @@ def linked_mpi(path: Path) -> Library | None:
 def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:
     """Return the first MPI library among names and files; the C library before its bindings."""
     found = [
-        (name, Library(abi, path))
-        for name, path in libraries
-        if (abi := abi_of(name, path)) is not None
+        (name, Library(abi, path)) for name, path in libraries if (abi := abi_of(name, path)) is not None
     ]
     main = [library for name, library in found if not _BINDINGS.match(name)]
     if main:

@@ -40,9 +40,7 @@ class Setting:
 
 
 def to_environment(
-    values: Mapping[str, Value | None],
-    environment: Mapping[str, str],
-    settings: Iterable[Setting],
+    values: Mapping[str, Value | None], environment: Mapping[str, str], settings: Iterable[Setting]
 ) -> dict[str, str]:
     """Return the variables of the settings that were given, as options or in the environment."""
     result = {}

@@ -52,9 +52,7 @@ def compiler() -> str:
         found = shutil.which(name) if name else None
         if found:
             return found
-    raise RecorderError(
-        "no C++ compiler found: install one (Debian: apt-get install g++), or name it in CXX"
-    )
+    raise RecorderError("no C++ compiler found: install one (Debian: apt-get install g++), or name it in CXX")
 
 
 def compiler_identity(compiler: str) -> str:
@@ -101,9 +99,13 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
     """Run a build command; if it fails, keep the end of its output in `log` and say so."""
     try:
         done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     except OSError as error:
         raise RecorderError(f"{what}: {command[0]}: {error.strerror}") from None
     if done.returncode:

@@ -8,26 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "UNKNOWN",
-    "bytes_text",
-    "count_text",
-    "moment_text",
-    "percent_text",
-    "ranks_text",
-    "time_text",
-]
+__all__ = ["UNKNOWN", "bytes_text", "count_text", "moment_text", "percent_text", "ranks_text", "time_text"]
 
 UNKNOWN = "–"
-_SIZES = (
-    (1e18, "EB"),
-    (1e15, "PB"),
-    (1e12, "TB"),
-    (1e9, "GB"),
-    (1e6, "MB"),
-    (1e3, "kB"),
-    (1.0, "B"),
-)
+_SIZES = ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _COUNTS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _MOST_RANGES = 8

@@ -45,49 +45,88 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
 @click.command(epilog=_EXAMPLES)
 @click.argument("collectives", nargs=-1, required=True, metavar="COLLECTIVE…")
 @click.option(
-    "-n", "--ranks", callback=counts, metavar="2:8|4,8",
+    "-n",
+    "--ranks",
+    callback=counts,
+    metavar="2:8|4,8",
     help="Numbers of processes; as many as this machine has cores for, if not said.",
-)  # fmt: skip
+)
 @click.option(
-    "-m", "--message-size", "sizes", callback=sizes, default="1:1048576", show_default=True,
-    metavar="[MIN:]MAX|2,4096", help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
-)  # fmt: skip
+    "-m",
+    "--message-size",
+    "sizes",
+    callback=sizes,
+    default="1:1048576",
+    show_default=True,
+    metavar="[MIN:]MAX|2,4096",
+    help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
+)
 @click.option(
-    "-i", "--iterations", type=click.IntRange(1), default=1000, show_default=True,
+    "-i",
+    "--iterations",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
     help="OSU: measured calls, for messages of every size.",
-)  # fmt: skip
+)
 @click.option(
-    "-x", "--warmup", type=click.IntRange(0), default=100, show_default=True,
+    "-x",
+    "--warmup",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
     help="OSU: calls before, which are not measured.",
-)  # fmt: skip
+)
 @click.option("-c", "--validation", "check", is_flag=True, is_eager=True, help="OSU: check data.")
 @click.option(
-    "-u", "--validation-warmup", "untimed", type=click.IntRange(0), callback=_validated,
-    metavar="N", help="OSU: calls before each measured one, with -c (5, if not said).",
-)  # fmt: skip
-@click.option(
-    "-T", "--type", "datatype", type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
-    default="mpi_char", show_default=True, help="OSU: what messages are made of.",
-)  # fmt: skip
-@click.option(
-    "--algorithm", "algorithms", callback=_words, metavar="all|NAME[,NAME]",
-    help="The library's names, or default, its own choice; all that it has, if not said.",
-)  # fmt: skip
-@click.option(
-    "--segment", "segments", callback=counts, default="0", metavar="BYTES[,BYTES]",
-    help="Segment sizes, for algorithms that cut messages; 0: the library's own.",
-)  # fmt: skip
-@click.option(
-    "--fanout", "fanouts", callback=counts, default="0", metavar="N[,N]",
-    help="Fan-outs, for algorithms with trees or chains that have one; 0: the library's own.",
-)  # fmt: skip
-@click.option(
-    "--map-by", "mappings", callback=_words, metavar="NAME[,NAME]",
-    help="Mappings, in the launcher's words (core, socket, node); its own, if not said.",
-)  # fmt: skip
-@click.option(
-    "--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."
+    "-u",
+    "--validation-warmup",
+    "untimed",
+    type=click.IntRange(0),
+    callback=_validated,
+    metavar="N",
+    help="OSU: calls before each measured one, with -c (5, if not said).",
 )
+@click.option(
+    "-T",
+    "--type",
+    "datatype",
+    type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
+    default="mpi_char",
+    show_default=True,
+    help="OSU: what messages are made of.",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    callback=_words,
+    metavar="all|NAME[,NAME]",
+    help="The library's names, or default, its own choice; all that it has, if not said.",
+)
+@click.option(
+    "--segment",
+    "segments",
+    callback=counts,
+    default="0",
+    metavar="BYTES[,BYTES]",
+    help="Segment sizes, for algorithms that cut messages; 0: the library's own.",
+)
+@click.option(
+    "--fanout",
+    "fanouts",
+    callback=counts,
+    default="0",
+    metavar="N[,N]",
+    help="Fan-outs, for algorithms with trees or chains that have one; 0: the library's own.",
+)
+@click.option(
+    "--map-by",
+    "mappings",
+    callback=_words,
+    metavar="NAME[,NAME]",
+    help="Mappings, in the launcher's words (core, socket, node); its own, if not said.",
+)
+@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
 @click.option(
     "--simulate",
     "platform",
@@ -95,31 +134,44 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     help="Measure SimGrid's MPI on a described network or machine, by the simulated clock.",
 )
 @click.option(
-    "--synchronisation", type=click.Choice(("barrier", "window")), default="barrier",
-    show_default=True, help="A barrier between calls, as OSU does, or windows of a common clock.",
-)  # fmt: skip
+    "--synchronisation",
+    type=click.Choice(("barrier", "window")),
+    default="barrier",
+    show_default=True,
+    help="A barrier between calls, as OSU does, or windows of a common clock.",
+)
 @click.option(
-    "--precision", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE",
+    "--precision",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
     help="Stop a point when half the median's interval is at most this share of it.",
-)  # fmt: skip
+)
 @click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
-    show_default=True, help="Confidence of that interval.",
-)  # fmt: skip
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Confidence of that interval.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
 @click.option("--in-order", is_flag=True, help="Measure in order, not in random order.")
 @click.option(
-    "--time-limit", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-    metavar="SECONDS", help="For each point; what takes longer has failed, and the rest goes on.",
-)  # fmt: skip
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each point; what takes longer has failed, and the rest goes on.",
+)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="SWEEP.jsonl",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="SWEEP.jsonl",
     help="Keep every point with its samples there at once; an unfinished sweep is continued.",
-)  # fmt: skip
+)
 @output_options
-def collective(
-    collectives: Sequence[str], output: Path | None, mpiexec: str | None, **asked: Any
-) -> None:
+def collective(collectives: Sequence[str], output: Path | None, mpiexec: str | None, **asked: Any) -> None:
     """Measure collectives with every algorithm of the MPI library, and with its own choice.
 
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
@@ -132,16 +184,19 @@ def collective(
     method = _method(asked)
     cores = len(os.sched_getaffinity(0))
     grid = Grid(
-        _collectives(collectives, offered), asked["ranks"] or [max(cores, 2)], asked["sizes"],
-        asked["algorithms"], asked["segments"], asked["fanouts"], asked["mappings"] or (None,),
-    )  # fmt: skip
+        _collectives(collectives, offered),
+        asked["ranks"] or [max(cores, 2)],
+        asked["sizes"],
+        asked["algorithms"],
+        asked["segments"],
+        asked["fanouts"],
+        asked["mappings"] or (None,),
+    )
     made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
     alone = bool(launcher or asked["platform"])  # cores of here say nothing
     _remark(grid.collectives, offered, max(grid.ranks), 0 if alone else cores)
     about = surroundings(
-        offered.name,
-        shlex.join(launcher) or ("smpirun" if asked["platform"] else "mpiexec"),
-        method.words(),
+        offered.name, shlex.join(launcher) or ("smpirun" if asked["platform"] else "mpiexec"), method.words()
     )
     interrupted = False
     with journal(output, about) as kept:
@@ -190,12 +245,17 @@ def _method(asked: dict[str, Any]) -> Method:
 
     untimed = 5 if asked["untimed"] is None else asked["untimed"]
     return Method(
-        synchronisation=asked["synchronisation"], warmup=asked["warmup"],
-        iterations=asked["iterations"], type=asked["datatype"].removeprefix("mpi_"),
-        validate=untimed if asked["check"] else None, confidence=asked["confidence"],
-        precision=asked["precision"], order="given" if asked["in_order"] else "random",
-        seed=asked["seed"], time_limit=asked["time_limit"],
-    )  # fmt: skip
+        synchronisation=asked["synchronisation"],
+        warmup=asked["warmup"],
+        iterations=asked["iterations"],
+        type=asked["datatype"].removeprefix("mpi_"),
+        validate=untimed if asked["check"] else None,
+        confidence=asked["confidence"],
+        precision=asked["precision"],
+        order="given" if asked["in_order"] else "random",
+        seed=asked["seed"],
+        time_limit=asked["time_limit"],
+    )
 
 
 def _collectives(asked: Sequence[str], offered: Library) -> list[str]:

@@ -23,29 +23,50 @@ Examples:
   haloscope bench noise --format csv > samples.csv
 """
 _COLUMNS = {
-    "cpu": "cpu", "quanta": "quanta", "best": "best (us)", "lost": "lost (%)",
-    "low": "from (%)", "high": "to (%)", "detours_a_second": "detours/s",
-    "median_interval": "interval (us)", "longest": "longest (us)",
-}  # fmt: skip
+    "cpu": "cpu",
+    "quanta": "quanta",
+    "best": "best (us)",
+    "lost": "lost (%)",
+    "low": "from (%)",
+    "high": "to (%)",
+    "detours_a_second": "detours/s",
+    "median_interval": "interval (us)",
+    "longest": "longest (us)",
+}
 
 
 @click.command(epilog=_EXAMPLES)
 @click.option(
-    "--duration", type=click.FloatRange(0, 3600, min_open=True), default=1.0, show_default=True,
-    metavar="SECONDS", help="How long to work.",
-)  # fmt: skip
+    "--duration",
+    type=click.FloatRange(0, 3600, min_open=True),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to work.",
+)
 @click.option(
-    "--quantum", type=click.FloatRange(1e-6, 1), default=1e-5, show_default=True,
-    metavar="SECONDS", help="What one piece of work takes at best.",
-)  # fmt: skip
+    "--quantum",
+    type=click.FloatRange(1e-6, 1),
+    default=1e-5,
+    show_default=True,
+    metavar="SECONDS",
+    help="What one piece of work takes at best.",
+)
 @click.option(
-    "--cpus", "processors", callback=counts, metavar="0:3|0,2",
+    "--cpus",
+    "processors",
+    callback=counts,
+    metavar="0:3|0,2",
     help="The system's numbers of the processors; all that may be used, if not said.",
-)  # fmt: skip
+)
 @click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="A row a processor; every sample (csv); the summary with them (json).",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="A row a processor; every sample (csv); the summary with them (json).",
+)
 def noise(form: str, **asked: Any) -> None:
     """Measure what the system takes from programs, with fixed quanta of work on each processor.
 
@@ -71,11 +92,16 @@ def _print(found: Noise) -> None:
     for one in found.summary()["processors"]:
         interval = one["median_interval"]
         values = [
-            one["cpu"], one["quanta"], f"{1e6 * one['best']:.3f}", f"{100 * one['lost']:.3f}",
-            f"{100 * one['lost_low']:.3f}", f"{100 * one['lost_high']:.3f}",
-            f"{one['detours_a_second']:.1f}", "-" if interval is None else f"{1e6 * interval:.0f}",
+            one["cpu"],
+            one["quanta"],
+            f"{1e6 * one['best']:.3f}",
+            f"{100 * one['lost']:.3f}",
+            f"{100 * one['lost_low']:.3f}",
+            f"{100 * one['lost_high']:.3f}",
+            f"{one['detours_a_second']:.1f}",
+            "-" if interval is None else f"{1e6 * interval:.0f}",
             f"{1e6 * one['longest_detours'][0]:.1f}",
-        ]  # fmt: skip
+        ]
         click.echo("  " + "".join(f"{value:>15}" for value in values))
 
 

@@ -40,28 +40,38 @@ def output_options(command: _Command) -> _Command:
 _OPTIONS = (
     click.option("-f", "--full", is_flag=True, help="OSU: minimum, maximum, iterations too."),
     click.option(
-        "-z", "--tail-lat", "tails", callback=percentiles, metavar="[P1,P2]", is_flag=False,
-        flag_value="50,90,99", default=None,
+        "-z",
+        "--tail-lat",
+        "tails",
+        callback=percentiles,
+        metavar="[P1,P2]",
+        is_flag=False,
+        flag_value="50,90,99",
+        default=None,
         help="OSU: percentiles of the iterations too; 50,90,99 if none are named.",
     ),
     click.option(
-        "--format", "form", type=click.Choice(("osu", "table", "csv", "json")), default="osu",
+        "--format",
+        "form",
+        type=click.Choice(("osu", "table", "csv", "json")),
+        default="osu",
         show_default=True,
         help="As OSU prints, a table with medians, or for programs: one row a sample (csv), one "
         "record a point with its samples (json).",
     ),
     click.option("--summary", is_flag=True, help="csv, json: points without their samples."),
     click.option(
-        "--page", type=click.Path(path_type=Path), metavar="PAGE.html",
+        "--page",
+        type=click.Path(path_type=Path),
+        metavar="PAGE.html",
         help="Write a page with figures as well; an existing one is replaced.",
     ),
-)  # fmt: skip
+)
 
 
 def print_sweep(
-    sweep: Sweep, *, form: str, full: bool, tails: Sequence[float], summary: bool,
-    page: Path | None,
-) -> None:  # fmt: skip
+    sweep: Sweep, *, form: str, full: bool, tails: Sequence[float], summary: bool, page: Path | None
+) -> None:
     """Print on standard output, and write the page if one is asked for."""
     from haloscope import explain
     from haloscope.predict.bench import write_osu

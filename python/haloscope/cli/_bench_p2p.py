@@ -48,9 +48,7 @@ def _tests(_context: click.Context, _option: click.Parameter, text: str | None) 
     return list(dict.fromkeys(names))
 
 
-def _pairs(
-    _context: click.Context, _option: click.Parameter, texts: Sequence[str]
-) -> list[tuple[int, int]]:
+def _pairs(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> list[tuple[int, int]]:
     pairs = []
     for text in texts:
         parts = text.split(",")
@@ -62,68 +60,116 @@ def _pairs(
 
 @click.command(epilog=_EXAMPLES)
 @click.option(
-    "--test", "tests", callback=_tests, metavar="NAME[,NAME]",
-    help="latency (if not said), bw, bibw, mbw_mr, overhead, reduce, all; with -o all that a "
-    "model needs.",
-)  # fmt: skip
+    "--test",
+    "tests",
+    callback=_tests,
+    metavar="NAME[,NAME]",
+    help="latency (if not said), bw, bibw, mbw_mr, overhead, reduce, all; with -o all that a model needs.",
+)
 @click.option(
-    "-m", "--message-size", "sizes", callback=sizes, default="1:4194304", show_default=True,
-    metavar="[MIN:]MAX|2,4096", help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
-)  # fmt: skip
+    "-m",
+    "--message-size",
+    "sizes",
+    callback=sizes,
+    default="1:4194304",
+    show_default=True,
+    metavar="[MIN:]MAX|2,4096",
+    help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
+)
 @click.option("-i", "--iterations", type=click.IntRange(1), help="OSU: measured iterations.")
 @click.option("-x", "--warmup", type=click.IntRange(0), help="OSU: iterations before them.")
 @click.option(
-    "-W", "--window-size", "window", type=click.IntRange(1, 1 << 16), default=64,
-    show_default=True, help="OSU: messages under way at once in bw, bibw, mbw_mr.",
-)  # fmt: skip
+    "-W",
+    "--window-size",
+    "window",
+    type=click.IntRange(1, 1 << 16),
+    default=64,
+    show_default=True,
+    help="OSU: messages under way at once in bw, bibw, mbw_mr.",
+)
 @click.option("-c", "--validation", "check", is_flag=True, help="OSU: check what arrives.")
 @click.option("-f", "--full", is_flag=True, help="OSU: minimum, maximum, iterations too.")
 @click.option(
-    "-z", "--tail-lat", "tails", callback=percentiles, metavar="[P1,P2]", is_flag=False,
-    flag_value="50,90,99", default=None,
+    "-z",
+    "--tail-lat",
+    "tails",
+    callback=percentiles,
+    metavar="[P1,P2]",
+    is_flag=False,
+    flag_value="50,90,99",
+    default=None,
     help="OSU: percentiles of the times too; 50,90,99 if none are named.",
-)  # fmt: skip
-@click.option(
-    "-T", "--type", "datatype", type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
-    default="mpi_char", show_default=True, help="OSU: what messages are made of.",
-)  # fmt: skip
-@click.option(
-    "-M", "--mem-limit", "memory", type=click.IntRange(1), default=1 << 29, show_default=True,
-    metavar="BYTES", help="OSU: bytes that the buffers of a rank may take.",
-)  # fmt: skip
-@click.option(
-    "--pair", "pairs", multiple=True, callback=_pairs, metavar="CORE,CORE",
-    help="Two cores instead of core 0 and one of each level; may be repeated. Cores are "
-    "counted as hwloc does, through all nodes.",
-)  # fmt: skip
-@click.option("--all-pairs", "matrix", is_flag=True, help="The latencies of all pairs as well.")
-@click.option(
-    "--nodes", type=click.IntRange(1), envvar="SLURM_JOB_NUM_NODES", default=1,
-    help="Number of nodes, all like this one; a Slurm job's own, if not said.",
-)  # fmt: skip
-@click.option(
-    "--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."
 )
 @click.option(
-    "--time-limit", "limit", type=click.FloatRange(0, min_open=True), default=60.0,
-    show_default=True, metavar="SECONDS", help="For each point; then the pair has failed.",
-)  # fmt: skip
+    "-T",
+    "--type",
+    "datatype",
+    type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
+    default="mpi_char",
+    show_default=True,
+    help="OSU: what messages are made of.",
+)
 @click.option(
-    "--format", "form", type=click.Choice(("osu", "csv", "json")), default="osu",
-    show_default=True, help="As OSU prints, or for programs, with every sample.",
-)  # fmt: skip
+    "-M",
+    "--mem-limit",
+    "memory",
+    type=click.IntRange(1),
+    default=1 << 29,
+    show_default=True,
+    metavar="BYTES",
+    help="OSU: bytes that the buffers of a rank may take.",
+)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="MACHINE.yaml",
+    "--pair",
+    "pairs",
+    multiple=True,
+    callback=_pairs,
+    metavar="CORE,CORE",
+    help="Two cores instead of core 0 and one of each level; may be repeated. Cores are "
+    "counted as hwloc does, through all nodes.",
+)
+@click.option("--all-pairs", "matrix", is_flag=True, help="The latencies of all pairs as well.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1),
+    envvar="SLURM_JOB_NUM_NODES",
+    default=1,
+    help="Number of nodes, all like this one; a Slurm job's own, if not said.",
+)
+@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
+@click.option(
+    "--time-limit",
+    "limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For each point; then the pair has failed.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("osu", "csv", "json")),
+    default="osu",
+    show_default=True,
+    help="As OSU prints, or for programs, with every sample.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="MACHINE.yaml",
     help="Write the machine model; an existing one is replaced.",
-)  # fmt: skip
+)
 @click.option(
-    "--page", type=click.Path(path_type=Path), metavar="PAGE.html",
+    "--page",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
     help="Write a page with figures of the model; an existing one is replaced.",
-)  # fmt: skip
+)
 def p2p(
-    tests: Sequence[str], form: str, full: bool, output: Path | None, page: Path | None,
-    **asked: Any,
-) -> None:  # fmt: skip
+    tests: Sequence[str], form: str, full: bool, output: Path | None, page: Path | None, **asked: Any
+) -> None:
     """Measure messages between two cores or nodes, and fit a model of the machine to them.
 
     By default core 0 sends to one core of each level of the topology.
@@ -193,9 +239,8 @@ def _system(nodes: int, mpiexec: str | None, method: Method) -> System:
 
 
 def _measured(
-    system: System, tests: Sequence[str], pairs: Sequence[Any], method: Method, modelled: bool,
-    matrix: bool,
-) -> Iterator[Point | Failure]:  # fmt: skip
+    system: System, tests: Sequence[str], pairs: Sequence[Any], method: Method, modelled: bool, matrix: bool
+) -> Iterator[Point | Failure]:
     from haloscope.predict.bench import P2pPoint as Point
     from haloscope.predict.bench import all_pairs, refined
     from haloscope.predict.bench import measure_p2p as measure
@@ -244,9 +289,7 @@ def _write(points: Sequence[Point], form: str) -> None:
             writer.writerows([*words, side, at, time] for at, time in enumerate(one[key]))
 
 
-def _write_model(
-    system: System, points: Sequence[Point], output: Path | None, page: Path | None
-) -> None:
+def _write_model(system: System, points: Sequence[Point], output: Path | None, page: Path | None) -> None:
     from haloscope.predict import write_machine
     from haloscope.predict.bench import machine, surroundings
 
@@ -254,8 +297,7 @@ def _write_model(
     cores = f"{len(system.topology.cores)} cores"
     described = {
         "description": f"{about['host']}: {system.nodes} × {cores}, {about['processor']}",
-        "source": f"haloscope {about['haloscope']} bench p2p, {system.library.name}, "
-        f"{about['date'][:10]}",
+        "source": f"haloscope {about['haloscope']} bench p2p, {system.library.name}, {about['date'][:10]}",
     }
     made = machine((output or page or Path(about["host"])).stem, system, points, **described)
     if output is not None:

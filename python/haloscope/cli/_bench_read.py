@@ -23,9 +23,12 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
 @click.option(
-    "-n", "--ranks", type=click.IntRange(1), metavar="N",
+    "-n",
+    "--ranks",
+    type=click.IntRange(1),
+    metavar="N",
     help="The number of processes, which OSU's output does not tell.",
-)  # fmt: skip
+)
 @output_options
 def read(files: Sequence[Path], ranks: int | None, **printed: Any) -> None:
     """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""

@@ -32,64 +32,92 @@ _PROTOCOLS = ("dynamic", "get", "coop", "steal", "static", "off")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = (
     click.option(
-        "-n", "--ranks", type=click.IntRange(2), metavar="N",
+        "-n",
+        "--ranks",
+        type=click.IntRange(2),
+        metavar="N",
         help="Number of processes; as many as this machine has cores for, if not said.",
     ),
     click.option(
-        "-m", "--message-size", "sizes", callback=sizes, default="1024:8388608", show_default=True,
+        "-m",
+        "--message-size",
+        "sizes",
+        callback=sizes,
+        default="1024:8388608",
+        show_default=True,
         metavar="[MIN:]MAX|2,4096",
         help="OSU: bytes to each neighbour, doubled from MIN (1) to MAX.",
     ),
     click.option(
-        "-i", "--iterations", type=click.IntRange(1),
+        "-i",
+        "--iterations",
+        type=click.IntRange(1),
         help="OSU: measured exchanges; 1000, for more than 8 KiB 100, if not said.",
     ),
     click.option(
-        "-x", "--warmup", type=click.IntRange(0),
+        "-x",
+        "--warmup",
+        type=click.IntRange(0),
         help="OSU: exchanges before them; 100, for more than 8 KiB 10, if not said.",
     ),
     click.option("-f", "--full", is_flag=True, help="OSU: minimum, maximum, iterations too."),
     click.option(
-        "--dims", type=click.Choice(("1", "2", "3", "4")), default="3", show_default=True,
+        "--dims",
+        type=click.Choice(("1", "2", "3", "4")),
+        default="3",
+        show_default=True,
         help="Dimensions of the grid of ranks; 4 is MILC's pattern.",
     ),
     click.option("--periodic", is_flag=True, help="The grid has no borders."),
     click.option(
-        "--memory", type=click.Choice(("alloc", "malloc", "share-heap")), default="alloc",
+        "--memory",
+        type=click.Choice(("alloc", "malloc", "share-heap")),
+        default="alloc",
         show_default=True,
         help="Buffers of MPI_Alloc_mem, of malloc, or of malloc in memory that the layer shares.",
     ),
     click.option(
-        "--layer", type=click.Choice(("off", "on", "both")), default="off", show_default=True,
+        "--layer",
+        type=click.Choice(("off", "on", "both")),
+        default="off",
+        show_default=True,
         help="The protocol layer; both: launches with and without it by turns.",
     ),
+    click.option("--protocol", type=click.Choice(_PROTOCOLS), help="The layer's, instead of its own choice."),
     click.option(
-        "--protocol", type=click.Choice(_PROTOCOLS), help="The layer's, instead of its own choice.",
+        "--null-buffers", is_flag=True, help="The layer owns the receive buffers (MPIX_Get_recv_buf)."
     ),
     click.option(
-        "--null-buffers", is_flag=True,
-        help="The layer owns the receive buffers (MPIX_Get_recv_buf).",
-    ),
-    click.option(
-        "--rounds", type=click.IntRange(1),
+        "--rounds",
+        type=click.IntRange(1),
         help="Launches of each kind; 1, with --layer both 10, if not said.",
     ),
     click.option(
-        "--pause", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
+        "--pause",
+        type=click.FloatRange(0),
+        default=0.0,
+        metavar="SECONDS",
         help="Wait before each exchange, so that shaped links are as before.",
     ),
+    click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."),
     click.option(
-        "--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."
+        "--time-limit",
+        "limit",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="For each size of a launch.",
     ),
     click.option(
-        "--time-limit", "limit", type=click.FloatRange(0, min_open=True), default=60.0,
-        show_default=True, metavar="SECONDS", help="For each size of a launch.",
+        "--format",
+        "form",
+        type=click.Choice(("table", "csv", "json")),
+        default="table",
+        show_default=True,
+        help="Medians; every sample (csv); medians with samples (json).",
     ),
-    click.option(
-        "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-        show_default=True, help="Medians; every sample (csv); medians with samples (json).",
-    ),
-)  # fmt: skip
+)
 
 
 def _common(command: _Command) -> _Command:
@@ -128,9 +156,17 @@ def overlap(**asked: Any) -> None:
 
 
 def _measure(
-    test: str, *, form: str, full: bool, layer: str, mpiexec: str | None, ranks: int | None,
-    rounds: int | None, dims: str, **asked: Any,
-) -> None:  # fmt: skip
+    test: str,
+    *,
+    form: str,
+    full: bool,
+    layer: str,
+    mpiexec: str | None,
+    ranks: int | None,
+    rounds: int | None,
+    dims: str,
+    **asked: Any,
+) -> None:
     from haloscope.hide import build_protocols_for
     from haloscope.predict.bench import StencilMethod as Method
     from haloscope.predict.bench import launcher_of, library
@@ -139,9 +175,13 @@ def _measure(
 
     layers = ("off", "on") if layer == "both" else (layer,)
     method = Method(
-        test, ranks=ranks or max(len(os.sched_getaffinity(0)), 2), dims=int(dims), layers=layers,
-        rounds=rounds or (10 if layer == "both" else 1), **asked,
-    ).checked()  # fmt: skip
+        test,
+        ranks=ranks or max(len(os.sched_getaffinity(0)), 2),
+        dims=int(dims),
+        layers=layers,
+        rounds=rounds or (10 if layer == "both" else 1),
+        **asked,
+    ).checked()
     launcher = launcher_of(shlex.split(mpiexec or ""))
     # A batch system's TERM must not leave ranks behind either.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

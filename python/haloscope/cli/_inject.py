@@ -24,34 +24,44 @@ _SPEC = "SPEC"
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @click.option(
-    "--latency", metavar=_SPEC, default="none", show_default=True,
+    "--latency",
+    metavar=_SPEC,
+    default="none",
+    show_default=True,
     help="How long messages are under way: constant:1ms, normal:1ms,0.2ms, lognormal:1ms,0.5, "
     "gamma:2,0.5ms, empirical:FILE (seconds, one a line) or model:FILE.json (of haloscope "
     "regimes).",
-)  # fmt: skip
+)
 @click.option("--intra", metavar=_SPEC, help="The same for messages within a node alone.")
 @click.option("--inter", metavar=_SPEC, help="The same for messages between nodes alone.")
 @click.option(
-    "--once", metavar="RANK:MESSAGE:TIME[:COUNT]", multiple=True,
+    "--once",
+    metavar="RANK:MESSAGE:TIME[:COUNT]",
+    multiple=True,
     help="Let this message of that rank, counted from 0, come so much later; COUNT: and those "
     "that follow. Can be repeated.",
-)  # fmt: skip
+)
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Multiplies latencies.")
 @click.option(
-    "--excess", is_flag=True,
-    help="Inject what a duration exceeds the mean by, of a model's fastest regime.",
-)  # fmt: skip
+    "--excess", is_flag=True, help="Inject what a duration exceeds the mean by, of a model's fastest regime."
+)
 @click.option(
-    "--every", metavar="N|TIME", default="1", show_default=True,
+    "--every",
+    metavar="N|TIME",
+    default="1",
+    show_default=True,
     help="How long an instance of a regime model lasts: so many latencies of a rank, or a time, "
     "which makes events of the whole machine simultaneous.",
-)  # fmt: skip
+)
 @click.option("--no-collectives", is_flag=True, help="Let collectives take their own time.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all draws.")
 @click.option(
-    "-o", "--record", type=click.Path(path_type=Path), metavar="F.csv",
+    "-o",
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="F.csv",
     help="Record each latency there. None is recorded unless this is given.",
-)  # fmt: skip
+)
 @mpi_options
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -70,16 +80,23 @@ def inject(command: tuple[str, ...], quiet: bool, **values: Any) -> int:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 4 ./app")
     models = [
         read_latency(
-            values[link] or values["latency"], f"--{link}" if values[link] else "--latency",
-            values["scale"], values["excess"],
+            values[link] or values["latency"],
+            f"--{link}" if values[link] else "--latency",
+            values["scale"],
+            values["excess"],
         )
         for link in ("intra", "inter")
-    ]  # fmt: skip
+    ]
     every_messages, every_seconds = read_every(values["every"])
     plan = Plan(
-        models[0], models[1], [read_event(text) for text in values["once"]], values["seed"],
-        every_messages, every_seconds, not values["no_collectives"],
-    )  # fmt: skip
+        models[0],
+        models[1],
+        [read_event(text) for text in values["once"]],
+        values["seed"],
+        every_messages,
+        every_seconds,
+        not values["no_collectives"],
+    )
     choice = Choice(values["mpi"], values["mpi_include"])
     outcome = run_injected(command, plan, values["record"], choice, quiet)
     if not quiet:

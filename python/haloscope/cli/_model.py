@@ -30,57 +30,101 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.option(
-    "--machine", required=True, metavar="NAME|FILE.yaml",
+    "--machine",
+    required=True,
+    metavar="NAME|FILE.yaml",
     help="The machine: one that comes with Haloscope (orfeo), or a file.",
-)  # fmt: skip
+)
 @click.option(
-    "--collective", metavar="NAME[,NAME]",
+    "--collective",
+    metavar="NAME[,NAME]",
     help="The collectives: bcast, reduce; with other formulas allreduce, alltoall … too.",
-)  # fmt: skip
+)
 @click.option(
-    "--algorithm", default="all", show_default=True, metavar="NAME[,NAME]",
+    "--algorithm",
+    default="all",
+    show_default=True,
+    metavar="NAME[,NAME]",
     help="By the paper: pipeline, binomial, chain; binary, binomial, rabenseifner.",
-)  # fmt: skip
+)
 @click.option(
-    "--ranks", callback=counts, metavar="2:256|8,16",
+    "--ranks",
+    callback=counts,
+    metavar="2:256|8,16",
     help="Numbers of processes; all that the machine has cores for, if not said.",
-)  # fmt: skip
+)
 @click.option(
-    "--bytes", "sizes", callback=doublings, default="2", show_default=True, metavar="2|2:1048576",
+    "--bytes",
+    "sizes",
+    callback=doublings,
+    default="2",
+    show_default=True,
+    metavar="2|2:1048576",
     help="Sizes of the message; 2:16 is 2, 4, 8, 16.",
-)  # fmt: skip
+)
 @click.option(
-    "--formula", default="paper", show_default=True, metavar="paper|hockney|fitted",
+    "--formula",
+    default="paper",
+    show_default=True,
+    metavar="paper|hockney|fitted",
     help="The paper's formulas (latency only), models after the libraries' code, or those fitted.",
-)  # fmt: skip
+)
 @click.option(
-    "--chains", type=click.IntRange(1), default=4, show_default=True,
+    "--chains",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
     help="Parallel chains of the algorithm chain.",
-)  # fmt: skip
+)
 @click.option(
-    "--segment", type=click.IntRange(0), default=0, show_default=True, metavar="BYTES",
+    "--segment",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="BYTES",
     help="Bytes of a segment, where algorithms have them; 0: not in segments.",
-)  # fmt: skip
+)
 @click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="For people, or for programs.",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
 @click.option(
-    "--fit", "sweeps", multiple=True, type=click.Path(path_type=Path), metavar="SWEEP.jsonl",
+    "--fit",
+    "sweeps",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="SWEEP.jsonl",
     help="Fit every algorithm that haloscope bench collective measured; -o MACHINE.yaml keeps it.",
-)  # fmt: skip
+)
 @click.option(
-    "--measured", multiple=True, type=click.Path(path_type=Path), metavar="SWEEP.jsonl",
+    "--measured",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="SWEEP.jsonl",
     help="Set what was measured against the fitted models: a table, or with -o a page.",
-)  # fmt: skip
+)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="PAGE.html|MACHINE.yaml",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html|MACHINE.yaml",
     help="Write a page with the figures instead; an existing one is replaced.",
-)  # fmt: skip
+)
 def model(
-    machine: str, collective: str | None, algorithm: str, form: str, output: Path | None,
-    *, sweeps: tuple[Path, ...], measured: tuple[Path, ...], **asked: Any,
-) -> None:  # fmt: skip
+    machine: str,
+    collective: str | None,
+    algorithm: str,
+    form: str,
+    output: Path | None,
+    *,
+    sweeps: tuple[Path, ...],
+    measured: tuple[Path, ...],
+    **asked: Any,
+) -> None:
     """Predict what collectives take, from a model of the machine."""
     if sweeps or measured:
         points, library = _points(sweeps or measured, collective, algorithm)
@@ -117,9 +161,7 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
         predict.write_measured_page(rows, described, output)
 
 
-def _points(
-    paths: tuple[Path, ...], collective: str | None, algorithm: str
-) -> tuple[pl.DataFrame, str]:
+def _points(paths: tuple[Path, ...], collective: str | None, algorithm: str) -> tuple[pl.DataFrame, str]:
     """What was measured, of the collectives and algorithms asked for, and the library's name."""
     import polars as pl
 
@@ -135,9 +177,8 @@ def _points(
 
 
 def _predicted(
-    machine: str, collective: str, algorithm: str, asked: dict[str, Any], *, form: str,
-    output: Path | None,
-) -> None:  # fmt: skip
+    machine: str, collective: str, algorithm: str, asked: dict[str, Any], *, form: str, output: Path | None
+) -> None:
     import polars as pl
 
     from haloscope import explain, predict
@@ -148,9 +189,10 @@ def _predicted(
         for name in _words(collective)
         for one in (
             predict.algorithms_of(asked["formula"], name, described)
-            if algorithm == "all" else _words(algorithm)
+            if algorithm == "all"
+            else _words(algorithm)
         )
-    ]  # fmt: skip
+    ]
     parts = []
     with progress(len(wanted)) as step:
         for name, one in wanted:

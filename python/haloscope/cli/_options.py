@@ -65,9 +65,12 @@ def _ends(text: str) -> list[tuple[int, int]]:
 def mpi_options(function: _F) -> _F:
     """The user's word on the MPI: `mpi` and `mpi_include`."""
     function = click.option(
-        "--mpi-include", type=click.Path(path_type=Path), multiple=True, metavar="DIR",
+        "--mpi-include",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="DIR",
         help="Directory of that MPI's mpi.h, if it is not found.",
-    )(function)  # fmt: skip
+    )(function)
     return click.option(
         "--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if it is not found."
     )(function)
@@ -92,6 +95,4 @@ def _option(setting: Setting) -> Callable[[_F], _F]:
     if setting.choices:
         return click.option(*names, type=click.Choice(setting.choices), help=text)
     kind = click.Path(path_type=Path) if setting.kind is Path else setting.kind
-    return click.option(
-        *names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text
-    )
+    return click.option(*names, type=kind, multiple=setting.multiple, metavar=setting.metavar, help=text)

@@ -22,14 +22,18 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), metavar="F.halo",
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="F.halo",
     help="Where the profile goes, as in run. [default: where the run would have written it]",
-)  # fmt: skip
+)
 @click.option("--keep", is_flag=True, help="Leave the records where they are.")
 @click.option(
-    "--force", is_flag=True,
+    "--force",
+    is_flag=True,
     help="Also of what is still running, whose records stay; also over a file that is no profile.",
-)  # fmt: skip
+)
 def recover(directory: Path | None, output: Path | None, keep: bool, force: bool) -> int:
     """Join what an interrupted run left behind, for a run that haloscope env had watched.
 

@@ -68,61 +68,90 @@ class _Methods(click.Command):
 
 
 @click.command(cls=_Methods, epilog=_EXAMPLES)
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]"
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]")
+@click.option("--region", metavar="REGION", help="The region. [default: the only one with a series]")
+@click.option(
+    "--states", default="3", show_default=True, callback=_states, metavar="auto|N", help="How many regimes."
 )
 @click.option(
-    "--region", metavar="REGION", help="The region. [default: the only one with a series]"
+    "--criterion",
+    type=click.Choice(("elbow", "bic", "aic", "icl")),
+    default="elbow",
+    show_default=True,
+    help="What chooses their number with --states auto.",
 )
 @click.option(
-    "--states", default="3", show_default=True, callback=_states, metavar="auto|N",
-    help="How many regimes.",
-)  # fmt: skip
+    "--emission",
+    type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
+    default="gaussian",
+    show_default=True,
+    help="Distribution of the times in a regime.",
+)
 @click.option(
-    "--criterion", type=click.Choice(("elbow", "bic", "aic", "icl")), default="elbow",
-    show_default=True, help="What chooses their number with --states auto.",
-)  # fmt: skip
+    "--reduce",
+    type=click.Choice(("none", "max", "median", "mean")),
+    default="none",
+    show_default=True,
+    help="Of each instance, take this over all ranks.",
+)
 @click.option(
-    "--emission", type=click.Choice(("gaussian", "lognormal", "gamma", "student")),
-    default="gaussian", show_default=True, help="Distribution of the times in a regime.",
-)  # fmt: skip
-@click.option(
-    "--reduce", type=click.Choice(("none", "max", "median", "mean")), default="none",
-    show_default=True, help="Of each instance, take this over all ranks.",
-)  # fmt: skip
-@click.option(
-    "--ranks-fitted", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+    "--ranks-fitted",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    metavar="N",
     help="Fit so many ranks, equidistant by their medians; all are decoded.",
-)  # fmt: skip
+)
 @click.option(
-    "--machine-states", type=click.IntRange(2, 8), default=None, metavar="N",
+    "--machine-states",
+    type=click.IntRange(2, 8),
+    default=None,
+    metavar="N",
     help="Also fit N hidden states of the whole machine that steer the ranks. [default: none]",
-)  # fmt: skip
+)
 @click.option(
-    "--instances", metavar="FROM:TO", callback=_instances,
+    "--instances",
+    metavar="FROM:TO",
+    callback=_instances,
     help="Fit these instances, counted from 0, without TO. [default: all]",
-)  # fmt: skip
+)
 @click.option(
-    "--starts", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+    "--starts",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
     help="Fit from so many starts and keep the best.",
-)  # fmt: skip
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the starts.")
 @click.option(
-    "--values", "recorded", metavar="X,Y", callback=_values,
+    "--values",
+    "recorded",
+    metavar="X,Y",
+    callback=_values,
     help="Draw two recorded values against each other, such as t_in,t_out.",
-)  # fmt: skip
+)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="PAGE.html",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
     help="The page to write. [default: NAME-regimes.html here; none with csv and json]",
-)  # fmt: skip
+)
 @click.option(
-    "--model", type=click.Path(path_type=Path), metavar="OUT.json",
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="OUT.json",
     help="Save the fitted model of the only file.",
-)  # fmt: skip
+)
 @click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="For people, or for programs.",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
 def regimes(
     files: tuple[Path, ...],
     region: str | None,
@@ -177,10 +206,7 @@ def _parted(files: Sequence[Path]) -> tuple[tuple[Path, ...], list[int]]:
 
 
 def _analyses(
-    files: Sequence[Path],
-    region: str | None,
-    options: dict[str, object],
-    step: Callable[[str], None],
+    files: Sequence[Path], region: str | None, options: dict[str, object], step: Callable[[str], None]
 ) -> list[Analysis]:
     from haloscope.explain.regimes import Options, analyse, read_timings
 

@@ -10,9 +10,17 @@ import click
 __all__ = ["report", "show"]
 
 _TABLES = (
-    "regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series",
-    "slices", "info",
-)  # fmt: skip
+    "regions",
+    "ranks",
+    "calls",
+    "sizes",
+    "partners",
+    "collectives",
+    "communicators",
+    "series",
+    "slices",
+    "info",
+)
 _SHOW_EXAMPLES = """\b
 Examples:
   haloscope show run.halo
@@ -29,15 +37,18 @@ Examples:
 @click.command(epilog=_SHOW_EXAMPLES)
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
-    "--table", type=click.Choice(_TABLES), default="regions", show_default=True,
-    help="Which table.",
-)  # fmt: skip
+    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="Which table."
+)
 @click.option("--region", metavar="REGION", help="Only rows of this region, by name or path.")
 @click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
 @click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="For people, or for programs.",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
 def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile."""
     from haloscope import explain
@@ -49,13 +60,15 @@ def show(profile: Path, table: str, region: str | None, exclusive: bool, form: s
 
 
 @click.command(epilog=_REPORT_EXAMPLES)
-@click.argument(
-    "profiles", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo..."
-)
+@click.argument("profiles", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="report.html",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="report.html",
     help="The page to write; an existing one is replaced when the new one is whole.",
-)  # fmt: skip
+)
 def report(profiles: tuple[Path, ...], output: Path) -> None:
     """Write one self-contained interactive page, for one profile or several."""
     from haloscope import explain

@@ -25,23 +25,17 @@ Examples:
 """
 
 
-def _algorithms(
-    _context: click.Context, _option: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, str]:
+def _algorithms(_context: click.Context, _option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for pair in pairs:
         collective, equals, name = pair.partition("=")
         if not (collective and equals and name):
-            raise click.BadParameter(
-                f"{pair!r} is not COLLECTIVE=NAME, such as bcast=binomial_tree"
-            )
+            raise click.BadParameter(f"{pair!r} is not COLLECTIVE=NAME, such as bcast=binomial_tree")
         found[collective] = name
     return found
 
 
-def _factors(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> list[float] | None:
+def _factors(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float] | None:
     if text is None:
         return None
     try:
@@ -67,57 +61,84 @@ class _Simulating(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(
-    cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False}
-)
+@click.command(cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @click.option("--platform", required=True, metavar="NAME|FILE", help="The network, or a machine.")
 @click.option("-n", "--ranks", type=click.IntRange(1, 1 << 16), metavar="N", help="Ranks.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="The profile; an existing one is replaced. [default: PROGRAM-N-DATE.halo]",
-)  # fmt: skip
+)
 @click.option(
-    "--trace", type=click.Path(path_type=Path), metavar="DIR|LIST",
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="DIR|LIST",
     help="Replay traces in SimGrid's text: a directory with a file a rank, or their list.",
-)  # fmt: skip
+)
 @click.option(
-    "--scale", type=click.Choice(("weak", "strong")), default="weak", show_default=True,
+    "--scale",
+    type=click.Choice(("weak", "strong")),
+    default="weak",
+    show_default=True,
     help="How a profile's pattern changes with the number of ranks.",
-)  # fmt: skip
+)
 @click.option(
-    "--mpi", "selector", default="openmpi", show_default=True,
-    metavar="openmpi|mpich|mvapich2|intelmpi|smpi", help="Whose choice of collective algorithms.",
-)  # fmt: skip
+    "--mpi",
+    "selector",
+    default="openmpi",
+    show_default=True,
+    metavar="openmpi|mpich|mvapich2|intelmpi|smpi",
+    help="Whose choice of collective algorithms.",
+)
 @click.option(
-    "--algorithm", "algorithms", multiple=True, callback=_algorithms, metavar="COLLECTIVE=NAME",
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    callback=_algorithms,
+    metavar="COLLECTIVE=NAME",
     help="SimGrid's algorithm for one collective; may be repeated.",
-)  # fmt: skip
+)
 @click.option("--latency", type=_FACTOR, default=1, show_default=True, help="Latencies times this.")
 @click.option(
-    "--bandwidth", type=click.FloatRange(0, 1e6, min_open=True), default=1, show_default=True,
+    "--bandwidth",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    default=1,
+    show_default=True,
     help="Bandwidths times this.",
-)  # fmt: skip
+)
 @click.option("--ideal", is_flag=True, help="No latency, no limit of bandwidth.")
 @click.option(
-    "--sensitivity", callback=_factors, metavar="F,F,…",
+    "--sensitivity",
+    callback=_factors,
+    metavar="F,F,…",
     help="Simulate with latencies times each factor; print each region's time and slope.",
-)  # fmt: skip
+)
 @click.option(
-    "--compute", type=_FACTOR, default=1, show_default=True,
+    "--compute",
+    type=_FACTOR,
+    default=1,
+    show_default=True,
     help="Computing takes so many times as long as here, or as in the profile; 0: no time.",
-)  # fmt: skip
+)
 @click.option(
-    "--eager", type=click.IntRange(0), metavar="BYTES",
+    "--eager",
+    type=click.IntRange(0),
+    metavar="BYTES",
     help="Smaller messages wait for no receiver. [default: 65536 for your programs, else 0]",
-)  # fmt: skip
+)
 @click.option(
-    "--time-limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-    help="Give up after so long.",
-)  # fmt: skip
+    "--time-limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Give up after so long."
+)
 @click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="Of --sensitivity, for people or for programs.",
-)  # fmt: skip
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="Of --sensitivity, for people or for programs.",
+)
 @click.argument("what", nargs=-1, type=click.UNPROCESSED)
 def simulate(what: tuple[str, ...], platform: str, ranks: int | None, **asked: Any) -> None:
     """Run a program, or the pattern of a profile, on a described network.
@@ -172,9 +193,15 @@ def _options(network: Any, count: int, work: Work, asked: dict[str, Any]) -> Opt
     change = Change.ideal() if asked["ideal"] else Change(asked["latency"], asked["bandwidth"])
     eager = work.eager if asked["eager"] is None else asked["eager"]
     options = Options(
-        network, count, asked["selector"], asked["algorithms"], change, asked["compute"], eager,
+        network,
+        count,
+        asked["selector"],
+        asked["algorithms"],
+        change,
+        asked["compute"],
+        eager,
         asked["time_limit"],
-    )  # fmt: skip
+    )
     return replace(options)
 
 

@@ -24,16 +24,21 @@ Examples:
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(STENCIL_SETTINGS)
 @click.option(
-    "--share-heap", is_flag=True,
+    "--share-heap",
+    is_flag=True,
     help="Take the program's large allocations from memory that other ranks can read.",
-)  # fmt: skip
+)
 @mpi_options
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def stencil(
-    command: tuple[str, ...], share_heap: bool, mpi: Any, mpi_include: tuple[Path, ...],
-    quiet: bool, **values: Any,
-) -> int:  # fmt: skip
+    command: tuple[str, ...],
+    share_heap: bool,
+    mpi: Any,
+    mpi_include: tuple[Path, ...],
+    quiet: bool,
+    **values: Any,
+) -> int:
     """Run a launch command whose large messages within a node are copied by our protocols.
 
     All others go to the MPI below. The program's output and exit status stay its own.

@@ -34,69 +34,120 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
 @click.command(epilog=_EXAMPLES)
 @click.argument("sweep", required=False, type=click.Path(path_type=Path), metavar="[SWEEP.jsonl]")
 @click.option(
-    "--from", "profile", type=click.Path(path_type=Path), metavar="F.halo",
+    "--from",
+    "profile",
+    type=click.Path(path_type=Path),
+    metavar="F.halo",
     help="Measure what this program uses: its collectives, sizes and communicators' sizes.",
-)  # fmt: skip
-@click.option(
-    "--machine",
-    metavar="NAME|FILE.yaml",
-    help="Choose by the models that were fitted to a machine.",
 )
 @click.option(
-    "--collective", "collectives", callback=_words, metavar="NAME[,NAME]",
+    "--machine", metavar="NAME|FILE.yaml", help="Choose by the models that were fitted to a machine."
+)
+@click.option(
+    "--collective",
+    "collectives",
+    callback=_words,
+    metavar="NAME[,NAME]",
     help="With --machine: these collectives, else all that were fitted.",
-)  # fmt: skip
+)
 @click.option(
-    "-n", "--ranks", callback=counts, default="2", show_default=True, metavar="2:8|4,8",
+    "-n",
+    "--ranks",
+    callback=counts,
+    default="2",
+    show_default=True,
+    metavar="2:8|4,8",
     help="With --machine: numbers of processes.",
-)  # fmt: skip
+)
 @click.option(
-    "-m", "--message-size", "sizes", callback=sizes, default="1:1048576", show_default=True,
-    metavar="[MIN:]MAX", help="With --machine: sizes in bytes, doubled from MIN (1) to MAX.",
-)  # fmt: skip
+    "-m",
+    "--message-size",
+    "sizes",
+    callback=sizes,
+    default="1:1048576",
+    show_default=True,
+    metavar="[MIN:]MAX",
+    help="With --machine: sizes in bytes, doubled from MIN (1) to MAX.",
+)
 @click.option(
-    "--segment", "segments", callback=counts, default="0", metavar="BYTES[,BYTES]",
+    "--segment",
+    "segments",
+    callback=counts,
+    default="0",
+    metavar="BYTES[,BYTES]",
     help="With --from: segment sizes, for algorithms that cut messages; 0: the library's own.",
-)  # fmt: skip
+)
 @click.option(
-    "--margin", type=click.FloatRange(0), default=0.05, show_default=True, metavar="SHARE",
+    "--margin",
+    type=click.FloatRange(0),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
     help="A rule must be faster by more than this share, and a change of rule worth it.",
-)  # fmt: skip
+)
 @click.option(
-    "--level", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
+    "--level",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.05,
+    show_default=True,
     help="Level of the tests, after correction for their number.",
-)  # fmt: skip
+)
 @click.option(
-    "--rounds", type=click.IntRange(2), default=5, show_default=True,
+    "--rounds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
     help="Launches with the rules, and as many without, that a rule must hold in.",
-)  # fmt: skip
-@click.option("-i", "--iterations", type=click.IntRange(10), default=1000, show_default=True,
-              help="OSU: measured calls.")  # fmt: skip
-@click.option("-x", "--warmup", type=click.IntRange(0), default=100, show_default=True,
-              help="OSU: calls before, which are not measured.")  # fmt: skip
+)
+@click.option(
+    "-i",
+    "--iterations",
+    type=click.IntRange(10),
+    default=1000,
+    show_default=True,
+    help="OSU: measured calls.",
+)
+@click.option(
+    "-x",
+    "--warmup",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    help="OSU: calls before, which are not measured.",
+)
 @click.option("--map-by", "mapping", metavar="NAME", help="Mapping, in the launcher's words.")
+@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
+@click.option("--no-run", is_flag=True, help="Run nothing: write the choice unverified (SWEEP, --machine).")
 @click.option(
-    "--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec."
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
 )
 @click.option(
-    "--no-run", is_flag=True, help="Run nothing: write the choice unverified (SWEEP, --machine)."
-)
-@click.option(
-    "--format", "form", type=click.Choice(("table", "csv", "json")), default="table",
-    show_default=True, help="For people, or for programs.",
-)  # fmt: skip
-@click.option(
-    "--page", type=click.Path(path_type=Path), metavar="PAGE.html",
+    "--page",
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
     help="Write a page with the gains as well; an existing one is replaced.",
-)  # fmt: skip
+)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="RULES",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="RULES",
     help="The rules; rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH), if not said.",
-)  # fmt: skip
+)
 def tune(
-    sweep: Path | None, profile: Path | None, machine: str | None, page: Path | None,
-    form: str, output: Path | None, **asked: Any,
-) -> None:  # fmt: skip
+    sweep: Path | None,
+    profile: Path | None,
+    machine: str | None,
+    page: Path | None,
+    form: str,
+    output: Path | None,
+    **asked: Any,
+) -> None:
     """Choose collectives' algorithms, and write the MPI library's own rules for them.
 
     From a sweep of `haloscope bench collective`, from a program's profile (--from), or from a
@@ -131,9 +182,8 @@ def tune(
 
 
 def _chosen(
-    sweep: Path | None, machine: str | None, work: Workload | None, bench: Bench,
-    asked: dict[str, Any],
-) -> dict[Point, Candidate]:  # fmt: skip
+    sweep: Path | None, machine: str | None, work: Workload | None, bench: Bench, asked: dict[str, Any]
+) -> dict[Point, Candidate]:
     from haloscope.predict.bench import Sweep
     from haloscope.predict.tune import choose_from
 

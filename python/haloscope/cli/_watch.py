@@ -62,15 +62,11 @@ def _recording(function: _F) -> _F:
     return setting_options(SETTINGS)(mpi_options(function))
 
 
-@click.command(
-    cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False}
-)
+@click.command(cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @_recording
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def run(
-    command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], quiet: bool, **values: Any
-) -> int:
+def run(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], quiet: bool, **values: Any) -> int:
     """Watch a launch command. The program's output and exit status stay its own.
 
     Works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
@@ -90,9 +86,7 @@ def run(
     return leave_like(outcome.status)
 
 
-@click.command(
-    cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False}
-)
+@click.command(cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @_recording
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def env(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], **values: Any) -> None:

@@ -20,11 +20,7 @@ __all__ = ["band_depth", "envelope", "outside"]
 class _Curves(ctypes.Structure):
     """`Curves` in src/explain/depth.hpp."""
 
-    _fields_ = (
-        ("values", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-        ("points", ctypes.c_int64),
-    )
+    _fields_ = (("values", ctypes.c_void_p), ("count", ctypes.c_int64), ("points", ctypes.c_int64))
 
 
 def band_depth(curves: Floats, threads: int) -> Floats:
@@ -57,9 +53,7 @@ def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
     """Whether each curve is below `low` or above `high`, (points,) each, anywhere."""
     found = np.empty(len(curves), dtype=np.bool_)
     bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
-    library().haloscope_outside(
-        _struct(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data
-    )
+    library().haloscope_outside(_struct(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data)
     return found
 
 

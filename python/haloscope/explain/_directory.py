@@ -25,15 +25,7 @@ _MOST_INFLATION = 1032
 REMEDY = "run the program again, or take another copy"
 _TYPES = ("integer", "real", "string")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-INSTANCE_QUANTITIES = (
-    "sends",
-    "recvs",
-    "dest_ranks",
-    "src_ranks",
-    "bytes_sent",
-    "bytes_recv",
-    "colls",
-)
+INSTANCE_QUANTITIES = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv", "colls")
 
 
 class DamageError(Exception):
@@ -121,9 +113,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 def _list(value: object, what: str, length: int | None = None) -> list[Any]:
     if not isinstance(value, list) or (length is not None and len(value) != length):
-        raise DamageError(
-            f"the directory's {what} is not a list" + (f" of {length}" if length else "")
-        )
+        raise DamageError(f"the directory's {what} is not a list" + (f" of {length}" if length else ""))
     return value
 
 
@@ -149,9 +139,7 @@ def _table(entry: object) -> tuple[str, Table]:
     for chunk in _list(fields.get("chunks"), f"chunks of {name}"):
         for piece, part in zip(pieces, _chunk(chunk, name, len(heads)), strict=True):
             piece.append(part)
-    return name, {
-        head[0]: Column(*head, tuple(piece)) for head, piece in zip(heads, pieces, strict=True)
-    }
+    return name, {head[0]: Column(*head, tuple(piece)) for head, piece in zip(heads, pieces, strict=True)}
 
 
 def _head(value: object, table: str) -> tuple[str, str, str]:
@@ -190,9 +178,7 @@ def _check_tiling(tables: Mapping[str, Table], start: int) -> None:
     place = HEADER_BYTES
     for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
         if chunk.offset != place:
-            raise DamageError(
-                f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}"
-            )
+            raise DamageError(f"its columns leave a gap or overlap at byte {min(place, chunk.offset)}")
         place += chunk.size
     if place != start:
         raise DamageError(f"its columns end at byte {place} and its directory starts at {start}")
@@ -230,9 +216,7 @@ _EXTREMES = " ".join(
 LAYOUT: Mapping[str, Mapping[str, str]] = {
     "paths": _columns("path parent communication", strings="name"),
     "processes": _columns(
-        "rank pid threads unmatched_begins unmatched_ends dropped finalized",
-        "start duration tick",
-        "host",
+        "rank pid threads unmatched_begins unmatched_ends dropped finalized", "start duration tick", "host"
     ),
     "ranks": _columns(
         "path rank instances sends recvs bytes_sent bytes_recv colls coll_bytes rma_ops rma_bytes"
@@ -244,9 +228,7 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
     "sizes": _columns("path bytes bytes_upper messages", "time_total", "kind"),
     "partners": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
     "neighbors": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
-    "collectives": _columns(
-        "path comm_size bytes calls", "time_total time_max", strings="operation"
-    ),
+    "collectives": _columns("path comm_size bytes calls", "time_total time_max", strings="operation"),
     "communicators": _columns("size members ranks calls bytes", strings="name"),
     "unaccounted": _columns("calls", strings="call"),
     "series": _columns("path rank thread instance instances"),
@@ -256,13 +238,9 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
         "rank slice sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes",
         "start duration p2p_time coll_time rma_time io_time wait_time",
     ),
-    "transfers": _columns(
-        "path messages bytes chunks helpers", "time_total time_max", strings="protocol"
-    ),
+    "transfers": _columns("path messages bytes chunks helpers", "time_total time_max", strings="protocol"),
 }
 
 
 # Written only where asked for, or where there is something to say.
-OPTIONAL = frozenset(
-    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"}
-)
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})

@@ -35,9 +35,7 @@ class Ensemble:
         """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …"""
         return pl.concat([self._each(path, _metadata) for path in self.paths])
 
-    def table(
-        self, name: str, *, exclusive: bool = False, region: str | None = None
-    ) -> pl.DataFrame:
+    def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return the profiles' tables one below the other, the columns of `runs` before each.
 
         A profile without `region` adds no rows. Raises `UsageError` if no profile has it, and
@@ -76,9 +74,7 @@ class Ensemble:
             return profile.guarded(lambda: action(profile))
 
 
-def open_all(
-    profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-) -> Ensemble:
+def open_all(profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Ensemble:
     """Return the ensemble of a glob pattern such as `runs/*.halo`, or of several paths.
 
     Paths of a pattern come sorted. Raises `ProfileError` if nothing matches.

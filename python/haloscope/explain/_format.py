@@ -16,15 +16,7 @@ import numpy as np
 
 from haloscope.base.errors import ProfileError
 from haloscope.explain._columns import decode, low_bytes
-from haloscope.explain._directory import (
-    HEADER_BYTES,
-    REMEDY,
-    Chunk,
-    Column,
-    DamageError,
-    Directory,
-    parse,
-)
+from haloscope.explain._directory import HEADER_BYTES, REMEDY, Chunk, Column, DamageError, Directory, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,9 +76,7 @@ class ProfileFile:
         """
         return self.columns(table, [name])[name]
 
-    def columns(
-        self, table: str, names: Sequence[str]
-    ) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
+    def columns(self, table: str, names: Sequence[str]) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
         """Return several columns of one table by name, unpacked side by side."""
         wanted = [self.tables[table][name] for name in names]
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -153,14 +143,10 @@ class ProfileFile:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise ProfileError(
-                f"{self.path}: {reason}; name a profile that `haloscope run` wrote"
-            ) from None
+            raise ProfileError(f"{self.path}: {reason}; name a profile that `haloscope run` wrote") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise ProfileError(
-                f"{self.path}: is not a file; name a profile that `haloscope run` wrote"
-            )
+            raise ProfileError(f"{self.path}: is not a file; name a profile that `haloscope run` wrote")
         return descriptor
 
     def _checked(self, action: Callable[[], _T]) -> _T:

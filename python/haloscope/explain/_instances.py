@@ -53,9 +53,14 @@ def unpack(
     assert counts.sum() == len(into)
     ticks = ctypes.c_uint64(end)
     library().haloscope_unpack(
-        planes.ctypes.data, rows, len(planes), stretches.ctypes.data, len(stretches),
-        ctypes.byref(ticks), into.ctypes.data,
-    )  # fmt: skip
+        planes.ctypes.data,
+        rows,
+        len(planes),
+        stretches.ctypes.data,
+        len(stretches),
+        ctypes.byref(ticks),
+        into.ctypes.data,
+    )
     return ticks.value
 
 
@@ -122,9 +127,7 @@ class Series:
         def as_it_is(number: int, packed: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint8]]:
             return number, packed
 
-        each_chunk = partial(
-            self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity]
-        )
+        each_chunk = partial(self.profile.file.each_chunk, "instances", "packed", wanted, LOW_BYTES[quantity])
         if quantity != "start":
             deque(each_chunk(unpacked), maxlen=0)
             return result
@@ -219,13 +222,9 @@ class Instances:
 
 
 def _only_path(profile: Profile, region: str, series: Series) -> str:
-    names: list[str] = [
-        profile.regions.full_names[path] for path in np.unique(series.paths).tolist()
-    ]
+    names: list[str] = [profile.regions.full_names[path] for path in np.unique(series.paths).tolist()]
     if not names:
-        raise UsageError(
-            f"no instances of {region!r} were kept; run the program with --series {region!r}"
-        )
+        raise UsageError(f"no instances of {region!r} were kept; run the program with --series {region!r}")
     if len(names) > 1:
         raise UsageError(f"several regions are called {region!r}; name one of {', '.join(names)}")
     return names[0]

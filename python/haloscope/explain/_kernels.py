@@ -85,7 +85,7 @@ class Posterior:
 
 def gaussian_expectation(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
-) -> Counts:  # fmt: skip
+) -> Counts:
     """The statistics of one step of expectation-maximisation."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     likelihood, sums, _ = batch.expectation(threads, counting=True, posterior=False)
@@ -94,7 +94,7 @@ def gaussian_expectation(
 
 def gaussian_log_likelihood(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
-) -> Floats:  # fmt: skip
+) -> Floats:
     """The log likelihood of each sequence."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=False)[0]
@@ -102,7 +102,7 @@ def gaussian_log_likelihood(
 
 def gaussian_posterior(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
-) -> Floats:  # fmt: skip
+) -> Floats:
     """The probability of each state at each point, (points, states); NaN outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=True)[2]
@@ -110,7 +110,7 @@ def gaussian_posterior(
 
 def gaussian_viterbi(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
-) -> NDArray[np.uint8]:  # fmt: skip
+) -> NDArray[np.uint8]:
     """The most likely states, laid out as `values`; 255 outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
@@ -130,9 +130,7 @@ def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: i
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
-def viterbi(
-    log_density: Floats, places: Places, chain: Chain, threads: int = 1
-) -> NDArray[np.uint8]:
+def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> NDArray[np.uint8]:
     """The most likely states of each point; 255 outside all sequences."""
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
@@ -184,9 +182,15 @@ class _Batch:
 
     @classmethod
     def of(
-        cls, places: Places, chain: Chain, *, values: Floats | None = None,
-        log_density: Floats | None = None, means: Floats | None = None, stds: Floats | None = None,
-    ) -> _Batch:  # fmt: skip
+        cls,
+        places: Places,
+        chain: Chain,
+        *,
+        values: Floats | None = None,
+        log_density: Floats | None = None,
+        means: Floats | None = None,
+        stds: Floats | None = None,
+    ) -> _Batch:
         begins, lengths = places.begins, places.lengths
         given = log_density if values is None else values
         assert given is not None
@@ -198,24 +202,24 @@ class _Batch:
             _check(array, shape, np.int64 if array is begins or array is lengths else np.float64)
         if not 1 <= states <= MOST_STATES:
             raise ValueError(f"{states} states: 1 to {MOST_STATES} are possible")
-        if len(begins) and (
-            begins.min() < 0 or lengths.min() < 0 or (begins + lengths).max() > points
-        ):
+        if len(begins) and (begins.min() < 0 or lengths.min() < 0 or (begins + lengths).max() > points):
             raise ValueError("a sequence is not within the points")
         pointers = [None if array is None else array.ctypes.data for array in arrays]
         struct = _Struct(*pointers[:4], len(begins), states, *pointers[4:])
         return cls(struct, arrays, points, states, len(begins))
 
-    def expectation(
-        self, threads: int, *, counting: bool, posterior: bool
-    ) -> tuple[Floats, Floats, Floats]:
+    def expectation(self, threads: int, *, counting: bool, posterior: bool) -> tuple[Floats, Floats, Floats]:
         likelihood = np.zeros(self.sequences)
         sums = np.zeros(self.states * (self.states + 4) if counting else 0)
         rows = np.full((self.points if posterior else 0, self.states), np.nan)
         status = library().haloscope_expectation(
-            ctypes.byref(self.struct), threads, _instruction_set, likelihood.ctypes.data,
-            sums.ctypes.data if counting else None, rows.ctypes.data if posterior else None,
-        )  # fmt: skip
+            ctypes.byref(self.struct),
+            threads,
+            _instruction_set,
+            likelihood.ctypes.data,
+            sums.ctypes.data if counting else None,
+            rows.ctypes.data if posterior else None,
+        )
         _succeed(status)
         return likelihood, sums, rows
 
@@ -246,9 +250,7 @@ class _Batch:
 
 
 def _check(array: NDArray[Any] | None, shape: tuple[int, ...], kind: type) -> None:
-    if array is not None and not (
-        array.dtype == kind and array.shape == shape and array.flags.c_contiguous
-    ):
+    if array is not None and not (array.dtype == kind and array.shape == shape and array.flags.c_contiguous):
         wanted = f"a contiguous array of {kind.__name__}, {shape}"
         raise ValueError(f"{array.dtype} {array.shape} where {wanted} is needed")
 

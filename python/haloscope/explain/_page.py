@@ -22,11 +22,7 @@ __all__ = ["page", "write_page"]
 
 
 def page(
-    template: str,
-    title: str,
-    scripts: Sequence[str],
-    data: Mapping[str, Any],
-    room: str = "explain",
+    template: str, title: str, scripts: Sequence[str], data: Mapping[str, Any], room: str = "explain"
 ) -> str:
     """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
 

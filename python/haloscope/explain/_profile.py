@@ -42,10 +42,7 @@ class Profile:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -62,9 +59,7 @@ class Profile:
         """The run information as the recorder wrote it; the table `info` says more."""
         return self.file.info
 
-    def table(
-        self, name: str, *, exclusive: bool = False, region: str | None = None
-    ) -> pl.DataFrame:
+    def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return a table with the columns of the reference (docs/reference/tables.md).
 
         Values are inclusive of nested regions unless `exclusive`; `region` keeps the rows whose

@@ -167,10 +167,7 @@ def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.Data
     away = (
         partners.filter(~same)
         .group_by("path", "rank")
-        .agg(
-            pl.col("sends").sum().alias("sends_offnode"),
-            pl.col("bytes_sent").sum().alias("bytes_offnode"),
-        )
+        .agg(pl.col("sends").sum().alias("sends_offnode"), pl.col("bytes_sent").sum().alias("bytes_offnode"))
     )
     joined = rows.join(away, on=["path", "rank"], how="left")
     return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
@@ -194,9 +191,7 @@ def _derived(rows: pl.DataFrame) -> pl.DataFrame:
     mpi_time = reduce(add, parts)
     seen = pl.col("instances") > 0
     return rows.with_columns(
-        pl.when(pl.col("sends") > 0)
-        .then(pl.col("bytes_sent") / pl.col("sends"))
-        .alias("mean_message"),
+        pl.when(pl.col("sends") > 0).then(pl.col("bytes_sent") / pl.col("sends")).alias("mean_message"),
         mpi_time.alias("mpi_time"),
         *(pl.when(seen).then(pl.col(name)).alias(name) for name in instance_columns()),
     ).with_columns((pl.col("time") - pl.col("mpi_time")).alias("compute_time"))

@@ -78,10 +78,7 @@ def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     for view in shown:
         table.add_column(
-            view.title,
-            justify="left" if view.left else "right",
-            no_wrap=not view.left,
-            overflow="fold",
+            view.title, justify="left" if view.left else "right", no_wrap=not view.left, overflow="fold"
         )
     indents = _indents(rows) if table_name == "regions" else [""] * len(rows)
     for row, indent in zip(rows, indents, strict=True):

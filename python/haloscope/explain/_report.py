@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 _SCRIPTS = (
-    "units.js", "data.js", "tables.js", "draw.js", "figures.js", "sizes.js", "history.js",
-    "sections.js", "main.js",
-)  # fmt: skip
+    "units.js",
+    "data.js",
+    "tables.js",
+    "draw.js",
+    "figures.js",
+    "sizes.js",
+    "history.js",
+    "sections.js",
+    "main.js",
+)
 
 
 def write_report(paths: Sequence[Path], output: Path) -> None:

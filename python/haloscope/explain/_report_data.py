@@ -131,12 +131,7 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
     pairs = profile.exchanges(names).filter(known)
     ranks = _world(profile, pl.concat([pairs["rank"], pairs["partner"]]))
     bin_size, binned = _binned(pairs, ["rank", "partner"], ranks, most_rows)
-    columns = {
-        "rank": "row",
-        "partner": "column",
-        "sends": "messages",
-        "bytes_sent": "bytes",
-    }
+    columns = {"rank": "row", "partner": "column", "sends": "messages", "bytes_sent": "bytes"}
     types = {"row": "u2", "column": "u2", "messages": "f8", "bytes": "f8", "time": "f8"}
     return _packed(profile.regions, binned.rename(columns), types, ranks, bin_size)
 
@@ -176,9 +171,7 @@ def _world(profile: Profile, ranks: pl.Series) -> int:
     return max(profile.info.get("ranks") or 0, 1 + highest if isinstance(highest, int) else 0, 1)
 
 
-def _binned(
-    frame: pl.DataFrame, axes: list[str], ranks: int, most_rows: int
-) -> tuple[int, pl.DataFrame]:
+def _binned(frame: pl.DataFrame, axes: list[str], ranks: int, most_rows: int) -> tuple[int, pl.DataFrame]:
     """Return how many ranks a bin has, and `frame` summed over bins along `axes`."""
     bin_size = 1 if ranks <= _MOST_RANKS else -(-ranks // _BINS)
     values = pl.exclude("path", *axes)

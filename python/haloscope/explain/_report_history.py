@@ -69,9 +69,7 @@ def _rows(profile: Profile) -> pl.DataFrame:
         .sort("rank", "slice")
         .with_columns(end=pl.col("start") + pl.max_horizontal("duration", pl.lit(1e-9)))
         .with_columns(
-            begin=pl.when(before < pl.col("end"))
-            .then(pl.max_horizontal("start", before))
-            .otherwise("start")
+            begin=pl.when(before < pl.col("end")).then(pl.max_horizontal("start", before)).otherwise("start")
         )
     )
 

@@ -20,9 +20,7 @@ __all__ = ["Reduction", "Scope"]
 Reduction = Literal["sum", "max"]
 
 
-def combine(
-    frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]
-) -> pl.DataFrame:
+def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, Reduction]) -> pl.DataFrame:
     """Return one row for each distinct `keys`, the other columns reduced, in order of first sight.
 
     A sum over nothing but nulls is null: what nobody measured is unknown, not zero.
@@ -41,10 +39,7 @@ def combine(
 
 
 def roll_up(
-    frame: pl.DataFrame,
-    tree: RegionTree,
-    keys: Sequence[str],
-    reductions: Mapping[str, Reduction],
+    frame: pl.DataFrame, tree: RegionTree, keys: Sequence[str], reductions: Mapping[str, Reduction]
 ) -> pl.DataFrame:
     """Return `frame` with, at each path, the values of that path and of all below it.
 
@@ -113,9 +108,7 @@ class Scope:
         return (
             frame.with_columns(
                 pl.Series(self.tree.order, dtype=pl.Int64).gather(frame["path"]).alias("_order"),
-                pl.Series(self.tree.distinct_names, dtype=pl.String)
-                .gather(frame["path"])
-                .alias("region"),
+                pl.Series(self.tree.distinct_names, dtype=pl.String).gather(frame["path"]).alias("region"),
             )
             .sort(["_order", *by], descending=backwards, maintain_order=True, nulls_last=True)
             .select("region", pl.exclude("region", "path", "_order"))

@@ -108,8 +108,7 @@ class _Shares:
 
     def in_a_line(self) -> str:
         named = [
-            f"{printable(name)} {percent_text(cost, self.total)}"
-            for name, cost in self.costs[:_COSTLIEST]
+            f"{printable(name)} {percent_text(cost, self.total)}" for name, cost in self.costs[:_COSTLIEST]
         ]
         return "; in " + ", ".join([*named, *self._rest("functions")]) if named else ""
 

@@ -93,9 +93,7 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     There is a last column `bytes_upper` only if some row is a range and not one exact size.
     """
     rows = scope.reduced(
-        profile.frame("sizes"),
-        ["kind", "bytes", "bytes_upper"],
-        {"messages": "sum", "time_total": "sum"},
+        profile.frame("sizes"), ["kind", "bytes", "bytes_upper"], {"messages": "sum", "time_total": "sum"}
     )
     named = scope.named(rows, ["kind", "bytes", "bytes_upper"])
     if (named["bytes"] == named["bytes_upper"]).all():
@@ -118,9 +116,7 @@ def collectives(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × operation × size of the communicator × bytes of a call."""
     keys = ["operation", "comm_size", "bytes"]
     rows = scope.reduced(
-        profile.frame("collectives"),
-        keys,
-        {"calls": "sum", "time_total": "sum", "time_max": "max"},
+        profile.frame("collectives"), keys, {"calls": "sum", "time_total": "sum", "time_max": "max"}
     )
     return scope.named(rows, keys)
 

@@ -55,10 +55,7 @@ class RegionTree:
     """Paths 0…n−1 of a profile; path 0 is `<program>`, parents come before children."""
 
     def __init__(
-        self,
-        names: Sequence[str],
-        parents: NDArray[np.int64],
-        communication: NDArray[np.int64],
+        self, names: Sequence[str], parents: NDArray[np.int64], communication: NDArray[np.int64]
     ) -> None:
         """Raises `DamageError` if the parents do not make one tree with its root at 0."""
         count = len(names)

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haloscope.base.errors import printable
-from haloscope.base.units import (
-    UNKNOWN,
-    bytes_text,
-    count_text,
-    moment_text,
-    percent_text,
-    time_text,
-)
+from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
 from haloscope.explain._info import TEXT_KEYS
 from haloscope.explain._tree import region_text
 
@@ -258,10 +251,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _count("instances", "instances"),
         View("mean ±", ("mean", "mean_low", "mean_high"), _within),
     ],
-    "info": [
-        _text("about the run", "key"),
-        View("", ("key", "value"), _told, left=True),
-    ],
+    "info": [_text("about the run", "key"), View("", ("key", "value"), _told, left=True)],
 }
 
 
@@ -278,6 +268,4 @@ def views(table: str, columns: Sequence[str]) -> list[View]:
 
 
 def _value(name: str) -> View:
-    return View(
-        region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}"
-    )
+    return View(region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}")

@@ -49,18 +49,14 @@ def _write(stream: IO[bytes], info: Mapping[str, Any], tables: Mapping[str, pl.D
     stream.write(header)
     strings: dict[str, int] = {}
     entries = [_table(stream, name, frame, strings) for name, frame in tables.items()]
-    directory = json.dumps(
-        {"info": dict(info), "strings": list(strings), "tables": entries}
-    ).encode()
+    directory = json.dumps({"info": dict(info), "strings": list(strings), "tables": entries}).encode()
     start = stream.tell()
     stream.write(directory)
     trailer = struct.pack("<QQI", start, len(directory), zlib.crc32(directory))
     stream.write(trailer + struct.pack("<I", zlib.crc32(header + trailer)) + _END)
 
 
-def _table(
-    stream: IO[bytes], name: str, frame: pl.DataFrame, strings: dict[str, int]
-) -> dict[str, Any]:
+def _table(stream: IO[bytes], name: str, frame: pl.DataFrame, strings: dict[str, int]) -> dict[str, Any]:
     heads = [[column, _kind(kind), ""] for column, kind in frame.schema.items()]
     chunks = []
     for first in range(0, frame.height, _CHUNK_ROWS):

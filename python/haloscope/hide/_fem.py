@@ -11,13 +11,7 @@ from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.components import P4est, Petsc, find_p4est, find_petsc
 from haloscope.base.errors import ComponentError
 from haloscope.base.mpi import installed
-from haloscope.base.toolchain import (
-    build_environment,
-    build_tool,
-    compiler_identity,
-    run_logged,
-    toolchain,
-)
+from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
 
 __all__ = ["Fem", "build_fem", "include_flags"]
 
@@ -88,17 +82,15 @@ def _key(compiler: Path, p4est: P4est, petsc: Petsc) -> str:
     configured = petsc.includes[1] / "petscconf.h"
     return fingerprint(
         [*files, configured, p4est.include / "p4est_config.h"],
-        compiler_identity(str(compiler)), str(compiler), str(petsc.library), _processor(),
-    )  # fmt: skip
+        compiler_identity(str(compiler)),
+        str(compiler),
+        str(petsc.library),
+        _processor(),
+    )
 
 
 def _folders() -> list[Path]:
-    parts = (
-        ("src", "hide", "fem"),
-        ("src", "hide", "overlap"),
-        ("apps", "poisson"),
-        ("apps", "common"),
-    )
+    parts = (("src", "hide", "fem"), ("src", "hide", "overlap"), ("apps", "poisson"), ("apps", "common"))
     return [paths.include(), *(paths.source(*part) for part in parts)]
 
 
@@ -123,11 +115,20 @@ def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> lis
 def _build(compiler: Path, p4est: P4est, petsc: Petsc, directory: Path) -> None:
     build, log = directory / "build", cache() / "fem-build.log"
     configure = [
-        build_tool("cmake"), "-S", str(paths.source("apps", "poisson")), "-B", str(build),
-        "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}", "-DCMAKE_BUILD_TYPE=Release",
-        f"-DCMAKE_CXX_COMPILER={compiler}", f"-DPETSC_INCLUDE={petsc.includes[0]}",
-        f"-DPETSC_CONFIGURED={petsc.includes[1]}", f"-DPETSC_LIBRARY={petsc.library}",
-    ]  # fmt: skip
+        build_tool("cmake"),
+        "-S",
+        str(paths.source("apps", "poisson")),
+        "-B",
+        str(build),
+        "-G",
+        "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={build_tool('ninja')}",
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_CXX_COMPILER={compiler}",
+        f"-DPETSC_INCLUDE={petsc.includes[0]}",
+        f"-DPETSC_CONFIGURED={petsc.includes[1]}",
+        f"-DPETSC_LIBRARY={petsc.library}",
+    ]
     environment = build_environment() | {"P4EST_DIR": str(p4est.prefix)}
     run_logged(configure, _WHAT, log, environment)
     run_logged([build_tool("cmake"), "--build", str(build)], _WHAT, log, environment)

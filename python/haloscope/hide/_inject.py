@@ -17,11 +17,7 @@ _NO_RANK = "nothing was injected: no rank came to MPI_Finalize with the injector
 
 
 def inject(
-    command: Sequence[str],
-    plan: Plan,
-    record: Path | None,
-    choice: Choice,
-    quiet: bool = False,
+    command: Sequence[str], plan: Plan, record: Path | None, choice: Choice, quiet: bool = False
 ) -> Outcome:
     """Run a command with the injector in its ranks; raises only if nothing was started."""
     settings = {"HALOSCOPE_INJECT": plan.text()}

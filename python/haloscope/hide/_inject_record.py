@@ -19,9 +19,17 @@ _HEADER = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.
 _ROW = [
-    ("sent", "<i8"), ("latency", "<f8"), ("partner", "<i4"), ("tag", "<i4"), ("regime", "<i2"),
-    ("machine_state", "<i2"), ("link", "u1"), ("once", "u1"), ("what", "u1"), ("", "V1"),
-]  # fmt: skip
+    ("sent", "<i8"),
+    ("latency", "<f8"),
+    ("partner", "<i4"),
+    ("tag", "<i4"),
+    ("regime", "<i2"),
+    ("machine_state", "<i2"),
+    ("link", "u1"),
+    ("once", "u1"),
+    ("what", "u1"),
+    ("", "V1"),
+]
 
 
 def prepared(record: Path) -> Path:
@@ -80,9 +88,7 @@ def said(count: int, middle: str, longest: float) -> str:
 def _worlds(record: Path) -> dict[Path, dict[int, Path]]:
     """The parts by rank of a record, and those of programs that were spawned, by their tables."""
     stem, ending = (record.stem, ".csv") if record.suffix == ".csv" else (record.name, "")
-    name = re.compile(
-        rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+"
-    )
+    name = re.compile(rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+")
     found: dict[Path, dict[int, Path]] = {}
     for path in _beside(record):
         if match := name.fullmatch(path.name):
@@ -110,5 +116,8 @@ def _rows(rank: int, part: Path) -> polars.DataFrame:
         partner=pl.when(what != 1).then("partner"),
         tag=pl.when(what == 0).then("tag"),
         link=pl.when(pl.col("link") == 0).then(pl.lit("intra")).otherwise(pl.lit("inter")),
-        regime="regime", machine_state="machine_state", once="once", latency="latency",
-    )  # fmt: skip
+        regime="regime",
+        machine_state="machine_state",
+        once="once",
+        latency="latency",
+    )

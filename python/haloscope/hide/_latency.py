@@ -48,9 +48,7 @@ def seconds(text: str, option: str) -> float:
         raise UsageError(f"{option}: {error}") from None
 
 
-def read_latency(
-    text: str, option: str, scale: float = 1.0, excess: bool = False
-) -> LatencyModel | None:
+def read_latency(text: str, option: str, scale: float = 1.0, excess: bool = False) -> LatencyModel | None:
     """Return the model that a line names; None for `none`. Raises `UsageError`, `ProfileError`."""
     kind, _, rest = text.partition(":")
     if text == "none":
@@ -79,10 +77,7 @@ def _named(kind: str, given: list[str], text: str, option: str) -> tuple[str, fl
         return f"normal {_words([mean, deviation])}", mean
     if kind == "lognormal":
         median, sigma = seconds(given[0], option), _positive(given[1], option)
-        return (
-            f"lognormal {_words([math.log(median), sigma])}",
-            median * math.exp(sigma**2 / 2),
-        )
+        return (f"lognormal {_words([math.log(median), sigma])}", median * math.exp(sigma**2 / 2))
     shape, step = _positive(given[0], option), seconds(given[1], option)
     return f"gamma {_words([shape, step, 0.0])}", shape * step
 

@@ -20,9 +20,7 @@ def writable(record: Path) -> Path:
         path.touch()
         path.unlink()
     except OSError as error:
-        raise LaunchError(
-            f"{path}: can't be written ({error.strerror}); name another with -o"
-        ) from None
+        raise LaunchError(f"{path}: can't be written ({error.strerror}); name another with -o") from None
     return path
 
 

@@ -19,10 +19,7 @@ _REASONS = {
     "late": "to receivers that mostly came too late (--patience)",
     "node": "to other nodes, or to itself",
 }
-_HELP = {
-    False: " (--share-heap, or MPIX_Register_buf)",
-    True: " (static or small: MPIX_Register_buf)",
-}
+_HELP = {False: " (--share-heap, or MPIX_Register_buf)", True: " (static or small: MPIX_Register_buf)"}
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -34,10 +31,7 @@ def summary(record: Path, share_heap: bool) -> str:
 
     rows = polars.read_csv(record, infer_schema_length=None)
     passed = rows.filter(rows["protocol"].str.starts_with("MPI ("))
-    said = [
-        _carried(rows.filter(~rows["protocol"].str.starts_with("MPI ("))),
-        _passed(passed, share_heap),
-    ]
+    said = [_carried(rows.filter(~rows["protocol"].str.starts_with("MPI ("))), _passed(passed, share_heap)]
     return "; ".join(filter(None, said)) or "no message was large enough"
 
 
@@ -52,9 +46,10 @@ def _carried(rows: polars.DataFrame) -> str:
     sums = (
         # ESCAPE is said by senders, and receivers take these messages later.
         rows.filter(~rows["protocol"].is_in(["ESCAPE", "AHEAD"]))
-        .group_by("protocol").agg(polars.col("messages").sum(), volume)
+        .group_by("protocol")
+        .agg(polars.col("messages").sum(), volume)
         .sort("volume", "messages", descending=True)
-    )  # fmt: skip
+    )
     messages, total = sums["messages"].sum(), max(1, sums["volume"].sum())
     shares = ", ".join(
         f"{name} {count} ({100 * part / total:.3g} % of bytes)" for name, count, part in sums.rows()
@@ -71,9 +66,10 @@ def _passed(rows: polars.DataFrame, share_heap: bool) -> str:
     if not len(rows):
         return ""
     sums = (
-        rows.group_by("protocol").agg(polars.col("messages", "bytes").sum())
+        rows.group_by("protocol")
+        .agg(polars.col("messages", "bytes").sum())
         .sort("bytes", "protocol", descending=[True, False])
-    )  # fmt: skip
+    )
     told = []
     for name, messages, volume in sums.rows():
         reason = name.removeprefix("MPI (").removesuffix(")")

@@ -59,10 +59,18 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
     # Between the last number of ranks that has room and the first that has not.
     changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
-        {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": at, "x1": at, "layer": "below",
-         "line": {"color": _RED, "width": 1, "dash": "dash"}}
+        {
+            "type": "line",
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "x0": at,
+            "x1": at,
+            "layer": "below",
+            "line": {"color": _RED, "width": 1, "dash": "dash"},
+        }
         for at in (level.cores + 0.5 for level in changes)
-    ]  # fmt: skip
+    ]
     labels = [{"x": level.cores + 0.5, "text": escaped(level.name)} for level in changes]
     return {"shapes": lines, "labels": labels}
 
@@ -123,13 +131,19 @@ def _traces(part: pl.DataFrame, axis: str, name: str, number: int) -> Iterable[d
     colour, label = COLOURS[number % len(COLOURS)], printable(name)
     shared = {"type": "scatter", "x": part[axis].to_list(), "legendgroup": label}
     yield {
-        **shared, "mode": "markers", "name": label, "y": part["time"].to_list(),
+        **shared,
+        "mode": "markers",
+        "name": label,
+        "y": part["time"].to_list(),
         "marker": {"color": colour, "size": 7, "symbol": _SYMBOLS[number // len(COLOURS) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s measured",
-    }  # fmt: skip
+    }
     yield {
-        **shared, "mode": "lines", "name": f"{label}, modelled", "showlegend": False,
+        **shared,
+        "mode": "lines",
+        "name": f"{label}, modelled",
+        "showlegend": False,
         "y": part["modelled"].to_list(),
         "line": {"color": colour, "width": 1.5, "dash": DASHES[number // len(COLOURS) % 6]},
         "hovertemplate": "%{x}: %{y:.4s}s modelled",
-    }  # fmt: skip
+    }

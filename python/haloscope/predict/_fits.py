@@ -63,10 +63,11 @@ def line(sizes: ArrayLike, times: ArrayLike) -> Line:
     covariance = np.linalg.pinv(design.T @ design) * (residuals @ residuals) / free
     alpha_half, beta_half = student.ppf(0.975, free) * np.sqrt(np.diag(covariance))
     return Line(
-        alpha, beta,
+        alpha,
+        beta,
         (max(alpha - float(alpha_half), 0.0), alpha + float(alpha_half)),
         (max(beta - float(beta_half), 0.0), beta + float(beta_half)),
-    )  # fmt: skip
+    )
 
 
 def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> list[Piece]:
@@ -85,9 +86,7 @@ def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> l
     best = [{0: (0.0, 0)}]
     for _ in range(min(_MOST_PIECES, max(count // _FEWEST, 1))):
         best.append(_extended(best[-1], fits, count, penalty))
-    number = min(
-        (n for n in range(1, len(best)) if count in best[n]), key=lambda n: best[n][count][0]
-    )
+    number = min((n for n in range(1, len(best)) if count in best[n]), key=lambda n: best[n][count][0])
     starts = [count]
     for n in range(number, 0, -1):
         starts.append(best[n][starts[-1]][1])
@@ -100,9 +99,11 @@ def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> l
 
 
 def _extended(
-    before: dict[int, tuple[float, int]], fits: dict[tuple[int, int], tuple[float, float, float]],
-    count: int, penalty: float,
-) -> dict[int, tuple[float, int]]:  # fmt: skip
+    before: dict[int, tuple[float, int]],
+    fits: dict[tuple[int, int], tuple[float, float, float]],
+    count: int,
+    penalty: float,
+) -> dict[int, tuple[float, int]]:
     extended: dict[int, tuple[float, int]] = {}
     for start, (cost, _) in before.items():
         for end in range(start + 1, count + 1):

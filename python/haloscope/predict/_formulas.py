@@ -68,10 +68,7 @@ def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> fl
         if machine.arithmetic is None:
             raise _lacks(machine, "arithmetic", "arithmetic: 5 GB/s")
         gamma = float(1 / machine.arithmetic)
-    if (
-        uses(collective, algorithm)[0]
-        and plan.bytes > (plan.segment or plan.bytes) * _MOST_SEGMENTS
-    ):
+    if uses(collective, algorithm)[0] and plan.bytes > (plan.segment or plan.bytes) * _MOST_SEGMENTS:
         raise UsageError(
             f"{plan.bytes} bytes in segments of {plan.segment} are more than {_MOST_SEGMENTS}"
             " segments; choose larger ones"
@@ -106,9 +103,7 @@ def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str,
     }
     known = by_formula[formula]
     if collective not in known:
-        there = (
-            f"there is one of {', '.join(known)}" if known else "haloscope model --fit makes them"
-        )
+        there = f"there is one of {', '.join(known)}" if known else "haloscope model --fit makes them"
         raise UsageError(f"there is no model of {collective!r} by formula {formula}; {there}")
     return known[collective]
 
@@ -142,6 +137,5 @@ def _by_hockney(collective: str, algorithm: str, machine: Machine, plan: Plan) -
 
 def _by_fit(collective: str, algorithm: str, machine: Machine, plan: Plan) -> float:
     return predict(
-        machine, collective, algorithm, plan.ranks, plan.bytes, segment=plan.segment,
-        fanout=plan.fanout,
-    )  # fmt: skip
+        machine, collective, algorithm, plan.ranks, plan.bytes, segment=plan.segment, fanout=plan.fanout
+    )

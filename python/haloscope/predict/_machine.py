@@ -104,13 +104,8 @@ class Link(_Rules):
 
     @cached_property
     def _pieces(self) -> tuple[list[int], list[tuple[float, float]]]:
-        pieces = self.protocols or (
-            Protocol(first=0, latency=self.latency, bandwidth=self.bandwidth),
-        )
-        costs = [
-            (float(one.latency), float(1 / one.bandwidth) if one.bandwidth else 0.0)
-            for one in pieces
-        ]
+        pieces = self.protocols or (Protocol(first=0, latency=self.latency, bandwidth=self.bandwidth),)
+        costs = [(float(one.latency), float(1 / one.bandwidth) if one.bandwidth else 0.0) for one in pieces]
         return [one.first for one in pieces], costs
 
 

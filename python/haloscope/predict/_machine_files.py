@@ -25,14 +25,7 @@ if TYPE_CHECKING:
     from haloscope.predict._machine import Link
     from haloscope.predict.fitted._parameters import FittedAlgorithm
 
-__all__ = [
-    "load_machine",
-    "machine_source",
-    "machine_text",
-    "machines",
-    "save_fitted",
-    "write_machine",
-]
+__all__ = ["load_machine", "machine_source", "machine_text", "machines", "save_fitted", "write_machine"]
 
 _SHIPPED = files("haloscope.predict") / "machines"
 _MOST_BYTES = 1 << 20

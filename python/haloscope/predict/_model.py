@@ -68,8 +68,6 @@ def _check(machine: Machine, ranks: Sequence[int], sizes: Sequence[int]) -> None
     if min(ranks) < 2:
         raise UsageError(f"a collective of {min(ranks)} ranks sends nothing; 2 are the fewest")
     if max(ranks) > machine.cores:
-        raise UsageError(
-            f"{machine.name} has {machine.cores} cores: too few for {max(ranks)} ranks"
-        )
+        raise UsageError(f"{machine.name} has {machine.cores} cores: too few for {max(ranks)} ranks")
     if not sizes or min(sizes) < 1:
         raise UsageError("a message has 1 byte or more")

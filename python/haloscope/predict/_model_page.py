@@ -47,17 +47,20 @@ def write_measured_page(rows: pl.DataFrame, machine: Machine, output: Path) -> N
         "Error": "relative, of the modelled time",
     }
     summary = [
-        [row["collective"], printable(row["algorithm"]), row["points"],
-         *(f"{100 * row[name]:.1f} %" for name in ("error_median", "error_p90", "error_max"))]
+        [
+            row["collective"],
+            printable(row["algorithm"]),
+            row["points"],
+            *(f"{100 * row[name]:.1f} %" for name in ("error_median", "error_p90", "error_max")),
+        ]
         for row in error_summary(rows).to_dicts()
-    ]  # fmt: skip
+    ]
     _write(machine, said, measured_figures(rows, machine), output, summary)
 
 
 def _about(machine: Machine) -> dict[str, str]:
     levels = (
-        f"{level.name} ({level.cores} cores) {time_text(float(level.latency))}"
-        for level in machine.levels
+        f"{level.name} ({level.cores} cores) {time_text(float(level.latency))}" for level in machine.levels
     )
     return {
         "Machine": machine.description,
@@ -68,9 +71,12 @@ def _about(machine: Machine) -> dict[str, str]:
 
 
 def _write(
-    machine: Machine, said: Mapping[str, str], figures: Sequence[Mapping[str, Any]], output: Path,
+    machine: Machine,
+    said: Mapping[str, str],
+    figures: Sequence[Mapping[str, Any]],
+    output: Path,
     errors: Sequence[Sequence[Any]] = (),
-) -> None:  # fmt: skip
+) -> None:
     data = {
         "machine": printable(machine.name),
         "about": [[key, printable(value)] for key, value in said.items() if value],

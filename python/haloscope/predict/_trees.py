@@ -50,10 +50,13 @@ def chain(ranks: int, chains: int) -> Tree:
 def binomial(ranks: int) -> Tree:
     """0 → 1, 2, 4, 8 …; 1 → 3, 5, 9 …: what the broadcast uses, largest subtree first."""
     return [
-        [rank + (1 << bit) for bit in range(rank.bit_length(), ranks.bit_length())
-         if rank + (1 << bit) < ranks]
+        [
+            rank + (1 << bit)
+            for bit in range(rank.bit_length(), ranks.bit_length())
+            if rank + (1 << bit) < ranks
+        ]
         for rank in range(ranks)
-    ]  # fmt: skip
+    ]
 
 
 def in_order_binomial(ranks: int) -> Tree:

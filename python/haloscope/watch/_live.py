@@ -121,9 +121,12 @@ def join(world: World, wanted: Path, replaceable: Callable[[Path], bool]) -> tup
             whole = Path(scratch) / "joined.halo"
             done = subprocess.run(
                 [str(world.recorder.join), "--world", world.identity, *places, str(whole)],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
                 check=False,
-            )  # fmt: skip
+            )
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             if done.returncode or not whole.is_file():
                 raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
@@ -157,9 +160,7 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
         )
     except (OSError, subprocess.TimeoutExpired):
         return
-    words = (
-        [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
-    )
+    words = [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
     for path, world, rank, size, pid, program, output in zip(*[iter(words)] * 7, strict=True):
         yield (
             Record(Path(path), int(rank), int(pid)),

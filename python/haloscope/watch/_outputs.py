@@ -44,8 +44,7 @@ class Output:
             raise OutputError(f"{path}: is no regular file; name another one with -o")
         if not over_others and is_other(path):
             raise OutputError(
-                f"{path}: is no profile, and would be replaced by one; remove it, or name another "
-                "one with -o"
+                f"{path}: is no profile, and would be replaced by one; remove it, or name another one with -o"
             )
         output = cls(path, _check_writable(path.parent, path))
         output.before = {found: _stamp(found) for found in output._matching()}
@@ -61,9 +60,7 @@ class Output:
         return not is_other(path) and path.stat().st_mtime_ns <= self.since
 
     def _matching(self) -> list[Path]:
-        wild = re.sub(
-            "%[npd%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name)
-        )
+        wild = re.sub("%[npd%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name))
         suffix = ".halo" * wild.endswith(".halo")
         numbered = f"{wild.removesuffix('.halo')}-[0-9]*{suffix}"
         names = [name for form in (wild, numbered) for name in self.pattern.parent.glob(form)]
@@ -119,8 +116,7 @@ def _check_writable(directory: Path, output: Path) -> int:
             return os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
         raise OutputError(
-            f"{directory}: can't write {output.name} there ({error.strerror}); "
-            "name another place with -o"
+            f"{directory}: can't write {output.name} there ({error.strerror}); name another place with -o"
         ) from None
 
 

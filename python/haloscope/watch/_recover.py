@@ -74,9 +74,7 @@ def _owner(path: Path) -> str:
         return f"user {path.stat().st_uid}"
 
 
-def _recover(
-    recovery: Recovery, world: _live.World, output: Path | None, keep: bool, force: bool
-) -> None:
+def _recover(recovery: Recovery, world: _live.World, output: Path | None, keep: bool, force: bool) -> None:
     running = world.running()
     if running and not force:
         raise RecorderError(

@@ -63,9 +63,7 @@ def run(
 
 
 def exports(
-    command: Sequence[str],
-    values: Mapping[str, Value | None],
-    choice: Choice = _FOUND_OUT,
+    command: Sequence[str], values: Mapping[str, Value | None], choice: Choice = _FOUND_OUT
 ) -> dict[str, str]:
     """Return the variables that make later launch commands of a shell watched."""
     settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
@@ -119,10 +117,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
 
 def _no_mpi(launch: Launch) -> str:
     program = launch.programs[0].path if launch.programs else Path(launch.command[0])
-    return (
-        _static(program)
-        or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
-    )
+    return _static(program) or f"{name_of(launch)} links no MPI: it ran, and there was nothing to watch"
 
 
 def _no_profile(launch: Launch, status: int) -> str:

@@ -9,19 +9,38 @@ from wrappers import Meaning
 
 # Who gets data: all, all but the root, or the root alone.
 _GETS = {
-    "Bcast": "Gets::others", "Scatter": "Gets::others", "Scatterv": "Gets::others",
-    "Reduce": "Gets::root", "Gather": "Gets::root", "Gatherv": "Gets::root",
-}  # fmt: skip
+    "Bcast": "Gets::others",
+    "Scatter": "Gets::others",
+    "Scatterv": "Gets::others",
+    "Reduce": "Gets::root",
+    "Gather": "Gets::root",
+    "Gatherv": "Gets::root",
+}
 _CREATED = {
-    "Cart_create": "comm_cart", "Graph_create": "comm_graph",
-    "Dist_graph_create": "comm_dist_graph", "Dist_graph_create_adjacent": "comm_dist_graph",
-    "Intercomm_create": "newintercomm", "Intercomm_merge": "newintracomm",
-    "Comm_spawn": "intercomm", "Comm_spawn_multiple": "intercomm", "Comm_join": "intercomm",
+    "Cart_create": "comm_cart",
+    "Graph_create": "comm_graph",
+    "Dist_graph_create": "comm_dist_graph",
+    "Dist_graph_create_adjacent": "comm_dist_graph",
+    "Intercomm_create": "newintercomm",
+    "Intercomm_merge": "newintracomm",
+    "Comm_spawn": "intercomm",
+    "Comm_spawn_multiple": "intercomm",
+    "Comm_join": "intercomm",
     **dict.fromkeys(
-        ("Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create",
-         "Comm_create_group", "Cart_sub", "Comm_accept", "Comm_connect"), "newcomm",
+        (
+            "Comm_dup",
+            "Comm_dup_with_info",
+            "Comm_split",
+            "Comm_split_type",
+            "Comm_create",
+            "Comm_create_group",
+            "Cart_sub",
+            "Comm_accept",
+            "Comm_connect",
+        ),
+        "newcomm",
     ),
-}  # fmt: skip
+}
 
 
 def _collectives() -> dict[str, Meaning]:

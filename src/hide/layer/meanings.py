@@ -27,10 +27,7 @@ _ANSWERED = {
     "Irecv": Meaning("post_receive", "buf, count, datatype, source, comm, false, request"),
     "Recv_init": Meaning("post_receive", "buf, count, datatype, source, comm, true, request"),
     "Mrecv": Meaning("receive_matched", "buf, count, datatype, message, status", True),
-    "Imrecv": Meaning(
-        "post_receive",
-        "buf, count, datatype, MPI_ANY_SOURCE, MPI_COMM_WORLD, false, request",
-    ),
+    "Imrecv": Meaning("post_receive", "buf, count, datatype, MPI_ANY_SOURCE, MPI_COMM_WORLD, false, request"),
     "Sendrecv": Meaning(
         "exchange",
         "sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, "
@@ -38,9 +35,7 @@ _ANSWERED = {
         True,
     ),
     "Sendrecv_replace": Meaning(
-        "exchange_in_place",
-        "buf, count, datatype, dest, sendtag, source, recvtag, comm, status",
-        True,
+        "exchange_in_place", "buf, count, datatype, dest, sendtag, source, recvtag, comm, status", True
     ),
     "Isendrecv": Meaning(
         "post_exchange",
@@ -55,8 +50,7 @@ _ANSWERED = {
     ),
     "Mprobe": Meaning(
         "await_probe",
-        "comm, status, "
-        "[&](int *found) { return next.Improbe(source, tag, comm, found, message, status); }",
+        "comm, status, [&](int *found) { return next.Improbe(source, tag, comm, found, message, status); }",
     ),
     "Iprobe": Meaning("probe", "comm, status, flag"),
     "Improbe": Meaning("probe", "comm, status, flag"),
@@ -70,15 +64,46 @@ _ANSWERED = {
 # They wait for other ranks, and there is nothing that could be asked in their place: a collective's
 # twin that does not block matches its twins only.
 _BLOCKING = (
-    *COLLECTIVES, "Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create",
-    "Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create",
-    "Dist_graph_create_adjacent", "Intercomm_create", "Intercomm_merge", "Win_create",
-    "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_free", "Win_fence",
-    "Win_start", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_lock_all",
-    "Win_unlock_all", "Win_flush", "Win_flush_all", "File_open", "File_close", "File_set_view",
-    "File_set_size", "File_sync", "File_read_all", "File_write_all", "File_read_at_all",
-    "File_write_at_all", "File_read_ordered", "File_write_ordered",
-)  # fmt: skip
+    *COLLECTIVES,
+    "Comm_dup",
+    "Comm_dup_with_info",
+    "Comm_split",
+    "Comm_split_type",
+    "Comm_create",
+    "Cart_create",
+    "Cart_sub",
+    "Graph_create",
+    "Dist_graph_create",
+    "Dist_graph_create_adjacent",
+    "Intercomm_create",
+    "Intercomm_merge",
+    "Win_create",
+    "Win_allocate",
+    "Win_allocate_shared",
+    "Win_create_dynamic",
+    "Win_free",
+    "Win_fence",
+    "Win_start",
+    "Win_complete",
+    "Win_wait",
+    "Win_lock",
+    "Win_unlock",
+    "Win_lock_all",
+    "Win_unlock_all",
+    "Win_flush",
+    "Win_flush_all",
+    "File_open",
+    "File_close",
+    "File_set_view",
+    "File_set_size",
+    "File_sync",
+    "File_read_all",
+    "File_write_all",
+    "File_read_at_all",
+    "File_write_at_all",
+    "File_read_ordered",
+    "File_write_ordered",
+)
 
 _MEANINGS = {
     **dict.fromkeys(_BLOCKING, Meaning("block", "")),
@@ -99,26 +124,17 @@ _UNTOUCHED = {
     "Recv": "receives_as_it_is(buf, count, datatype)",
     "Irecv": "posts_receive_as_it_is(buf, count, datatype)",
     "Wait": "completes_as_it_is(*request)",
-    **dict.fromkeys(
-        ("Start", "Startall", "Test", "Testall", "Testany", "Testsome"), "knows_no_request()"
-    ),
+    **dict.fromkeys(("Start", "Startall", "Test", "Testall", "Testany", "Testsome"), "knows_no_request()"),
     **dict.fromkeys(("Waitall", "Waitany", "Waitsome"), "waits_for_none()"),
     **dict.fromkeys(_BLOCKING, "waits_as_it_is()"),
-}  # fmt: skip
+}
 
 # … and when a receive below the threshold is all there is to it.
 _TARGET = "Target{buf, count, datatype, comm}"
 _SHORT = {
-    "Recv": (
-        "receives_small(buf, count, datatype)",
-        Meaning("complete_small", f"{_TARGET}, status", True),
-    ),
-    "Irecv": (
-        "posts_small(buf, count, datatype, source)", Meaning("post_small", f"{_TARGET}, request"),
-    ),
-    "Wait": (
-        "completes_small(*request)", Meaning("wait_small", "*request, status", True),
-    ),
-}  # fmt: skip
+    "Recv": ("receives_small(buf, count, datatype)", Meaning("complete_small", f"{_TARGET}, status", True)),
+    "Irecv": ("posts_small(buf, count, datatype, source)", Meaning("post_small", f"{_TARGET}, request")),
+    "Wait": ("completes_small(*request)", Meaning("wait_small", "*request, status", True)),
+}
 
 LIBRARY = Changing("haloscope::stencil::layer", _MEANINGS, _ANSWERED, _UNTOUCHED, _SHORT)

@@ -23,12 +23,35 @@ from haloscope.predict import schedule as schedules
 
 HERE = Path(__file__).resolve().parent
 BANDWIDTH = "12.5GBps"
-ALIASES = {"brucks", "scatter_recursive_doubling_allgather", "scatter_ring_allgather", "tree",
-           "pipelined_tree", "reduce_scatter_gather", "reduce_scatter_allgather", "scattered",
-           "pairwise_sendrecv_replace", "two_proc", "linear_sync", "dissemination",
-           "k_dissemination", "pairwise_", "noncommutative", "nonoverlapping"}  # fmt: skip
-COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "barrier", "gather",
-               "scatter", "reduce_scatter")  # fmt: skip
+ALIASES = {
+    "brucks",
+    "scatter_recursive_doubling_allgather",
+    "scatter_ring_allgather",
+    "tree",
+    "pipelined_tree",
+    "reduce_scatter_gather",
+    "reduce_scatter_allgather",
+    "scattered",
+    "pairwise_sendrecv_replace",
+    "two_proc",
+    "linear_sync",
+    "dissemination",
+    "k_dissemination",
+    "pairwise_",
+    "noncommutative",
+    "nonoverlapping",
+}
+COLLECTIVES = (
+    "bcast",
+    "reduce",
+    "allreduce",
+    "allgather",
+    "alltoall",
+    "barrier",
+    "gather",
+    "scatter",
+    "reduce_scatter",
+)
 WHOLE = (16, 256, 2048, 8192, 32768, 131072, 1048576)
 BLOCKS = (16, 256, 2048, 8192, 32768)
 RANKS = (8, 16, 32, 64, 128, 256)
@@ -37,20 +60,32 @@ LARGE = 32
 LARGE_SIZES = (0, 16, 2048, 32768, 1048576)
 MOST_MESSAGES = 7000
 SETTINGS = {
-    "network/model": "CM02", "network/bandwidth-factor": 1, "network/latency-factor": 1,
-    "network/weight-S": 0, "network/TCP-gamma": 0, "network/crosstraffic": "no",
-    "smpi/simulate-computation": "no", "smpi/ois": "0:1.5e-7:0", "smpi/or": "0:1e-7:0",
-    "smpi/send-is-detached-thresh": 8192, "smpi/async-small-thresh": 8192, "smpi/host-speed": "1Gf",
+    "network/model": "CM02",
+    "network/bandwidth-factor": 1,
+    "network/latency-factor": 1,
+    "network/weight-S": 0,
+    "network/TCP-gamma": 0,
+    "network/crosstraffic": "no",
+    "smpi/simulate-computation": "no",
+    "smpi/ois": "0:1.5e-7:0",
+    "smpi/or": "0:1e-7:0",
+    "smpi/send-is-detached-thresh": 8192,
+    "smpi/async-small-thresh": 8192,
+    "smpi/host-speed": "1Gf",
     "smpi/shared-malloc": "global",
-    "smpi/shared-malloc-blocksize": 1 << 26, "contexts/stack-size": 64,
-}  # fmt: skip
+    "smpi/shared-malloc-blocksize": 1 << 26,
+    "contexts/stack-size": 64,
+}
 
 
 def platform(machine: predict.Machine) -> str:
     """Cores with a way out and in, a latency for each level, and a network port for each node."""
     cores, node = machine.cores, machine.levels[-2].cores
-    lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-             '<platform version="4.1"><zone id="orfeo" routing="Full">']  # fmt: skip
+    lines = [
+        "<?xml version='1.0'?>",
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+        '<platform version="4.1"><zone id="orfeo" routing="Full">',
+    ]
     lines += [f'<host id="c{i}" speed="1Gf"/>' for i in range(cores)]
     links = [f"{way}{i}" for i in range(cores) for way in ("out", "in")]
     links += [f"port{way}{i}" for i in range(cores // node) for way in ("out", "in")]
@@ -89,10 +124,16 @@ def points(ranks: int) -> list[dict[str, object]]:
                 if schedules.uses(collective, algorithm)[0] and collective != "gather":
                     segments += [segment for segment in (8192, 65536) if segment < size]
                 found += [
-                    {"collective": collective, "algorithm": algorithm, "segment": segment,
-                     "fanout": 0, "ranks": ranks, "bytes": size}
+                    {
+                        "collective": collective,
+                        "algorithm": algorithm,
+                        "segment": segment,
+                        "fanout": 0,
+                        "ranks": ranks,
+                        "bytes": size,
+                    }
                     for segment in segments
-                ]  # fmt: skip
+                ]
     return [row for row in found if ranks <= LARGE or len(made(row).messages) <= MOST_MESSAGES]
 
 
@@ -123,33 +164,40 @@ def main(output: Path, all_ranks: list[int]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "orfeo.xml").write_text(platform(machine))
-        subprocess.run(
-            ["smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place
-        )
+        subprocess.run(["smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place)
         for ranks in all_ranks:
             rows = points(ranks)
             written(rows, place / "schedules")
             (place / "hosts").write_text("".join(f"c{i}\n" for i in range(ranks)))
             settings = [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
             command = [
-                "smpirun", "-np", str(ranks), "-platform", "orfeo.xml", "-hostfile", "hosts",
-                *settings, "--log=root.thres:error", "./replay", "schedules",
-            ]  # fmt: skip
+                "smpirun",
+                "-np",
+                str(ranks),
+                "-platform",
+                "orfeo.xml",
+                "-hostfile",
+                "hosts",
+                *settings,
+                "--log=root.thres:error",
+                "./replay",
+                "schedules",
+            ]
             print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
-            said = subprocess.run(
-                command, cwd=place, stdout=subprocess.PIPE, text=True, check=False
-            )
+            said = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)
             for line in said.stdout.splitlines():
                 number, mean, least, most = line.split()
-                done.append({
-                    **rows[int(number)], "status": "ok", "time": float(mean),
-                    "time_min": float(least), "time_max": float(most),
-                })  # fmt: skip
+                done.append(
+                    {
+                        **rows[int(number)],
+                        "status": "ok",
+                        "time": float(mean),
+                        "time_min": float(least),
+                        "time_max": float(most),
+                    }
+                )
             pl.DataFrame(done).write_csv(output)
 
 
 if __name__ == "__main__":
-    main(
-        Path(sys.argv[1]),
-        [int(word) for word in sys.argv[2].split(",")] if sys.argv[2:] else list(RANKS),
-    )
+    main(Path(sys.argv[1]), [int(word) for word in sys.argv[2].split(",")] if sys.argv[2:] else list(RANKS))

@@ -12,11 +12,7 @@ from haloscope.explain.regimes._algorithm import chosen, regimes_by, representat
 from haloscope.explain.regimes.emissions._families import Foreseen
 from haloscope.explain.regimes.fitting._regime_model import RegimeModel
 from haloscope.explain.regimes.fitting._selection import select
-from haloscope.explain.regimes.machine._whole_machine import (
-    MachineModel,
-    WholeMachine,
-    whole_machine,
-)
+from haloscope.explain.regimes.machine._whole_machine import MachineModel, WholeMachine, whole_machine
 from haloscope.explain.regimes.statistics._distributions import rank_medians
 from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
 from haloscope.explain.regimes.statistics._samples import Sample
@@ -150,9 +146,13 @@ class Analysis:
             return np.asarray(model.predict(durations))
 
         return goodness(
-            regimes.timings.durations[regimes.training], model.start_, model.transition_,
-            Foreseen(model.emission_), decode, seed=self.options.seed,
-        )  # fmt: skip
+            regimes.timings.durations[regimes.training],
+            model.start_,
+            model.transition_,
+            Foreseen(model.emission_),
+            decode,
+            seed=self.options.seed,
+        )
 
     @cached_property
     def view(self) -> View:
@@ -182,9 +182,12 @@ def analyse(timings: Timings, options: Options) -> Analysis:
 
 def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachine:
     model = MachineModel(
-        regimes.model.n_regimes, options.machine_states, options.emission,
-        n_init=options.starts, random_state=options.seed,
-    )  # fmt: skip
+        regimes.model.n_regimes,
+        options.machine_states,
+        options.emission,
+        n_init=options.starts,
+        random_state=options.seed,
+    )
     return whole_machine(timings, regimes.training, slice(*options.instances), model)
 
 

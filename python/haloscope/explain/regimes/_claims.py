@@ -153,16 +153,13 @@ def _unlike_methods(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     )
     if between > inside:
         return []
-    return [
-        f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"
-    ]
+    return [f"the KS distance of two runs is {inside:.2g} within a method and {between:.2g} between"]
 
 
 def _shares(own: Sequence[Sample], peer: Sequence[Sample]) -> list[str]:
     """Return that fast regimes can hardly be the same thing."""
     first, second = (
-        float(np.median(regime_means(samples, 0)["share"].fill_null(0).to_numpy()))
-        for samples in (peer, own)
+        float(np.median(regime_means(samples, 0)["share"].fill_null(0).to_numpy())) for samples in (peer, own)
     )
     if max(first, second) < _UNLIKE * min(first, second):
         return []

@@ -76,11 +76,7 @@ def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Metho
         [one for one, of in zip(analyses, methods, strict=True) if of == index]
         for index in range(max(methods) + 1)
     ]
-    names = [
-        group[0].name if len(group) == 1
-        else _common([run.name for run in group])
-        for group in runs
-    ]  # fmt: skip
+    names = [group[0].name if len(group) == 1 else _common([run.name for run in group]) for group in runs]
     if len({*names, ""}) <= len(names):
         names = [f"method {index + 1}" for index in range(len(runs))]
     return [Method(name, group) for name, group in zip(names, runs, strict=True)]
@@ -92,16 +88,11 @@ def _common(names: Sequence[str]) -> str:
     return "".join(column[0] for column in alike).rstrip("-_. 0123456789")
 
 
-def _undoubted(
-    frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[Method]
-) -> pl.DataFrame:
+def _undoubted(frame: pl.DataFrame, made: Sequence[Claim], groups: Sequence[Method]) -> pl.DataFrame:
     """Return the table without comparisons that are in doubt, or are of one run among several."""
     doubted = {claim.method for claim in made if claim.doubts}
     silent = [
-        run.name
-        for method in groups
-        for run in method.runs
-        if len(method.runs) > 1 or method.name in doubted
+        run.name for method in groups for run in method.runs if len(method.runs) > 1 or method.name in doubted
     ]
     keep = ~pl.col("file").is_in(silent)
     return frame.with_columns(pl.when(keep).then(pl.col(name)).alias(name) for name in FASTER)

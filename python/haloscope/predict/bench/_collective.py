@@ -45,19 +45,24 @@ class Method:
     def options(self) -> list[str]:
         """As the measuring program takes it."""
         given = {
-            "synchronisation": self.synchronisation, "warmup": self.warmup,
-            "iterations": self.iterations, "type": self.type,
+            "synchronisation": self.synchronisation,
+            "warmup": self.warmup,
+            "iterations": self.iterations,
+            "type": self.type,
             "validate": -1 if self.validate is None else self.validate,
             "precision": self.precision or 0,
             "deviations": float(norm.ppf(0.5 + self.confidence / 2)),
-        }  # fmt: skip
+        }
         return [word for name, value in given.items() for word in (f"--{name}", str(value))]
 
 
 def measure(
-    units: Sequence[Unit], library: Library, method: Method, kept: Journal,
+    units: Sequence[Unit],
+    library: Library,
+    method: Method,
+    kept: Journal,
     step: Callable[[str], None] = lambda what: None,
-) -> None:  # fmt: skip
+) -> None:
     """Measure what the journal does not have yet; failures are points too, and the rest goes on."""
     executable = library.program("collective")
     for unit in units:
@@ -66,9 +71,7 @@ def measure(
             step("")
         failures = 0
         while left:
-            done, stopped = _launched(
-                replace(unit, sizes=left), library, executable, method, kept, step
-            )
+            done, stopped = _launched(replace(unit, sizes=left), library, executable, method, kept, step)
             failures = failures + 1 if stopped and not done else int(stopped)
             left = left[done + stopped :]
             if failures >= _PATIENCE and left:
@@ -77,18 +80,23 @@ def measure(
 
 
 def _launched(
-    unit: Unit, library: Library, executable: Path, method: Method, kept: Journal,
-    step: Callable[[str], None],
-) -> tuple[int, int]:  # fmt: skip
+    unit: Unit, library: Library, executable: Path, method: Method, kept: Journal, step: Callable[[str], None]
+) -> tuple[int, int]:
     """One launch: how many points it brought to an end, and 1 if the one after them failed."""
     settings = dict(unit.algorithm.settings)
     command = library.launch(
         [
-            str(executable), "--collective", unit.collective,
-            "--sizes", ",".join(map(str, unit.sizes)), *method.options(),
+            str(executable),
+            "--collective",
+            unit.collective,
+            "--sizes",
+            ",".join(map(str, unit.sizes)),
+            *method.options(),
         ],
-        unit.ranks, settings, unit.mapping,
-    )  # fmt: skip
+        unit.ranks,
+        settings,
+        unit.mapping,
+    )
     start: Mapping[str, Any] = {}
     done = 0
     try:
@@ -129,13 +137,18 @@ def _check_ranks(start: Mapping[str, Any], unit: Unit, command: Sequence[str]) -
 def _point(unit: Unit, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
     samples = record.get("samples_ns") or []
     return {
-        "record": "point", **unit.point(record["bytes"]),
-        "nodes": start.get("nodes"), "binding": start.get("binding"),
+        "record": "point",
+        **unit.point(record["bytes"]),
+        "nodes": start.get("nodes"),
+        "binding": start.get("binding"),
         "iterations": len(samples[0]) if samples else 0,
-        "status": record["status"], "reason": record.get("reason") or None,
-        "invalid": record.get("invalid", 0), "window_ns": record.get("window_ns", 0),
-        "clock_error_ns": record.get("clock_error_ns", 0), "samples_ns": samples,
-    }  # fmt: skip
+        "status": record["status"],
+        "reason": record.get("reason") or None,
+        "invalid": record.get("invalid", 0),
+        "window_ns": record.get("window_ns", 0),
+        "clock_error_ns": record.get("clock_error_ns", 0),
+        "samples_ns": samples,
+    }
 
 
 def _give_up(unit: Unit, left: Sequence[int], kept: Journal, step: Callable[[str], None]) -> None:

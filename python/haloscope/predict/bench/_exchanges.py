@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "Method", "Result", "Series", "measure"]
 
-PARTS = {
-    "stencil": ("total", "inter", "intra"),
-    "overlap": ("communication", "computation", "both"),
-}
+PARTS = {"stencil": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
 _RESAMPLES = 1000
@@ -70,14 +67,21 @@ class Method:
         small, large = (self.iterations or 1000, self.iterations or 100)
         warm = (100, 10) if self.warmup is None else (self.warmup, self.warmup)
         values: dict[str, Any] = {
-            "test": self.test, "sizes": ",".join(map(str, self.sizes)), "threshold": _LARGE,
-            "dims": self.dims, "periodic": int(self.periodic), "iterations": small,
-            "large-iterations": large, "warmup": warm[0], "large-warmup": warm[1],
-            "pause": self.pause, "test-every": self.test_every,
+            "test": self.test,
+            "sizes": ",".join(map(str, self.sizes)),
+            "threshold": _LARGE,
+            "dims": self.dims,
+            "periodic": int(self.periodic),
+            "iterations": small,
+            "large-iterations": large,
+            "warmup": warm[0],
+            "large-warmup": warm[1],
+            "pause": self.pause,
+            "test-every": self.test_every,
             "late": int(self.late),
             "memory": "alloc" if self.memory == "alloc" else "malloc",
             "null-buffers": int(self.null_buffers and layer == "on"),
-        }  # fmt: skip
+        }
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
     def command(self, library: Library, layer: str, record: Path) -> list[str]:
@@ -166,11 +170,9 @@ def measure(
                 parts = {name: record[name] for name in _existing(method, start)}
                 collected.setdefault((layer, record["bytes"]), []).append(parts)
     series = [
-        Series(layer, size, {
-            name: np.array([one[name] for one in rounds]) * 1e-9 for name in rounds[0]
-        })
+        Series(layer, size, {name: np.array([one[name] for one in rounds]) * 1e-9 for name in rounds[0]})
         for (layer, size), rounds in collected.items()
-    ]  # fmt: skip
+    ]
     series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
     return Result(method, library.name, tuple(start["sides"]), start["nodes"], series)
 

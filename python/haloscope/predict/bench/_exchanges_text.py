@@ -18,11 +18,16 @@ __all__ = ["write"]
 
 # What is not in microseconds has another unit in its name.
 _COLUMNS = {
-    "total": "Total (us)", "inter": "Inter-only (us)", "intra": "Intra-only (us)",
-    "ideal": "Ideal (us)", "ratio": "Total/ideal",
-    "communication": "Exchange (us)", "computation": "Compute (us)", "both": "Overall (us)",
+    "total": "Total (us)",
+    "inter": "Inter-only (us)",
+    "intra": "Intra-only (us)",
+    "ideal": "Ideal (us)",
+    "ratio": "Total/ideal",
+    "communication": "Exchange (us)",
+    "computation": "Compute (us)",
+    "both": "Overall (us)",
     "overlap": "Overlap (%)",
-}  # fmt: skip
+}
 # Figures whose intervals are printed.
 _STATED = ("ratio", "overlap")
 
@@ -51,12 +56,20 @@ def _record(result: Result, one: Series) -> dict[str, Any]:
     method = result.method
     on = one.layer == "on"
     record = {
-        "test": method.test, "library": result.library, "ranks": method.ranks,
-        "nodes": result.nodes, "sides": list(result.sides), "layer": one.layer,
-        "protocol": method.protocol if on else None, "memory": method.memory,
-        "null_buffers": method.null_buffers and on, "late": method.late, "bytes": one.bytes,
-        "rounds": method.rounds, "iterations": next(iter(one.samples.values())).shape[1],
-    }  # fmt: skip
+        "test": method.test,
+        "library": result.library,
+        "ranks": method.ranks,
+        "nodes": result.nodes,
+        "sides": list(result.sides),
+        "layer": one.layer,
+        "protocol": method.protocol if on else None,
+        "memory": method.memory,
+        "null_buffers": method.null_buffers and on,
+        "late": method.late,
+        "bytes": one.bytes,
+        "rounds": method.rounds,
+        "iterations": next(iter(one.samples.values())).shape[1],
+    }
     for name, (value, low, high) in one.figures().items():
         record |= {name: _plain(value), f"{name}_low": _plain(low), f"{name}_high": _plain(high)}
     samples = {part: [list(map(_plain, row)) for row in v] for part, v in one.samples.items()}

@@ -16,8 +16,11 @@ from haloscope.predict.bench._sweep import Sweep, frame
 __all__ = ["read_any", "read_imb", "read_osu", "write_osu"]
 
 # OSU's own titles, where they are not the collective's name.
-TITLES = {"bcast": "Broadcast", "alltoall": "All-to-All Personalized Exchange",
-          "alltoallv": "All-to-Allv Personalized Exchange"}  # fmt: skip
+TITLES = {
+    "bcast": "Broadcast",
+    "alltoall": "All-to-All Personalized Exchange",
+    "alltoallv": "All-to-Allv Personalized Exchange",
+}
 _SIZE, _FIELD = 10, 20
 _OSU = re.compile(r"#\s*OSU MPI\S*\s+(.+?)\s+Latency Test(?:\s+v(\S+))?")
 _OURS = re.compile(r"# haloscope: (.*)")
@@ -26,9 +29,7 @@ _PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)")
 _NUMBERS = ("number", "ranks", "nodes", "segment", "fanout")
 
 
-def write_osu(
-    sweep: Sweep, output: IO[str], full: bool = False, percentiles: Sequence[float] = ()
-) -> None:
+def write_osu(sweep: Sweep, output: IO[str], full: bool = False, percentiles: Sequence[float] = ()) -> None:
     """Print a block for each algorithm and number of ranks, by size; what failed is a comment."""
     method = sweep.environment.get("method") or {}
     rows = sweep.points.with_row_index("row").to_dicts()
@@ -47,17 +48,29 @@ def write_osu(
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     number = -1 if row["algorithm"] == DEFAULT else row["number"] or 0
-    return (row["collective"], row["ranks"] or 0, row["mapping"] or "", number, row["algorithm"],
-            row["segment"], row["fanout"])  # fmt: skip
+    return (
+        row["collective"],
+        row["ranks"] or 0,
+        row["mapping"] or "",
+        number,
+        row["algorithm"],
+        row["segment"],
+        row["fanout"],
+    )
 
 
 def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]) -> list[str]:
     collective = row["collective"]
     said = {
-        "collective": collective, "algorithm": row["algorithm"], "number": row["number"],
-        "ranks": row["ranks"], "nodes": row["nodes"], "mapping": row["mapping"],
-        "segment": row["segment"] or None, "fanout": row["fanout"] or None,
-    }  # fmt: skip
+        "collective": collective,
+        "algorithm": row["algorithm"],
+        "number": row["number"],
+        "ranks": row["ranks"],
+        "nodes": row["nodes"],
+        "mapping": row["mapping"],
+        "segment": row["segment"] or None,
+        "fanout": row["fanout"] or None,
+    }
     words = " ".join(f"{key}={value}" for key, value in said.items() if value is not None)
     synchronised = method.get("synchronisation")
     lines = [f"OSU MPI {TITLES.get(collective, collective.capitalize())} Latency Test"]
@@ -67,9 +80,7 @@ def _head(row: Mapping[str, Any], library: str | None, method: Mapping[str, Any]
     return lines
 
 
-def _columns(
-    row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool
-) -> str:
+def _columns(row: Mapping[str, Any], full: bool, percentiles: Sequence[float], validated: bool) -> str:
     names = ["Avg Latency(us)"]
     names += ["Min Latency(us)", "Max Latency(us)", "Iterations"] if full else []
     names += [f"P{value:g} Tail Lat(us)" for value in percentiles]
@@ -111,8 +122,7 @@ def read_any(path: Path | str, ranks: int | None = None) -> Sweep:
     if lines and lines[0].startswith("{"):
         return Sweep.read(path)
     raise MachineError(
-        f"{path}: neither a sweep of haloscope bench, nor output of OSU's collective benchmarks "
-        "or IMB-MPI1"
+        f"{path}: neither a sweep of haloscope bench, nor output of OSU's collective benchmarks or IMB-MPI1"
     )
 
 
@@ -125,8 +135,7 @@ def read_osu(path: Path | str, ranks: int | None = None) -> Sweep:
     for number, line in enumerate(_lines(Path(path)), 1):
         title, ours = _OSU.match(line), _OURS.match(line)
         if title:
-            known = {"collective": _collective(title[1], path), "algorithm": DEFAULT,
-                     "ranks": ranks}  # fmt: skip
+            known = {"collective": _collective(title[1], path), "algorithm": DEFAULT, "ranks": ranks}
             version = title[2] or version
         elif ours:
             known.update(_words(ours[1]))
@@ -164,9 +173,12 @@ def read_imb(path: Path | str) -> Sweep:
 
 
 _IMB_COLUMNS = {
-    "#bytes": "bytes", "#repetitions": "iterations", "t_min[usec]": "time_min",
-    "t_max[usec]": "time_max", "t_avg[usec]": "time",
-}  # fmt: skip
+    "#bytes": "bytes",
+    "#repetitions": "iterations",
+    "t_min[usec]": "time_min",
+    "t_max[usec]": "time_max",
+    "t_avg[usec]": "time",
+}
 
 
 def _osu_columns(line: str) -> list[str]:
@@ -204,9 +216,7 @@ def _words(text: str) -> dict[str, Any]:
     return {key: int(value) if key in _NUMBERS else value for key, _, value in pairs}
 
 
-def _row(
-    known: dict[str, Any], columns: Sequence[str], values: Sequence[str], place: str
-) -> dict[str, Any]:
+def _row(known: dict[str, Any], columns: Sequence[str], values: Sequence[str], place: str) -> dict[str, Any]:
     row: dict[str, Any] = {"segment": 0, "fanout": 0, "status": "ok", "bytes": 0, **known}
     for name, value in zip(columns, values, strict=False):
         try:

@@ -50,10 +50,15 @@ class Unit:
     def point(self, size: int) -> dict[str, object]:
         """The words that name one of its points in a sweep."""
         return {
-            "collective": self.collective, "algorithm": self.algorithm.name,
-            "number": self.algorithm.number, "segment": self.segment, "fanout": self.fanout,
-            "ranks": self.ranks, "mapping": self.mapping, "bytes": size,
-        }  # fmt: skip
+            "collective": self.collective,
+            "algorithm": self.algorithm.name,
+            "number": self.algorithm.number,
+            "segment": self.segment,
+            "fanout": self.fanout,
+            "ranks": self.ranks,
+            "mapping": self.mapping,
+            "bytes": size,
+        }
 
 
 def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) -> list[Unit]:
@@ -81,9 +86,7 @@ def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) 
     return [replace(unit, sizes=tuple(order.sample(unit.sizes, len(unit.sizes)))) for unit in made]
 
 
-def _algorithms(
-    grid: Grid, library: Library, collective: str
-) -> Iterator[tuple[Algorithm, int, int]]:
+def _algorithms(grid: Grid, library: Library, collective: str) -> Iterator[tuple[Algorithm, int, int]]:
     for one in library.algorithms(collective):
         if grid.algorithms and one.name not in grid.algorithms:
             continue
@@ -97,9 +100,7 @@ def _check_names(grid: Grid, library: Library) -> None:
     for collective in grid.collectives:
         if collective not in known:
             raise UsageError(f"{collective}: no such collective; there are {', '.join(known)}")
-    offered = {
-        one.name: None for collective in grid.collectives for one in library.algorithms(collective)
-    }
+    offered = {one.name: None for collective in grid.collectives for one in library.algorithms(collective)}
     for name in grid.algorithms:
         if name not in offered:
             only = " (this MPI cannot be asked for others)" if list(offered) == [DEFAULT] else ""

@@ -40,10 +40,14 @@ def machine(
             "leave out --pair, and --test or name latency there"
         )
     return Machine(
-        name=name, levels=tuple(levels), arithmetic=_arithmetic(points),
-        smt=link([one for one in points if one.pair.level == SMT]), matrix=_matrix(points),
-        description=description, source=source,
-    )  # fmt: skip
+        name=name,
+        levels=tuple(levels),
+        arithmetic=_arithmetic(points),
+        smt=link([one for one in points if one.pair.level == SMT]),
+        matrix=_matrix(points),
+        description=description,
+        source=source,
+    )
 
 
 def link(points: Sequence[Point]) -> Link | None:
@@ -56,25 +60,27 @@ def link(points: Sequence[Point]) -> Link | None:
         return None
     sizes, medians = [one.bytes for one in times], [one.median for one in times]
     latency, low, high = median_interval(times[0].samples)
-    parts: dict[str, Any] = {
-        "latency": _time(latency),
-        "latency_interval": (_time(low), _time(high)),
-    }
+    parts: dict[str, Any] = {"latency": _time(latency), "latency_interval": (_time(low), _time(high))}
     if len(times) >= 3:
         fitted = line(sizes, medians)
         parts["hockney"] = Hockney(
-            alpha=_time(fitted.alpha), beta=_time(fitted.beta),
-            alpha_interval=_pair(fitted.alpha_interval), beta_interval=_pair(fitted.beta_interval),
-        )  # fmt: skip
+            alpha=_time(fitted.alpha),
+            beta=_time(fitted.beta),
+            alpha_interval=_pair(fitted.alpha_interval),
+            beta_interval=_pair(fitted.beta_interval),
+        )
         if fitted.beta > 0:
             slow, fast = fitted.beta_interval[1], max(fitted.beta_interval[0], fitted.beta / 100)
             parts["bandwidth"] = _speed(fitted.beta)
             parts["bandwidth_interval"] = (_speed(slow), _speed(fast))
         parts["protocols"] = tuple(
-            Protocol(first=one.first, latency=_time(one.alpha),
-                     bandwidth=_speed(one.beta) if one.beta > 0 else None)
+            Protocol(
+                first=one.first,
+                latency=_time(one.alpha),
+                bandwidth=_speed(one.beta) if one.beta > 0 else None,
+            )
             for one in pieces(sizes, medians)
-        )  # fmt: skip
+        )
     return Link(**parts, **_parallel_models(own, latency, (low, high)))
 
 
@@ -88,10 +94,14 @@ def _parallel_models(
     if not both:
         return {}
     rows = tuple(
-        PLogP(bytes=size, g=_time(apart[size]), send=_time(overheads[size].median),
-              receive=_time(float(np.median(overheads[size].receive))))
+        PLogP(
+            bytes=size,
+            g=_time(apart[size]),
+            send=_time(overheads[size].median),
+            receive=_time(float(np.median(overheads[size].receive))),
+        )
         for size in both
-    )  # fmt: skip
+    )
     if len(both) < 3:
         return {"plogp": rows}
     small = overheads[both[0]]
@@ -102,12 +112,16 @@ def _parallel_models(
     return {
         "plogp": rows,
         "loggp": LogGP(
-            L=_time(latency - 2 * o), o=_time(o), g=_time(gap.alpha), G=_time(gap.beta),
+            L=_time(latency - 2 * o),
+            o=_time(o),
+            g=_time(gap.alpha),
+            G=_time(gap.beta),
             L_interval=_pair((interval[0] - 2 * o_high, interval[1] - 2 * o_low)),
-            o_interval=_pair((o_low, o_high)), g_interval=_pair(gap.alpha_interval),
+            o_interval=_pair((o_low, o_high)),
+            g_interval=_pair(gap.alpha_interval),
             G_interval=_pair(gap.beta_interval),
         ),
-    }  # fmt: skip
+    }
 
 
 def gaps(points: Sequence[Point]) -> dict[int, float]:
@@ -136,9 +150,7 @@ def _matrix(points: Sequence[Point]) -> Matrix | None:
     if len(known) < 2 or len(known) < len(cores) * (len(cores) - 1) / 2:
         return None
     known |= {(second, first): time for (first, second), time in known.items()}
-    rows = tuple(
-        tuple(0.0 if i == j else round(1e6 * known[i, j], 4) for j in cores) for i in cores
-    )
+    rows = tuple(tuple(0.0 if i == j else round(1e6 * known[i, j], 4) for j in cores) for i in cores)
     return Matrix(cores=tuple(cores), microseconds=rows)
 
 

@@ -28,9 +28,21 @@ __all__ = [
 ]
 
 COLLECTIVES = (
-    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather",
-    "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter", "scatterv",
-)  # fmt: skip
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "barrier",
+    "bcast",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scatter",
+    "scatterv",
+)
 DEFAULT = "default"
 
 
@@ -92,9 +104,8 @@ class Library(Protocol):
         """The measuring program `src/predict/NAME.cpp`, built for this library."""
 
     def launch(
-        self, program: Sequence[str], ranks: int, environment: Mapping[str, str],
-        mapping: str | None = None,
-    ) -> list[str]:  # fmt: skip
+        self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
+    ) -> list[str]:
         """The command line that starts a program; it needs `environment` around it as well."""
 
 
@@ -125,15 +136,12 @@ class OtherLibrary:
         return program(name, self.tools.compiler)
 
     def launch(
-        self, program: Sequence[str], ranks: int, environment: Mapping[str, str],
-        mapping: str | None = None,
-    ) -> list[str]:  # fmt: skip
+        self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
+    ) -> list[str]:
         launcher = self.launcher or (str(self.tools.launcher),)
         return [*launcher, *self._options(ranks, environment, mapping), *program]
 
-    def _options(
-        self, ranks: int, _environment: Mapping[str, str], _mapping: str | None
-    ) -> list[str]:
+    def _options(self, ranks: int, _environment: Mapping[str, str], _mapping: str | None) -> list[str]:
         return ["-n", str(ranks)]
 
 
@@ -157,13 +165,15 @@ def describe(executable: Path) -> Description:
     """Ask the library that `src/predict/variables.cpp` was linked to."""
     try:
         done = subprocess.run(
-            [str(executable)], capture_output=True, text=True, timeout=60, check=False,
+            [str(executable)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise RecorderError(
-            f"{executable.name}: the MPI library does not answer: {error}"
-        ) from None
+        raise RecorderError(f"{executable.name}: the MPI library does not answer: {error}") from None
     if done.returncode:
         reason = " ".join(done.stderr.split())[:200]
         raise RecorderError(f"the MPI library cannot be asked for its version: {reason}")
@@ -173,9 +183,7 @@ def describe(executable: Path) -> Description:
         by_kind[row["record"]].setdefault(row["name"], row["text"])
     file = next(iter(by_kind["file"].values()), None)
     return Description(
-        by_kind["version"].get("library", "an unknown MPI"),
-        Path(file) if file else None,
-        by_kind["variable"],
+        by_kind["version"].get("library", "an unknown MPI"), Path(file) if file else None, by_kind["variable"]
     )
 
 

@@ -7,12 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict.bench._mpi_library import (
-    COLLECTIVES,
-    Algorithm,
-    Description,
-    OtherLibrary,
-)
+from haloscope.predict.bench._mpi_library import COLLECTIVES, Algorithm, Description, OtherLibrary
 
 __all__ = ["Mpich", "offered"]
 
@@ -39,9 +34,7 @@ class Mpich(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def _options(
-        self, ranks: int, _environment: Mapping[str, str], mapping: str | None
-    ) -> list[str]:
+    def _options(self, ranks: int, _environment: Mapping[str, str], mapping: str | None) -> list[str]:
         mapped = ["-bind-to", "core", "-map-by", mapping] if mapping else []
         return ["-n", str(ranks), *mapped]
 
@@ -81,9 +74,7 @@ def _names(text: str, functions: Collection[str]) -> Iterator[str]:
             yield known
 
 
-def _algorithm(
-    collective: str, name: str, variable: str, variables: Mapping[str, str]
-) -> Algorithm:
+def _algorithm(collective: str, name: str, variable: str, variables: Mapping[str, str]) -> Algorithm:
     settings = [(variable, name)]
     # Else the device may do the collective its own way, and unfit cases fall back without a word.
     device = f"MPIR_CVAR_{collective.upper()}_DEVICE_COLLECTIVE"

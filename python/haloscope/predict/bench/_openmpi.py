@@ -10,19 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict.bench._mpi_library import (
-    COLLECTIVES,
-    DEFAULT,
-    Algorithm,
-    Description,
-    OtherLibrary,
-)
+from haloscope.predict.bench._mpi_library import COLLECTIVES, DEFAULT, Algorithm, Description, OtherLibrary
 
 __all__ = ["OpenMpi", "parse"]
 
-_ENUMERATOR = re.compile(
-    r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)"
-)
+_ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
 # The library has a segment size for each collective, and does not say which algorithm heeds it.
 # These do not; what is not known here is measured with each segment size that is asked for.
@@ -51,9 +43,7 @@ class OpenMpi(OtherLibrary):
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
-    def _options(
-        self, ranks: int, environment: Mapping[str, str], mapping: str | None
-    ) -> list[str]:
+    def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
         # Launchers before 5 give remote ranks only the variables that they are told of.
         names = [name for name in environment if name.startswith(("OMPI_", "HALOSCOPE_"))]
         crowded = ranks > len(os.sched_getaffinity(0)) and not self.launcher
@@ -83,9 +73,10 @@ def _algorithm(collective: str, number: int, name: str, parameters: set[str]) ->
     )
     segment = f"{stem}_segmentsize"
     segments = segment in parameters and (
-        name == "linear_sync" if collective == "gather"
+        name == "linear_sync"
+        if collective == "gather"
         else collective not in _UNCUT and not _WHOLE.fullmatch(name)
-    )  # fmt: skip
+    )
     fanout = f"{stem}_chain_fanout" if name == "chain" else f"{stem}_{name}_radix"
     return Algorithm(
         collective,
@@ -107,8 +98,12 @@ def _ompi_info(tools: Toolchain) -> str:
     try:
         done = subprocess.run(
             [command, "--param", "coll", "tuned", "--level", "9", "--parsable"],
-            capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout

@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "TESTS",
-    "Failure",
-    "Method",
-    "Point",
-    "all_pairs",
-    "measure",
-    "refined",
-    "with_switches",
-]
+__all__ = ["TESTS", "Failure", "Method", "Point", "all_pairs", "measure", "refined", "with_switches"]
 
 # OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
 TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
@@ -85,14 +76,17 @@ class Method:
         if test == "overhead":
             large = _FEW[0]
         pairs = {
-            "tests": test, "sizes": ",".join(map(str, self.sizes)),
+            "tests": test,
+            "sizes": ",".join(map(str, self.sizes)),
             "iterations": self.iterations or small[0],
             "warmup": small[1] if self.warmup is None else self.warmup,
             "large-iterations": self.iterations or large[0],
             "large-warmup": large[1] if self.warmup is None else self.warmup,
-            "threshold": _LARGE, "window": self.window, "type": self.datatype,
+            "threshold": _LARGE,
+            "window": self.window,
+            "type": self.datatype,
             "check": int(self.check),
-        }  # fmt: skip
+        }
         return [word for name, value in pairs.items() for word in (f"--{name}", str(value))]
 
 
@@ -131,9 +125,7 @@ class Failure:
     reason: str
 
 
-def measure(
-    system: System, test: str, pairs: Sequence[Pair], method: Method
-) -> Iterator[Point | Failure]:
+def measure(system: System, test: str, pairs: Sequence[Pair], method: Method) -> Iterator[Point | Failure]:
     """Yield points as they come: one launch a pair; `mbw_mr` has all pairs at once in one."""
     if test == "mbw_mr" and len(pairs) > 1:
         yield from _kept(_together(system, pairs, method), test, pairs[0])
@@ -240,10 +232,15 @@ def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
 
 def _point(record: Mapping[str, Any], pair: Pair) -> Point:
     return Point(
-        record["test"], pair, record["bytes"], np.array(record["samples_ns"]) * 1e-9,
-        record["batch"], np.array(record.get("receive_ns", [])) * 1e-9, record["valid"],
+        record["test"],
+        pair,
+        record["bytes"],
+        np.array(record["samples_ns"]) * 1e-9,
+        record["batch"],
+        np.array(record.get("receive_ns", [])) * 1e-9,
+        record["valid"],
         record.get("clock_ns", 0.0) * 1e-9,
-    )  # fmt: skip
+    )
 
 
 def _free_memory() -> int | None:

@@ -65,22 +65,29 @@ def _levels(links: dict[str, Link]) -> dict[str, Any]:
     times = [float(link.latency) for link in links.values()]
     bounds = [link.latency_interval or (link.latency,) * 2 for link in links.values()]
     trace = {
-        "type": "bar", "x": [escaped(name) for name in links], "y": times,
+        "type": "bar",
+        "x": [escaped(name) for name in links],
+        "y": times,
         "marker": {"color": _COLOURS[0]},
-        "text": [time_text(time) for time in times], "textposition": "outside",
+        "text": [time_text(time) for time in times],
+        "textposition": "outside",
         "error_y": {
-            "type": "data", "symmetric": False, "color": "#1c2733",
+            "type": "data",
+            "symmetric": False,
+            "color": "#1c2733",
             "array": [float(high) - time for time, (_, high) in zip(times, bounds, strict=True)],
             "arrayminus": [time - float(low) for time, (low, _) in zip(times, bounds, strict=True)],
         },
         "hovertemplate": "%{x}: %{y:.4s}s<extra></extra>",
-    }  # fmt: skip
+    }
     return {
-        "title": "Latency by level", "key": "levels", "data": [trace],
+        "title": "Latency by level",
+        "key": "levels",
+        "data": [trace],
         "note": "The median one-way time of the smallest messages between core 0 and the first "
         "core that shares this level with it and nothing smaller, with its 95 % interval.",
         "axes": {"x": "", "y": "time", "logarithmic": []},
-    }  # fmt: skip
+    }
 
 
 def _times(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any]:
@@ -94,19 +101,28 @@ def _times(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any]:
             data.append(_fitted(name, link, own[-1].bytes, colour))
             shapes += [_mark(one.first, colour) for one in link.protocols[1:]]
     return {
-        "title": "Time against size", "key": "times", "data": data, "shapes": shapes,
+        "title": "Time against size",
+        "key": "times",
+        "data": data,
+        "shapes": shapes,
         "note": "Points: medians of the measured one-way times with their 95 % intervals. Lines: "
         "latency + bytes / bandwidth, piece by piece; dashed where the line changes: a protocol of "
         "the MPI library, or a cache that is full.",
         "axes": {"x": "bytes", "y": "time", "logarithmic": ["x", "y"]},
-    }  # fmt: skip
+    }
 
 
 def _mark(size: int, colour: str) -> dict[str, Any]:
     return {
-        "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": size, "x1": size,
-        "layer": "below", "line": {"color": colour, "width": 1, "dash": "dash"},
-    }  # fmt: skip
+        "type": "line",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "x0": size,
+        "x1": size,
+        "layer": "below",
+        "line": {"color": colour, "width": 1, "dash": "dash"},
+    }
 
 
 def _gaps(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any] | None:
@@ -115,18 +131,26 @@ def _gaps(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any] | N
         apart = gaps(_own(points, name, "bw"))
         if apart:
             speeds = [1e-6 * size / time for size, time in apart.items()]
-            data.append({
-                "type": "scatter", "mode": "lines+markers", "name": escaped(name), "x": list(apart),
-                "y": speeds, "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2},
-                "hovertemplate": "%{x} B: %{y:.4g} MB/s",
-            })  # fmt: skip
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": escaped(name),
+                    "x": list(apart),
+                    "y": speeds,
+                    "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2},
+                    "hovertemplate": "%{x} B: %{y:.4g} MB/s",
+                }
+            )
     if not data:
         return None
     return {
-        "title": "Bandwidth", "key": "bandwidth", "data": data,
+        "title": "Bandwidth",
+        "key": "bandwidth",
+        "data": data,
         "note": "Messages of a window one way; medians.",
         "axes": {"x": "bytes", "y": "MB/s", "logarithmic": ["x", "y"]},
-    }  # fmt: skip
+    }
 
 
 def _matrix(machine: Machine) -> dict[str, Any] | None:
@@ -138,15 +162,22 @@ def _matrix(machine: Machine) -> dict[str, Any] | None:
         for i, row in enumerate(machine.matrix.microseconds)
     ]
     trace = {
-        "type": "heatmap", "x": names, "y": names, "z": values, "colorscale": "Viridis",
+        "type": "heatmap",
+        "x": names,
+        "y": names,
+        "z": values,
+        "colorscale": "Viridis",
         "colorbar": {"title": {"text": "µs"}},
         "hovertemplate": "core %{y} – core %{x}: %{z} µs<extra></extra>",
-    }  # fmt: skip
+    }
     return {
-        "title": "Latency between all pairs of cores", "key": "matrix", "data": [trace],
-        "note": "Medians of the one-way times of the smallest messages.", "square": True,
+        "title": "Latency between all pairs of cores",
+        "key": "matrix",
+        "data": [trace],
+        "note": "Medians of the one-way times of the smallest messages.",
+        "square": True,
         "axes": {"x": "core", "y": "core", "logarithmic": []},
-    }  # fmt: skip
+    }
 
 
 def _own(points: Sequence[Point], level: str, test: str) -> list[Point]:
@@ -159,16 +190,22 @@ def _own(points: Sequence[Point], level: str, test: str) -> list[Point]:
 def _dots(name: str, points: Sequence[Point], colour: str) -> dict[str, Any]:
     middle, low, high = zip(*(median_interval(one.samples) for one in points), strict=True)
     return {
-        "type": "scatter", "mode": "markers", "name": escaped(name),
+        "type": "scatter",
+        "mode": "markers",
+        "name": escaped(name),
         "x": [one.bytes for one in points],
-        "y": list(middle), "marker": {"color": colour, "size": 6},
+        "y": list(middle),
+        "marker": {"color": colour, "size": 6},
         "error_y": {
-            "type": "data", "symmetric": False, "thickness": 1, "width": 2,
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1,
+            "width": 2,
             "array": [b - a for a, b in zip(middle, high, strict=True)],
             "arrayminus": [a - b for a, b in zip(middle, low, strict=True)],
         },
         "hovertemplate": "%{x} B: %{y:.4s}s",
-    }  # fmt: skip
+    }
 
 
 def _fitted(name: str, link: Link, largest: int, colour: str) -> dict[str, Any]:
@@ -182,6 +219,11 @@ def _fitted(name: str, link: Link, largest: int, colour: str) -> dict[str, Any]:
     # A hair inside, so that a piece's last point is not the next piece's.
     y = [None if size is None else link.message_time(round(size)) for size in x]
     return {
-        "type": "scatter", "mode": "lines", "name": f"{escaped(name)}, fitted", "x": x, "y": y,
-        "line": {"color": colour, "width": 1.5}, "hoverinfo": "skip",
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "name": f"{escaped(name)}, fitted",
+        "x": x,
+        "y": y,
+        "line": {"color": colour, "width": 1.5},
+        "hoverinfo": "skip",
+    }

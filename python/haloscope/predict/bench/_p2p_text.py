@@ -24,10 +24,13 @@ _COLUMNS = {
     "reduce": ("Add (us)",),
 }
 _TITLES = {
-    "latency": "Latency", "bw": "Bandwidth", "bibw": "Bi-Directional Bandwidth",
-    "mbw_mr": "Multiple Bandwidth / Message Rate", "overhead": "Overheads os(m), or(m)",
+    "latency": "Latency",
+    "bw": "Bandwidth",
+    "bibw": "Bi-Directional Bandwidth",
+    "mbw_mr": "Multiple Bandwidth / Message Rate",
+    "overhead": "Overheads os(m), or(m)",
     "reduce": "Local Reduction",
-}  # fmt: skip
+}
 
 
 def header(point: Point, library: str, full: bool, tails: Sequence[float]) -> str:
@@ -57,13 +60,22 @@ def record(point: Point) -> dict[str, Any]:
     """Return a point for programs, in seconds, with all its samples."""
     middle, low, high = median_interval(point.samples)
     return {
-        "test": point.test, "level": point.pair.level, "first": point.pair.first,
-        "second": point.pair.second, "pairs": point.pairs, "bytes": point.bytes,
-        "iterations": len(point.samples) * point.batch, "batch": point.batch, "time": point.mean,
-        "median": middle, "ci_low": low, "ci_high": high, "valid": point.valid,
+        "test": point.test,
+        "level": point.pair.level,
+        "first": point.pair.first,
+        "second": point.pair.second,
+        "pairs": point.pairs,
+        "bytes": point.bytes,
+        "iterations": len(point.samples) * point.batch,
+        "batch": point.batch,
+        "time": point.mean,
+        "median": middle,
+        "ci_low": low,
+        "ci_high": high,
+        "valid": point.valid,
         "samples": [float(f"{value:.5g}") for value in point.samples],
         "receive_samples": [float(f"{value:.5g}") for value in point.receive],
-    }  # fmt: skip
+    }
 
 
 def _extra(full: bool, tails: Sequence[float]) -> list[str]:

@@ -128,8 +128,14 @@ class System:
     def _command(
         self, words: Sequence[str], ranks: int, nodes: int, cpus: Sequence[int], pairs: str
     ) -> list[str]:
-        program = [str(self.library.program("p2p")), "--pairs", pairs,
-                   "--cpus", ",".join(map(str, cpus)), *words]  # fmt: skip
+        program = [
+            str(self.library.program("p2p")),
+            "--pairs",
+            pairs,
+            "--cpus",
+            ",".join(map(str, cpus)),
+            *words,
+        ]
         spread = nodes > 1
         name = Path(self.launcher[0]).name if self.launcher else ""
         if name == "srun":

@@ -43,9 +43,13 @@ def stream(
     with tempfile.TemporaryFile() as errors:
         try:
             child = subprocess.Popen(
-                list(command), env=dict(environment), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-            )  # fmt: skip
+                list(command),
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
         except OSError as error:
             raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
         other: list[str] = []
@@ -59,9 +63,7 @@ def stream(
             _end(child)
 
 
-def _records(
-    child: subprocess.Popen[bytes], limit: float, other: list[str]
-) -> Iterator[dict[str, Any]]:
+def _records(child: subprocess.Popen[bytes], limit: float, other: list[str]) -> Iterator[dict[str, Any]]:
     assert child.stdout is not None
     lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)

@@ -62,9 +62,7 @@ class Noise:
         ends = np.cumsum(times)[extra > _DETOUR * best]
         # By blocks, because disturbances come in groups.
         shares = [
-            1 - best * len(part) / float(part.sum())
-            for part in np.array_split(times, _BLOCKS)
-            if len(part)
+            1 - best * len(part) / float(part.sum()) for part in np.array_split(times, _BLOCKS) if len(part)
         ]
         spread = float(np.std(shares, ddof=1)) if len(shares) > 1 else 0.0
         half = 1.96 * spread / len(shares) ** 0.5
@@ -83,9 +81,7 @@ class Noise:
         }
 
 
-def noise(
-    duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None
-) -> Noise:
+def noise(duration: float = 0.5, quantum: float = 1e-5, processors: Sequence[int] | None = None) -> Noise:
     """Measure this node for so many seconds, on all processors at once if none are named.
 
     Raises `UsageError` for processors or times that cannot be.
@@ -101,9 +97,14 @@ def noise(
             f"{', '.join(map(str, allowed))}"
         )
     command = [
-        str(program("noise")), "--cpus", ",".join(map(str, chosen)),
-        "--quantum", str(quantum * 1e9), "--duration", str(duration * 1e9),
-    ]  # fmt: skip
+        str(program("noise")),
+        "--cpus",
+        ",".join(map(str, chosen)),
+        "--quantum",
+        str(quantum * 1e9),
+        "--duration",
+        str(duration * 1e9),
+    ]
     samples = {}
     try:
         for record in stream(command, os.environ, 60 + 5 * duration):

@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "median_interval"]
 
-_KEYS = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "nodes", "mapping",
-         "bytes", "iterations", "status", "reason")  # fmt: skip
+_KEYS = (
+    "collective",
+    "algorithm",
+    "number",
+    "segment",
+    "fanout",
+    "ranks",
+    "nodes",
+    "mapping",
+    "bytes",
+    "iterations",
+    "status",
+    "reason",
+)
 _NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations"})
 _TIMES = ("time", "time_min", "time_max", "median", "ci_low", "ci_high")
 # Points measured otherwise don't belong into one sweep.
@@ -49,9 +61,7 @@ class Sweep:
         """
         records = read_records(Path(path))
         if not records or records[0].get("record") != "environment":
-            raise MachineError(
-                f"{path}: not a sweep of haloscope bench (no line on its environment)"
-            )
+            raise MachineError(f"{path}: not a sweep of haloscope bench (no line on its environment)")
         points = {identity(one): one for one in records[1:] if one.get("record") == "point"}
         try:
             return cls.of(records[0], list(points.values()))
@@ -91,9 +101,14 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         means = samples.mean(axis=1)
         middle, low, high = median_interval(samples.max(axis=0))
         row.update(
-            time=float(means.mean()), time_min=float(means.min()), time_max=float(means.max()),
-            median=middle, ci_low=low, ci_high=high, iterations=samples.shape[1],
-        )  # fmt: skip
+            time=float(means.mean()),
+            time_min=float(means.min()),
+            time_max=float(means.max()),
+            median=middle,
+            ci_low=low,
+            ci_high=high,
+            iterations=samples.shape[1],
+        )
     return row
 
 
@@ -105,9 +120,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=schema | dict.fromkeys(_TIMES, pl.Float64))
 
 
-def median_interval(
-    values: NDArray[np.float64], confidence: float = 0.95
-) -> tuple[float, float, float]:
+def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float, float]:
     """The median with its interval: order statistics, whatever the distribution.
 
     Of less than six values the interval is their range, which is all that can be said.

@@ -65,9 +65,10 @@ def _figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
     import polars as pl
 
     good = points.filter(pl.col("status") == "ok").with_columns(
-        value=pl.coalesce("median", "time"), ranks=pl.col("ranks").fill_null(0),
+        value=pl.coalesce("median", "time"),
+        ranks=pl.col("ranks").fill_null(0),
         mapping=pl.col("mapping").fill_null(""),
-    )  # fmt: skip
+    )
     for (collective, mapping), part in good.group_by("collective", "mapping", maintain_order=True):
         where = f", --map-by {mapping}" if mapping else ""
         for axis, other in (("bytes", "ranks"), ("ranks", "bytes")):
@@ -88,9 +89,7 @@ def _spread(values: list[int]) -> list[int]:
     return [values[round(step * (len(values) - 1) / (_MOST - 1))] for step in steps]
 
 
-def _figure(
-    part: pl.DataFrame, collective: str, axis: str, value: int, where: str
-) -> dict[str, Any]:
+def _figure(part: pl.DataFrame, collective: str, axis: str, value: int, where: str) -> dict[str, Any]:
     said = "" if collective == "barrier" else f" of {bytes_text(value)}"
     said = said if axis == "ranks" else f" on {value} processes" if value else ""
     groups = part.group_by("algorithm", "number", "segment", "fanout", maintain_order=True)
@@ -132,9 +131,19 @@ def _trace(part: pl.DataFrame, axis: str, name: str, index: int) -> dict[str, An
         "name": name,
         "x": part[axis].to_list(),
         "y": times,
-        "error_y": {"type": "data", "array": above, "arrayminus": below, "symmetric": False,
-                    "thickness": 1, "width": 2, "color": colour},
-        "line": {"color": colour, "width": 3 if own else 1.5,
-                 "dash": "solid" if own else _DASHES[index // len(_COLOURS) % len(_DASHES)]},
+        "error_y": {
+            "type": "data",
+            "array": above,
+            "arrayminus": below,
+            "symmetric": False,
+            "thickness": 1,
+            "width": 2,
+            "color": colour,
+        },
+        "line": {
+            "color": colour,
+            "width": 3 if own else 1.5,
+            "dash": "solid" if own else _DASHES[index // len(_COLOURS) % len(_DASHES)],
+        },
         "hovertemplate": "%{x}: %{y:.4s}s",
-    }  # fmt: skip
+    }

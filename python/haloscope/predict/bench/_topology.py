@@ -21,9 +21,15 @@ __all__ = ["Shared", "Topology", "parse", "topology"]
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
 # From the nearest to the farthest; of things that are shared by the same cores the first is named.
 _NAMES = {
-    "L2Cache": "L2", "L3Cache": "L3", "Die": "die", "L4Cache": "L4", "NUMANode": "NUMA domain",
-    "Group": "group", "Package": "socket", "Machine": "node",
-}  # fmt: skip
+    "L2Cache": "L2",
+    "L3Cache": "L3",
+    "Die": "die",
+    "L4Cache": "L4",
+    "NUMANode": "NUMA domain",
+    "Group": "group",
+    "Package": "socket",
+    "Machine": "node",
+}
 
 
 @dataclass(frozen=True)
@@ -65,9 +71,13 @@ def topology() -> Topology:
         # Named like this, a file that is damaged is an error, not this machine instead.
         chosen = ["-i", given] if given else []
         done = subprocess.run(
-            [tool, *chosen, "--of", "xml", "-"], capture_output=True, text=True, timeout=60,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            [tool, *chosen, "--of", "xml", "-"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return _flat(f"{tool} does not answer ({error}), so all cores are taken for equals")
     if done.returncode or not done.stdout.strip():
@@ -108,17 +118,13 @@ def _processors(cpuset: str) -> set[int]:
     return {index for index in range(bits.bit_length()) if bits >> index & 1}
 
 
-def _levels(
-    cores: Sequence[tuple[int, ...]], found: Sequence[tuple[str, frozenset[int]]]
-) -> Topology:
+def _levels(cores: Sequence[tuple[int, ...]], found: Sequence[tuple[str, frozenset[int]]]) -> Topology:
     core_of = {processor: index for index, core in enumerate(cores) for processor in core}
     levels: list[Shared] = []
     remarks = []
     for kind, name in _NAMES.items():
         groups = [
-            sorted({core_of[one] for one in those if one in core_of})
-            for what, those in found
-            if what == kind
+            sorted({core_of[one] for one in those if one in core_of}) for what, those in found if what == kind
         ]
         sizes = Counter(len(group) for group in groups if group)
         if not sizes or max(sizes) == 1:

@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["error_summary", "error_table", "errors", "losses"]
 
 _LOSSES = {
-    "collective": pl.String, "ranks": pl.Int64, "bytes": pl.Int64, "options": pl.Int64,
-    "chosen": pl.String, "best": pl.String, "time": pl.Float64, "best_time": pl.Float64,
-    "loss": pl.Float64, "significant": pl.Boolean,
-}  # fmt: skip
+    "collective": pl.String,
+    "ranks": pl.Int64,
+    "bytes": pl.Int64,
+    "options": pl.Int64,
+    "chosen": pl.String,
+    "best": pl.String,
+    "time": pl.Float64,
+    "best_time": pl.Float64,
+    "loss": pl.Float64,
+    "significant": pl.Boolean,
+}
 
 
 def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
@@ -33,22 +40,27 @@ def errors(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
     done = done.filter(pl.Series(keep, dtype=pl.Boolean))
     modelled = [
         predict(
-            machine, row["collective"], row["algorithm"], row["ranks"], row["bytes"],
-            segment=row["segment"], fanout=row["fanout"], mapping=row["mapping"] or "core",
+            machine,
+            row["collective"],
+            row["algorithm"],
+            row["ranks"],
+            row["bytes"],
+            segment=row["segment"],
+            fanout=row["fanout"],
+            mapping=row["mapping"] or "core",
         )
         for row in done.to_dicts()
-    ]  # fmt: skip
-    return done.with_columns(
-        modelled=pl.Series(modelled, dtype=pl.Float64),
-    ).with_columns(error=(pl.col("modelled") / pl.col("time") - 1).abs())
+    ]
+    return done.with_columns(modelled=pl.Series(modelled, dtype=pl.Float64)).with_columns(
+        error=(pl.col("modelled") / pl.col("time") - 1).abs()
+    )
 
 
 def error_table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return what people want to see of `errors`, a row a point."""
     return rows.select(
-        "collective", "algorithm", "ranks", "bytes", "segment", "fanout", "time", "modelled",
-        "error",
-    )  # fmt: skip
+        "collective", "algorithm", "ranks", "bytes", "segment", "fanout", "time", "modelled", "error"
+    )
 
 
 def error_summary(rows: pl.DataFrame) -> pl.DataFrame:
@@ -70,10 +82,7 @@ def losses(machine: Machine, points: pl.DataFrame) -> pl.DataFrame:
     """
     done = measured(points).filter(pl.col("algorithm") != "default")
     keys = ["collective", "ranks", "bytes", "mapping"]
-    rows = [
-        _loss(machine, group)
-        for _, group in done.group_by(keys, maintain_order=True) if len(group) > 1
-    ]  # fmt: skip
+    rows = [_loss(machine, group) for _, group in done.group_by(keys, maintain_order=True) if len(group) > 1]
     if not rows:
         raise UsageError("the sweep has no two algorithms to choose from at any size")
     return pl.DataFrame(rows, schema=_LOSSES)
@@ -83,15 +92,25 @@ def _loss(machine: Machine, group: pl.DataFrame) -> dict[str, Any]:
     options = {(row["algorithm"], row["segment"], row["fanout"]): row for row in group.to_dicts()}
     first = next(iter(options.values()))
     chosen = choose(
-        machine, first["collective"], first["ranks"], first["bytes"],
-        mapping=first["mapping"] or "core", among=options,
-    )  # fmt: skip
+        machine,
+        first["collective"],
+        first["ranks"],
+        first["bytes"],
+        mapping=first["mapping"] or "core",
+        among=options,
+    )
     taken = options[chosen.algorithm, chosen.segment, chosen.fanout]
     best = min(options.values(), key=lambda row: float(row["time"]))
     apart = (taken["ci_low"] or taken["time"]) > (best["ci_high"] or best["time"])
     return {
-        "collective": first["collective"], "ranks": first["ranks"], "bytes": first["bytes"],
-        "options": len(options), "chosen": taken["algorithm"], "best": best["algorithm"],
-        "time": taken["time"], "best_time": best["time"],
-        "loss": taken["time"] / best["time"] - 1, "significant": apart,
-    }  # fmt: skip
+        "collective": first["collective"],
+        "ranks": first["ranks"],
+        "bytes": first["bytes"],
+        "options": len(options),
+        "chosen": taken["algorithm"],
+        "best": best["algorithm"],
+        "time": taken["time"],
+        "best_time": best["time"],
+        "loss": taken["time"] / best["time"] - 1,
+        "significant": apart,
+    }

@@ -40,9 +40,12 @@ def measured(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def fit_points(
-    points: pl.DataFrame, machine: Machine, *, library: str = "",
+    points: pl.DataFrame,
+    machine: Machine,
+    *,
+    library: str = "",
     step: Callable[[str], None] = lambda _name: None,
-) -> tuple[FittedAlgorithm, ...]:  # fmt: skip
+) -> tuple[FittedAlgorithm, ...]:
     """Fit every algorithm of a sweep's points."""
     fitted = []
     groups = measured(points).group_by("collective", "algorithm", maintain_order=True)
@@ -56,17 +59,18 @@ def _fit_group(
     collective: str, algorithm: str, group: pl.DataFrame, machine: Machine, library: str
 ) -> FittedAlgorithm:
     about: dict[str, Any] = {
-        "collective": collective, "algorithm": algorithm, "library": library,
-        "number": group["number"][0], "points": len(group),
+        "collective": collective,
+        "algorithm": algorithm,
+        "library": library,
+        "number": group["number"][0],
+        "points": len(group),
         "segments": tuple(group["segment"].unique().sort().to_list()),
         "fanouts": tuple(group["fanout"].unique().sort().to_list()),
         "ranks": (group["ranks"].min(), group["ranks"].max()),
         "sizes": (group["bytes"].min(), group["bytes"].max()),
-    }  # fmt: skip
+    }
     if len(group) > _MOST_POINTS:  # spread over all sizes and numbers of ranks
-        group = group.sort("ranks", "bytes", "segment", "fanout").gather_every(
-            -(-len(group) // _MOST_POINTS)
-        )
+        group = group.sort("ranks", "bytes", "segment", "fanout").gather_every(-(-len(group) // _MOST_POINTS))
     times = group["time"].to_numpy()
     plans = [Plan(*row) for row in group.select("ranks", "bytes", "segment", "fanout").iter_rows()]
     observations = [
@@ -90,9 +94,7 @@ class _Fit(NamedTuple):
     theta: Theta
 
 
-def _fit_schedules(
-    observations: list[Observation], times: Floats, machine: Machine, eager: int
-) -> _Fit:
+def _fit_schedules(observations: list[Observation], times: Floats, machine: Machine, eager: int) -> _Fit:
     """Execute, fit what the longest paths consist of, and execute again with what was found.
 
     Which path is longest depends on the parameters; the best of a few rounds is kept.
@@ -170,16 +172,21 @@ def _stated(fit: _Fit, times: Floats, machine: Machine) -> dict[str, Any]:
 
     ranges = tuple(
         Range(
-            first=int(first), overhead=interval(2 + i), alpha=interval(2 + number + i),
+            first=int(first),
+            overhead=interval(2 + i),
+            alpha=interval(2 + number + i),
             beta=interval(2 + 2 * number + i),
         )
         for i, first in enumerate(firsts)
-    )  # fmt: skip
+    )
     error = float(np.median(np.abs(fit.rows @ found / times - 1)))
     return {
-        "call": interval(0), "gamma": interval(1), "eager": fit.theta.eager, "ranges": ranges,
+        "call": interval(0),
+        "gamma": interval(1),
+        "eager": fit.theta.eager,
+        "ranges": ranges,
         "error": _rounded(error),
-    }  # fmt: skip
+    }
 
 
 def _rounded(value: float) -> float:

@@ -54,8 +54,7 @@ class Path(NamedTuple):
         """What each parameter is multiplied by: call, gamma, and three for each range."""
         place = np.searchsorted(firsts, self.sizes, side="right") - 1
         sums = [
-            np.bincount(place, values, len(firsts))
-            for values in (self.number, self.latency, self.transfer)
+            np.bincount(place, values, len(firsts)) for values in (self.number, self.latency, self.transfer)
         ]
         return np.concatenate([[1.0, self.added], *sums])
 
@@ -116,8 +115,10 @@ class Observation:
             np.where(self._real, occupied, 0),
             np.where(self._real, theta.alpha[place] * self._latency, 0),
             theta.gamma * self._added,
-            beta * self._links.seconds, self._links.out, self._links.into,
-        )  # fmt: skip
+            beta * self._links.seconds,
+            self._links.out,
+            self._links.into,
+        )
 
 
 class _Links(NamedTuple):

@@ -32,9 +32,16 @@ class Chosen:
 
 
 def predict(
-    machine: Machine, collective: str, algorithm: str, ranks: int, size: int, *,
-    segment: int = 0, fanout: int = 0, mapping: str = "core",
-) -> float:  # fmt: skip
+    machine: Machine,
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    size: int,
+    *,
+    segment: int = 0,
+    fanout: int = 0,
+    mapping: str = "core",
+) -> float:
     """Return seconds that an algorithm takes, as OSU counts them: the mean over ranks.
 
     Raises `UsageError` if nothing was fitted to it.
@@ -44,31 +51,35 @@ def predict(
 
 
 def choose(
-    machine: Machine, collective: str, ranks: int, size: int, *,
-    mapping: str = "core", among: Iterable[tuple[str, int, int]] | None = None,
-) -> Chosen:  # fmt: skip
+    machine: Machine,
+    collective: str,
+    ranks: int,
+    size: int,
+    *,
+    mapping: str = "core",
+    among: Iterable[tuple[str, int, int]] | None = None,
+) -> Chosen:
     """Return the fitted algorithm, segment and fan-out that should be fastest.
 
     `among` names those that may be chosen, as (algorithm, segment, fan-out).
     """
     options = list(_options(machine, collective, ranks, size) if among is None else among)
     if not options:
-        raise UsageError(
-            f"{machine.name}: nothing was fitted to {collective}; haloscope model --fit does it"
-        )
+        raise UsageError(f"{machine.name}: nothing was fitted to {collective}; haloscope model --fit does it")
     timed = [
         Chosen(
-            algorithm, (model := _of(machine, collective, algorithm)).number, segment, fanout,
+            algorithm,
+            (model := _of(machine, collective, algorithm)).number,
+            segment,
+            fanout,
             _time(machine, model, Plan(ranks, size, segment, fanout), mapping),
         )
         for algorithm, segment, fanout in options
-    ]  # fmt: skip
+    ]
     return min(timed, key=lambda chosen: chosen.time)
 
 
-def _options(
-    machine: Machine, collective: str, ranks: int, size: int
-) -> Iterable[tuple[str, int, int]]:
+def _options(machine: Machine, collective: str, ranks: int, size: int) -> Iterable[tuple[str, int, int]]:
     for model in machine.fitted:
         pair_only = model.algorithm == "two_proc" and ranks != 2
         if model.collective != collective or model.algorithm == "default" or pair_only:
@@ -101,6 +112,8 @@ def _time(machine: Machine, model: FittedAlgorithm, plan: Plan, mapping: str) ->
         np.array([each.overhead[0] for each in ranges]),
         np.array([each.alpha[0] for each in ranges]),
         np.array([each.beta[0] for each in ranges]),
-        model.call[0], model.gamma[0], model.eager,
-    )  # fmt: skip
+        model.call[0],
+        model.gamma[0],
+        model.eager,
+    )
     return observation.path(theta).time

@@ -90,11 +90,7 @@ _CATALOGUE: dict[str, dict[str, Build]] = {
     },
     "allgather": _ALLGATHER,
     "allgatherv": {**_ALLGATHER, "default_1": _rootless.allgather_linear},
-    "alltoall": {
-        **_ALLTOALL,
-        "modified_bruck": _rootless.alltoall_bruck,
-        "brucks": _rootless.alltoall_bruck,
-    },
+    "alltoall": {**_ALLTOALL, "modified_bruck": _rootless.alltoall_bruck, "brucks": _rootless.alltoall_bruck},
     "alltoallv": _ALLTOALL,
     "barrier": {
         "linear": _rootless.barrier_linear,
@@ -121,14 +117,23 @@ _CATALOGUE: dict[str, dict[str, Build]] = {
     "reduce_scatter": _REDUCE_SCATTER,
     "reduce_scatter_block": _REDUCE_SCATTER,
 }
-_SEGMENTS = {
-    ("bcast", name) for name in (
-        "chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial", "tree",
-        "pipelined_tree",
-    )
-} | {
-    ("reduce", name) for name in ("chain", "pipeline", "binary", "binomial", "in_order_binary")
-} | {("allreduce", "segmented_ring"), ("gather", "linear_sync")}  # fmt: skip
+_SEGMENTS = (
+    {
+        ("bcast", name)
+        for name in (
+            "chain",
+            "pipeline",
+            "split_binary_tree",
+            "binary_tree",
+            "binomial",
+            "knomial",
+            "tree",
+            "pipelined_tree",
+        )
+    }
+    | {("reduce", name) for name in ("chain", "pipeline", "binary", "binomial", "in_order_binary")}
+    | {("allreduce", "segmented_ring"), ("gather", "linear_sync")}
+)
 _FANOUTS = {("bcast", "chain"), ("bcast", "knomial"), ("reduce", "chain")}
 
 

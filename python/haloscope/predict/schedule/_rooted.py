@@ -87,9 +87,7 @@ def broadcast_split(schedule: Schedule, plan: Plan) -> None:
         schedule.send(0, ranks - 1, halves[1])
     left = np.arange(1, ranks - 1, 2)
     right = left + 1
-    schedule.send(
-        np.concatenate([left, right]), np.concatenate([right, left]), np.repeat(halves, len(left))
-    )
+    schedule.send(np.concatenate([left, right]), np.concatenate([right, left]), np.repeat(halves, len(left)))
 
 
 def _scatter_blocks(schedule: Schedule, plan: Plan) -> Integers:

@@ -168,9 +168,7 @@ def allgather_neighbor(schedule: Schedule, plan: Plan) -> None:
     number, everyone = np.arange(plan.ranks // 2)[:, None], np.arange(plan.ranks)
     direction = np.where((everyone + number) % 2, -1, 1)
     sizes = np.where(number, 2, 1) * plan.bytes
-    rounds(
-        schedule, *np.broadcast_arrays(everyone, (everyone + direction) % plan.ranks, sizes)
-    )  # fmt: skip
+    rounds(schedule, *np.broadcast_arrays(everyone, (everyone + direction) % plan.ranks, sizes))
 
 
 def alltoall_linear(schedule: Schedule, plan: Plan) -> None:
@@ -182,9 +180,7 @@ def alltoall_linear(schedule: Schedule, plan: Plan) -> None:
 def alltoall_pairwise(schedule: Schedule, plan: Plan) -> None:
     """In round k everyone sends to rank + k and receives from rank - k."""
     everyone, distance = np.arange(plan.ranks), np.arange(1, plan.ranks)[:, None]
-    rounds(
-        schedule, *np.broadcast_arrays(everyone, (everyone + distance) % plan.ranks, plan.bytes)
-    )  # fmt: skip
+    rounds(schedule, *np.broadcast_arrays(everyone, (everyone + distance) % plan.ranks, plan.bytes))
 
 
 def alltoall_bruck(schedule: Schedule, plan: Plan) -> None:
@@ -212,9 +208,12 @@ def barrier_double_ring(schedule: Schedule, plan: Plan) -> None:
     order = np.arange(plan.ranks)
     for _ in range(2):
         schedule.send(
-            order, (order + 1) % plan.ranks, 0, source_step=np.where(order, 2, 1),
+            order,
+            (order + 1) % plan.ranks,
+            0,
+            source_step=np.where(order, 2, 1),
             target_step=np.where((order + 1) % plan.ranks, 1, 2),
-        )  # fmt: skip
+        )
 
 
 def barrier_recursive_doubling(schedule: Schedule, plan: Plan) -> None:

@@ -44,25 +44,24 @@ def exchange(schedule: Schedule, ranks: Integers, stride: int, sizes: Integers) 
 
 
 def rounds(
-    schedule: Schedule, sources: Integers, targets: Integers, sizes: Integers, *,
-    added: bool = False, meets: bool = True,
-) -> None:  # fmt: skip
+    schedule: Schedule,
+    sources: Integers,
+    targets: Integers,
+    sizes: Integers,
+    *,
+    added: bool = False,
+    meets: bool = True,
+) -> None:
     """One row a round, in each of which a rank sends once and receives once, at most."""
     steps = np.arange(1, len(sources) + 1)[:, None]
     added_sizes = sizes if added else np.zeros_like(sizes)
     schedule.send(
-        sources, targets, sizes, source_step=steps, target_step=steps, added=added_sizes,
-        meets=meets,
-    )  # fmt: skip
+        sources, targets, sizes, source_step=steps, target_step=steps, added=added_sizes, meets=meets
+    )
 
 
 def ring(
-    schedule: Schedule,
-    blocks: Integers,
-    shift: int = 0,
-    *,
-    added: bool = False,
-    ahead: bool = False,
+    schedule: Schedule, blocks: Integers, shift: int = 0, *, added: bool = False, ahead: bool = False
 ) -> None:
     """P - 1 rounds: everyone sends the next rank what it got last, at first block `shift` on.
 
@@ -71,10 +70,13 @@ def ring(
     ranks = len(blocks)
     everyone, number = np.arange(ranks), np.arange(ranks - 1)[:, None]
     rounds(
-        schedule, np.broadcast_to(everyone, (ranks - 1, ranks)),
+        schedule,
+        np.broadcast_to(everyone, (ranks - 1, ranks)),
         np.broadcast_to((everyone + 1) % ranks, (ranks - 1, ranks)),
-        blocks[(everyone - number + shift) % ranks], added=added, meets=not ahead,
-    )  # fmt: skip
+        blocks[(everyone - number + shift) % ranks],
+        added=added,
+        meets=not ahead,
+    )
 
 
 def doubling(schedule: Schedule, blocks: Integers) -> None:
@@ -121,9 +123,10 @@ def fold(schedule: Schedule, ranks: int, size: int) -> Integers:
     if extra:
         lower, upper = size // 2, size - size // 2
         schedule.send(
-            np.concatenate([even, even + 1]), np.concatenate([even + 1, even]),
+            np.concatenate([even, even + 1]),
+            np.concatenate([even + 1, even]),
             np.repeat([upper, lower], extra),
-        )  # fmt: skip
+        )
         schedule.add(np.concatenate([even, even + 1]), np.repeat([lower, upper], extra))
         schedule.send(even + 1, even, upper)
     return np.concatenate([even, np.arange(2 * extra, ranks)])
@@ -167,9 +170,7 @@ def parts(size: int, segment: int) -> Integers:
     return np.array([segment] * whole + [rest] * bool(rest) or [0], np.int64)
 
 
-def flow_down(
-    schedule: Schedule, tree: Tree, sizes: Integers, *, other: Integers | None = None
-) -> None:
+def flow_down(schedule: Schedule, tree: Tree, sizes: Integers, *, other: Integers | None = None) -> None:
     """A rank sends each segment to all its children, then the next one.
 
     The receive of the next segment is posted before one is passed on. Children of even rank get the
@@ -184,9 +185,12 @@ def flow_down(
     exists = bytes_ >= 0
     schedule.send(
         np.broadcast_to(parents, (count, number))[exists],
-        np.broadcast_to(children, (count, number))[exists], bytes_[exists],
-        source_step=step[exists] + 2, target_step=step[exists] + 1, meets=False,
-    )  # fmt: skip
+        np.broadcast_to(children, (count, number))[exists],
+        bytes_[exists],
+        source_step=step[exists] + 2,
+        target_step=step[exists] + 1,
+        meets=False,
+    )
 
 
 def flow_up(schedule: Schedule, tree: Tree, sizes: Integers, root: int = 0) -> None:
@@ -199,9 +203,14 @@ def flow_up(schedule: Schedule, tree: Tree, sizes: Integers, root: int = 0) -> N
     step = np.repeat(2 * np.arange(count), number)
     all_sizes = np.repeat(sizes, number)
     schedule.send(
-        np.tile(children, count), np.tile(parents, count), all_sizes,
-        source_step=step + 2, target_step=step + 1, added=all_sizes, meets=False,
-    )  # fmt: skip
+        np.tile(children, count),
+        np.tile(parents, count),
+        all_sizes,
+        source_step=step + 2,
+        target_step=step + 1,
+        added=all_sizes,
+        meets=False,
+    )
 
 
 def _edges(tree: Tree, root: int) -> tuple[Integers, Integers]:

@@ -8,15 +8,7 @@ import numpy as np
 
 from haloscope.predict import _trees
 from haloscope.predict.schedule._rooted import scatter_tree
-from haloscope.predict.schedule._rounds import (
-    blocks_of,
-    flow_up,
-    fold_whole,
-    parts,
-    pass_on,
-    ring,
-    rounds,
-)
+from haloscope.predict.schedule._rounds import blocks_of, flow_up, fold_whole, parts, pass_on, ring, rounds
 from haloscope.predict.schedule._schedule import Plan
 
 if TYPE_CHECKING:
@@ -26,13 +18,7 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-__all__ = [
-    "butterfly",
-    "pairwise",
-    "recursive_doubling",
-    "recursive_halving",
-    "reduce_then_scatter",
-]
+__all__ = ["butterfly", "pairwise", "recursive_doubling", "recursive_halving", "reduce_then_scatter"]
 
 
 def reduce_then_scatter(schedule: Schedule, plan: Plan) -> None:

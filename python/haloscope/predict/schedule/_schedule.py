@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["MESSAGE", "Durations", "Executed", "Plan", "Schedule", "execute"]
 
-MESSAGE = np.dtype([
-    ("source", np.int32), ("target", np.int32), ("source_step", np.int32),
-    ("target_step", np.int32), ("bytes", np.int64), ("added", np.int64), ("meets", np.uint8),
-])  # fmt: skip
+MESSAGE = np.dtype(
+    [
+        ("source", np.int32),
+        ("target", np.int32),
+        ("source_step", np.int32),
+        ("target_step", np.int32),
+        ("bytes", np.int64),
+        ("added", np.int64),
+        ("meets", np.uint8),
+    ]
+)
 _MOST_MESSAGES = 1 << 23
 
 
@@ -51,10 +58,16 @@ class Schedule:
         self._number = 0
 
     def send(
-        self, source: ArrayLike, target: ArrayLike, size: ArrayLike, *,
-        source_step: ArrayLike = 1, target_step: ArrayLike = 1, added: ArrayLike = 0,
+        self,
+        source: ArrayLike,
+        target: ArrayLike,
+        size: ArrayLike,
+        *,
+        source_step: ArrayLike = 1,
+        target_step: ArrayLike = 1,
+        added: ArrayLike = 0,
         meets: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add messages; steps count from where each rank is now, and 1 is its next one.
 
         `meets`: the receive is not posted ahead, so that a message that is not eager waits for its
@@ -64,14 +77,13 @@ class Schedule:
         count = arrays[0].size
         self._number += count
         if self._number > _MOST_MESSAGES:
-            raise UsageError(
-                f"more than {_MOST_MESSAGES} messages in one collective: choose larger segments"
-            )
+            raise UsageError(f"more than {_MOST_MESSAGES} messages in one collective: choose larger segments")
         part = np.empty(count, MESSAGE)
         for name, values in zip(
             ("source", "target", "bytes", "source_step", "target_step", "added"),
-            (arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5]), strict=True,
-        ):  # fmt: skip
+            (arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5]),
+            strict=True,
+        ):
             part[name] = values.ravel()
         part["source_step"] += self._steps[part["source"]]
         part["target_step"] += self._steps[part["target"]]
@@ -122,13 +134,13 @@ class Executed(NamedTuple):
 class _Struct(ctypes.Structure):
     _fields_ = (
         *((f"p{i}", ctypes.c_void_p) for i in range(11)),
-        ("messages", ctypes.c_int64), ("ranks", ctypes.c_int32), ("links", ctypes.c_int32),
-    )  # fmt: skip
+        ("messages", ctypes.c_int64),
+        ("ranks", ctypes.c_int32),
+        ("links", ctypes.c_int32),
+    )
 
 
-def execute(
-    schedule: Schedule, durations: Durations, *, eager: float = 0, weights: bool = False
-) -> Executed:
+def execute(schedule: Schedule, durations: Durations, *, eager: float = 0, weights: bool = False) -> Executed:
     """Execute the schedule; messages of fewer than `eager` bytes do not wait for their target."""
     columns = schedule.columns
     count = len(columns["bytes"])
@@ -139,11 +151,13 @@ def execute(
     arrays = [
         *(columns[name] for name in ("source", "target", "source_step", "target_step")),
         ((columns["meets"] > 0) & (columns["bytes"] >= eager)).astype(np.uint8),
-        *(np.ascontiguousarray(values, np.float64)
-          for values in (durations.occupied, durations.latency, durations.work)),
+        *(
+            np.ascontiguousarray(values, np.float64)
+            for values in (durations.occupied, durations.latency, durations.work)
+        ),
         *(np.ascontiguousarray(way, np.int32) for way in (way_out, way_in)),
         np.ascontiguousarray(shared, np.float64),
-    ]  # fmt: skip
+    ]
     assert all(len(array) == count for array in arrays)
     links = 1 + max(-1, int(way_out.max(initial=-1)), int(way_in.max(initial=-1)))
     struct = _Struct(*(array.ctypes.data for array in arrays), count, schedule.ranks, links)

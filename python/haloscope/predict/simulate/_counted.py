@@ -22,9 +22,19 @@ _INSTANCE = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_r
 _ADDED = ("sends", "recvs", "bytes_sent", "bytes_recv", "colls")
 _ENDS = ("_instance_min", "_instance_max", "_instance_min_exclusive", "_instance_max_exclusive")
 _FIRST = (
-    "path", "rank", "instances", "time", "coll_bytes", "largest_message", "p2p_time", "coll_time",
-    "other_time", "wait_time", "dest_ranks", "src_ranks",
-)  # fmt: skip
+    "path",
+    "rank",
+    "instances",
+    "time",
+    "coll_bytes",
+    "largest_message",
+    "p2p_time",
+    "coll_time",
+    "other_time",
+    "wait_time",
+    "dest_ranks",
+    "src_ranks",
+)
 _EXTREMES = tuple(x + end for end in _ENDS for x in _INSTANCE)
 _LINES = {
     "path": ("path", "parent", "communication", "name"),
@@ -33,17 +43,12 @@ _LINES = {
     "partner": ("path", "rank", "partner", "sends", "bytes_sent", "recvs", "bytes_recv", "time"),
     "call": ("path", "call", "calls", "bytes", "time_total", "time_max"),
     "size": ("path", "kind", "bytes", "messages", "sum", "time_total", "time_max"),
-    "collective": (
-        "path", "operation", "comm_size", "bytes", "calls", "sum", "time_total", "time_max",
-    ),
+    "collective": ("path", "operation", "comm_size", "bytes", "calls", "sum", "time_total", "time_max"),
     "unaccounted": ("call", "calls"),
-}  # fmt: skip
+}
 _TEXT = {"name", "host", "call", "operation"}
 _WORDS = {"kind"}
-_REAL = {
-    "time", "p2p_time", "coll_time", "other_time", "wait_time", "begin", "end", "time_total",
-    "time_max",
-}  # fmt: skip
+_REAL = {"time", "p2p_time", "coll_time", "other_time", "wait_time", "begin", "end", "time_total", "time_max"}
 
 
 def read_counts(path: Path) -> dict[str, pl.DataFrame]:
@@ -75,13 +80,26 @@ def save(counts: Path, output: Path, ranks: int, about: Mapping[str, Any]) -> No
     processes = lines["process"]
     longest = float((processes["end"] - processes["begin"]).max() or 0)
     info = {
-        "mpi_library": f"SimGrid SMPI {_simgrid.version()}", "mpi_abi": "simgrid",
-        "ranks": ranks, "start": time.time(), "duration": longest, "partial": False,
-        "missing_ranks": [], "unwatched_ranks": [], "exact_times": True, "sync_collectives": 0,
-        "only": "", "from": 0.0, "until": 0.0, "rows_left_out": 0, "sizes_spilled": False,
-        "version": version("haloscope"), "simulated": True, "simulated_on": socket.gethostname(),
+        "mpi_library": f"SimGrid SMPI {_simgrid.version()}",
+        "mpi_abi": "simgrid",
+        "ranks": ranks,
+        "start": time.time(),
+        "duration": longest,
+        "partial": False,
+        "missing_ranks": [],
+        "unwatched_ranks": [],
+        "exact_times": True,
+        "sync_collectives": 0,
+        "only": "",
+        "from": 0.0,
+        "until": 0.0,
+        "rows_left_out": 0,
+        "sizes_spilled": False,
+        "version": version("haloscope"),
+        "simulated": True,
+        "simulated_on": socket.gethostname(),
         **about,
-    }  # fmt: skip
+    }
     write_profile(output, info, _tables(lines, ranks))
 
 
@@ -90,16 +108,23 @@ def _tables(lines: Mapping[str, pl.DataFrame], ranks: int) -> dict[str, pl.DataF
     return {
         "paths": lines["path"].select("path", "parent", "communication", "name"),
         "processes": processes.select(
-            "rank", "host", duration=pl.col("end") - pl.col("begin"),
-            pid=0, start=pl.lit(time.time()), threads=1, unmatched_begins="unmatched_begins",
-            unmatched_ends="unmatched_ends", dropped=0, finalized=1, sizes_spilled=0, watched=1,
+            "rank",
+            "host",
+            duration=pl.col("end") - pl.col("begin"),
+            pid=0,
+            start=pl.lit(time.time()),
+            threads=1,
+            unmatched_begins="unmatched_begins",
+            unmatched_ends="unmatched_ends",
+            dropped=0,
+            finalized=1,
+            sizes_spilled=0,
+            watched=1,
             tick=pl.lit(1e-9),
         ),
         "ranks": _ranks(lines),
         "calls": lines["call"],
-        "sizes": lines["size"].select(
-            "path", "kind", "bytes", "messages", "time_total", bytes_upper="bytes"
-        ),
+        "sizes": lines["size"].select("path", "kind", "bytes", "messages", "time_total", bytes_upper="bytes"),
         "partners": lines["partner"],
         "neighbors": lines["partner"].head(0),
         "collectives": lines["collective"].select(
@@ -107,7 +132,7 @@ def _tables(lines: Mapping[str, pl.DataFrame], ranks: int) -> dict[str, pl.DataF
         ),
         "communicators": _world(lines, ranks),
         "unaccounted": lines["unaccounted"],
-    }  # fmt: skip
+    }
 
 
 def _ranks(lines: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -131,8 +156,11 @@ def _world(lines: Mapping[str, pl.DataFrame], ranks: int) -> pl.DataFrame:
     partners, collectives = lines["partner"], lines["collective"]
     return pl.DataFrame(
         {
-            "name": ["MPI_COMM_WORLD"], "size": [ranks], "members": [0], "ranks": [ranks],
+            "name": ["MPI_COMM_WORLD"],
+            "size": [ranks],
+            "members": [0],
+            "ranks": [ranks],
             "calls": [int(partners["sends"].sum()) + int(collectives["calls"].sum())],
             "bytes": [int(partners["bytes_sent"].sum()) + int(collectives["sum"].sum())],
         }
-    )  # fmt: skip
+    )

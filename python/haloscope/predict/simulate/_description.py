@@ -10,13 +10,7 @@ from xml.sax.saxutils import quoteattr
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict._machine import Level, Machine
 from haloscope.predict._machine_files import load_machine
-from haloscope.predict.simulate._platform import (
-    FatTree,
-    MachinePlatform,
-    Network,
-    Platform,
-    Torus,
-)
+from haloscope.predict.simulate._platform import FatTree, MachinePlatform, Network, Platform, Torus
 
 __all__ = ["SPEED", "Change", "capacity", "host_names", "platform_xml"]
 
@@ -129,10 +123,8 @@ def _links(name: str, level: Level, change: Change) -> list[str]:
     bandwidth, latency = change.speed(level.bandwidth), change.seconds(level.latency)
     free = Change.ideal()
     return [
-        f'<link id="{name}-link" bandwidth="{bandwidth}" latency="{latency}" '
-        'sharing_policy="FATPIPE"/>',
-        f'<link id="{name}-free" bandwidth="{free.speed(None)}" latency="0s" '
-        'sharing_policy="FATPIPE"/>',
+        f'<link id="{name}-link" bandwidth="{bandwidth}" latency="{latency}" sharing_policy="FATPIPE"/>',
+        f'<link id="{name}-free" bandwidth="{free.speed(None)}" latency="0s" sharing_policy="FATPIPE"/>',
     ]
 
 

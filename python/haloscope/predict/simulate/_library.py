@@ -23,9 +23,8 @@ _SELECTORS = {"default", "ompi", "mpich", "mvapich2", "impi", "automatic"}
 _UNSELECTABLE = {"gatherv", "scatterv", "reduce_scatter_block"}
 _EAGER = 65536
 _CHAIN = Algorithm(
-    "bcast", "chain", None, (("HALOSCOPE_CHAINS", "4"),),
-    ("HALOSCOPE_CHAIN_SEGMENT",), ("HALOSCOPE_CHAINS",),
-)  # fmt: skip
+    "bcast", "chain", None, (("HALOSCOPE_CHAINS", "4"),), ("HALOSCOPE_CHAIN_SEGMENT",), ("HALOSCOPE_CHAINS",)
+)
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,9 @@ class SmpiLibrary:
     eager: int = _EAGER
     directory: tempfile.TemporaryDirectory[str] = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="haloscope-simulate-"),
-        repr=False, compare=False,
-    )  # fmt: skip
+        repr=False,
+        compare=False,
+    )
 
     known: dict[str, tuple[Algorithm, ...]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -58,9 +58,8 @@ class SmpiLibrary:
         return program(name, _simgrid.smpicxx())
 
     def launch(
-        self, program: Sequence[str], ranks: int, environment: Mapping[str, str],
-        mapping: str | None = None,
-    ) -> list[str]:  # fmt: skip
+        self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
+    ) -> list[str]:
         del mapping  # ranks fill the hosts in order
         chosen = {
             name.removeprefix("smpi/"): value
@@ -84,9 +83,8 @@ class SmpiLibrary:
         words = self.launch([str(_simgrid.application("cg"))], 1, {f"smpi/{collective}": "?"})
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, timeout=60, check=False,
-                stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                words, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SimulationError(f"smpirun does not answer: {error}") from None
         listed = _VALID.search(done.stderr)

@@ -14,9 +14,7 @@ from haloscope.base.errors import SimulationError
 __all__ = ["declared", "passing"]
 
 _DECLARED = re.compile(r"([\w ]+?) PMPI_(\w+) ?\(([^()]*)\)")
-_COUNTED = re.compile(
-    r"^\w+ MPI_(\w+)\(|^(?:SENDS|POSTS)\((\w+)|^COLLECTIVE\((\w+), (\w+)", re.MULTILINE
-)
+_COUNTED = re.compile(r"^\w+ MPI_(\w+)\(|^(?:SENDS|POSTS)\((\w+)|^COLLECTIVE\((\w+), (\w+)", re.MULTILINE)
 # As src/watch/meanings.py has it of the other recorder.
 _MOVES = re.compile(
     r"I?neighbor_\w+|(R?(put|get|accumulate|get_accumulate))|fetch_and_op|compare_and_swap"
@@ -36,9 +34,13 @@ _SHORT = re.compile(
 def declared(compiler: Path) -> list[tuple[str, str, str]]:
     """MPI's functions in SimGrid's headers: type, name without MPI_, parameters."""
     done = subprocess.run(
-        [str(compiler), "-E", "-P", "-x", "c++", "-"], input="#include <smpi/smpi.h>\n",
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [str(compiler), "-E", "-P", "-x", "c++", "-"],
+        input="#include <smpi/smpi.h>\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     found = _DECLARED.findall(done.stdout)
     if done.returncode or not found:
         raise SimulationError(f"{compiler} finds no smpi/smpi.h: is SimGrid's MPI installed whole?")

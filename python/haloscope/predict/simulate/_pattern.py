@@ -174,9 +174,7 @@ class _Reading:
         self.compute = compute
         self.paths = profile.frame("paths")
         self.rows = profile.frame("ranks")
-        self.partners = profile.frame("partners").filter(
-            (pl.col("sends") > 0) & (pl.col("partner") >= 0)
-        )
+        self.partners = profile.frame("partners").filter((pl.col("sends") > 0) & (pl.col("partner") >= 0))
         self.collectives = profile.frame("collectives")
 
     def pattern(self, ranks: int | None, scale: str) -> Pattern:
@@ -208,9 +206,7 @@ class _Reading:
         """Seconds of each path and rank that are neither in nested regions nor in MPI."""
         parents = self.paths.select("path", "parent")
         times = self.rows.select("path", "rank", "time").join(parents, on="path")
-        nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(
-            nested=pl.col("time").sum()
-        )
+        nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(nested=pl.col("time").sum())
         mpi = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time", "other_time")
         left = pl.col("time") - pl.col("nested").fill_null(0) - mpi
         return (
@@ -234,11 +230,7 @@ class _Reading:
                 f"no grid of {self.ranks} ranks explains who sends to whom: the pattern cannot be "
                 "scaled; leave out -n to replay it as recorded"
             )
-        mean = (
-            self._computing()
-            .group_by("path")
-            .agg(pl.col("instances").max(), pl.col("compute").mean())
-        )
+        mean = self._computing().group_by("path").agg(pl.col("instances").max(), pl.col("compute").mean())
         for path, instances, seconds in mean.iter_rows():
             nodes[path].own = dict.fromkeys(range(count), (instances, seconds * grow))
         larger = grid.grown(count)
@@ -249,9 +241,7 @@ class _Reading:
 
     def _by_offset(self, grid: Grid) -> dict[int, dict[Offset, tuple[int, int]]]:
         """The mean number of messages and of bytes of the ranks that have that neighbour."""
-        offsets = grid.offsets(
-            self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy()
-        )
+        offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
         frame = self.partners.with_columns(
             **{name: pl.Series(offsets[:, axis]) for axis, name in enumerate("xyz")}
         )

@@ -184,9 +184,7 @@ class Dragonfly(Network):
     def _fits(self) -> Dragonfly:
         sizes = (self.groups, self.chassis, self.routers, self.nodes)
         if any(size is None for size in sizes) and any(size is not None for size in sizes):
-            raise ValueError(
-                "a dragonfly needs groups, chassis, routers and nodes, or none of them"
-            )
+            raise ValueError("a dragonfly needs groups, chassis, routers and nodes, or none of them")
         if self.groups and self.routers and self.routers < self.groups:
             raise ValueError(
                 f"SimGrid needs at least as many routers a chassis as groups: {self.routers} "

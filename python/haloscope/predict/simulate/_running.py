@@ -46,9 +46,12 @@ class Options:
 
 
 _SELECTORS = {
-    "openmpi": "ompi", "mpich": "mpich", "mvapich2": "mvapich2", "intelmpi": "impi",
+    "openmpi": "ompi",
+    "mpich": "mpich",
+    "mvapich2": "mvapich2",
+    "intelmpi": "impi",
     "smpi": "default",
-}  # fmt: skip
+}
 
 
 def settings(options: Options) -> list[str]:
@@ -57,15 +60,21 @@ def settings(options: Options) -> list[str]:
         known = ", ".join(_SELECTORS)
         raise UsageError(f"no collectives of {options.selector!r} are known; there are {known}")
     values = {
-        "smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/weight-S": "0",
-        "network/TCP-gamma": "0", "surf/precision": "1e-12", "smpi/wtime": "1e-9",
-        "smpi/test": "1e-7", "smpi/iprobe": "1e-7", "contexts/stack-size": str(_STACK),
+        "smpi/lat-factor": "0:1",
+        "smpi/bw-factor": "0:1",
+        "network/weight-S": "0",
+        "network/TCP-gamma": "0",
+        "surf/precision": "1e-12",
+        "smpi/wtime": "1e-9",
+        "smpi/test": "1e-7",
+        "smpi/iprobe": "1e-7",
+        "contexts/stack-size": str(_STACK),
         "smpi/send-is-detached-thresh": str(options.eager),
         "smpi/simulate-computation": "yes" if options.compute else "no",
         "smpi/host-speed": f"{options.compute * 1e9:.6g}f" if options.compute else "1Gf",
         "smpi/coll-selector": _SELECTORS[options.selector],
         **{f"smpi/{name}": value for name, value in options.algorithms.items()},
-    }  # fmt: skip
+    }
     return [f"--cfg={name}:{value}" for name, value in values.items()]
 
 
@@ -90,9 +99,7 @@ def command(options: Options, directory: Path, *more: str) -> list[str]:
 
 
 @contextmanager
-def simulated(
-    options: Options, program: Sequence[str] = (), traces: Path | None = None
-) -> Iterator[Path]:
+def simulated(options: Options, program: Sequence[str] = (), traces: Path | None = None) -> Iterator[Path]:
     """Simulate a program, or SimGrid's list of traces; gives the file with the counts."""
     with tempfile.TemporaryDirectory(prefix="haloscope-simulate-") as name:
         directory = Path(name)
@@ -117,18 +124,18 @@ def _wrapper(directory: Path) -> Path:
     return script
 
 
-def _run(
-    words: list[str], environment: Mapping[str, str], what: str, options: Options, counts: Path
-) -> None:
+def _run(words: list[str], environment: Mapping[str, str], what: str, options: Options, counts: Path) -> None:
     child = subprocess.Popen(
-        words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        words,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     said: list[str] = []
     ends = ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
-    readers = [
-        threading.Thread(target=_forward, args=(pipe, to, said), daemon=True) for pipe, to in ends
-    ]
+    readers = [threading.Thread(target=_forward, args=(pipe, to, said), daemon=True) for pipe, to in ends]
     for reader in readers:
         reader.start()
     try:

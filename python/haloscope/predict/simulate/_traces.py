@@ -78,9 +78,7 @@ def _check(file: Path, rank: int) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise SimulationError(f"{file}: cannot be read as a trace: {error}") from None
     if words[:2] != [str(rank), "init"]:
-        raise SimulationError(
-            f"{file}: is no trace of rank {rank}: its first line is not '{rank} init'"
-        )
+        raise SimulationError(f"{file}: is no trace of rank {rank}: its first line is not '{rank} init'")
 
 
 def lowered(operation: str, size: int, data: int) -> list[Round]:
@@ -90,10 +88,7 @@ def lowered(operation: str, size: int, data: int) -> list[Round]:
 
 def _fan_out(size: int, data: int) -> list[Round]:
     steps = [1 << step for step in range((size - 1).bit_length())]
-    return [
-        [(place, place + step, data) for place in range(step) if place + step < size]
-        for step in steps
-    ]
+    return [[(place, place + step, data) for place in range(step) if place + step < size] for step in steps]
 
 
 def _fan_in(size: int, data: int) -> list[Round]:
@@ -115,9 +110,7 @@ def _ring(size: int, data: int) -> list[Round]:
 
 def _pairwise(size: int, data: int) -> list[Round]:
     block = -(-data // size)
-    return [
-        [(place, (place + step) % size, block) for place in range(size)] for step in range(1, size)
-    ]
+    return [[(place, (place + step) % size, block) for place in range(size)] for step in range(1, size)]
 
 
 def _to_first(size: int, data: int) -> list[Round]:

@@ -114,18 +114,18 @@ def what_if(work: Work, options: Options, output: Path, change: Change | None = 
     options = options if change is None else replace(options, change=change)
     with work.counted(options) as counts:
         about = {
-            **work.about(), "platform": options.platform.name, "collectives": options.selector,
-            "latency_factor": options.change.latency, "compute_factor": options.compute,
+            **work.about(),
+            "platform": options.platform.name,
+            "collectives": options.selector,
+            "latency_factor": options.change.latency,
+            "compute_factor": options.compute,
             "bandwidth_factor": min(options.change.bandwidth, 1e300),
-        }  # fmt: skip
+        }
         save(counts, output, options.ranks, about)
 
 
 def sensitivity(
-    work: Work,
-    options: Options,
-    factors: Sequence[float],
-    step: Callable[[str], None] = lambda _: None,
+    work: Work, options: Options, factors: Sequence[float], step: Callable[[str], None] = lambda _: None
 ) -> pl.DataFrame:
     """Return a row for each region: its mean time with latencies times each factor, and the slope.
 

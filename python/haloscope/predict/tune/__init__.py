@@ -11,13 +11,7 @@ if TYPE_CHECKING:
     from haloscope.predict.tune._formats import check_output, settings, usage
     from haloscope.predict.tune._gains_page import write_page
     from haloscope.predict.tune._table import program_gain, program_text, summary, table
-    from haloscope.predict.tune._trial import (
-        Trial,
-        gain_interval,
-        measure_all,
-        measure_both,
-        steps_of_all,
-    )
+    from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
     from haloscope.predict.tune._tune import Plan, Tuning, tune
     from haloscope.predict.tune._verify import Bench, Point
     from haloscope.predict.tune._workload import Workload, read_workload

@@ -29,9 +29,7 @@ def format_of(library: Library) -> Format:
         return "openmpi-text" if int(found[1]) < 6 else "openmpi-json"
     if library.name.startswith("MPICH"):
         return "mpich-json"
-    raise RecorderError(
-        f"{library.name} reads no file of rules that is known; there is no tuning it"
-    )
+    raise RecorderError(f"{library.name} reads no file of rules that is known; there is no tuning it")
 
 
 def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> str:
@@ -41,9 +39,7 @@ def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> st
     if form == "openmpi-json":
         return write_json(rules)
     if library_file is None:
-        raise RecorderError(
-            "MPICH's library is not found: its complete tree is needed to begin with"
-        )
+        raise RecorderError("MPICH's library is not found: its complete tree is needed to begin with")
     return json.dumps(write_tree(rules, embedded_tree(library_file)), indent=1) + "\n"
 
 

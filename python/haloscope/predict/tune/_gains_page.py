@@ -82,8 +82,12 @@ def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
                 "customdata": [[_hover(row) for row in line] for line in grid],
                 "hovertemplate": "%{x} on %{y} processes<br>%{customdata}<extra></extra>",
                 "hoverongaps": False,
-                "zmin": -widest, "zmax": widest, "xgap": 1, "ygap": 1,
-                "colorscale": _SCALE, "showscale": False,
+                "zmin": -widest,
+                "zmax": widest,
+                "xgap": 1,
+                "ygap": 1,
+                "colorscale": _SCALE,
+                "showscale": False,
             }
         ],
         "layout": {
@@ -92,7 +96,7 @@ def _map(collective: str, part: pl.DataFrame) -> dict[str, Any]:
             "xaxis": {"title": {"text": "bytes"}, "type": "category", "showgrid": False},
             "yaxis": {"title": {"text": "processes"}, "type": "category", "showgrid": False},
         },
-    }  # fmt: skip
+    }
 
 
 def _log(row: dict[str, Any] | None) -> float | None:
@@ -133,8 +137,12 @@ def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
     steps = sizes[:: max(1, math.ceil(len(sizes) / 10))]
     traces = [
         {
-            "type": "scatter", "mode": "lines+markers", "name": name, "x": sizes,
-            "y": line[column].to_list(), "line": {"color": colour, "width": 2},
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": sizes,
+            "y": line[column].to_list(),
+            "line": {"color": colour, "width": 2},
             "text": [_escaped(str(one)) for one in line[said]],
             "hovertemplate": "%{x} B: %{y:.4s}s, %{text}<extra></extra>",
         }
@@ -142,7 +150,7 @@ def _curves(title: str, line: pl.DataFrame) -> dict[str, Any]:
             ("default", "default_time", "default_algorithm", _INK),
             ("with the rules", "tuned_time", "algorithm", _TUNED),
         )
-    ]  # fmt: skip
+    ]
     axis = {"type": "log", "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True}
     ticks = {"tickvals": steps, "ticktext": [_bytes(size) for size in steps]}
     return {

@@ -22,9 +22,7 @@ Tree = dict[str, Any]
 _TEXT = re.compile(rb'\{"collective=[ -~]+')
 # What the tree may compare for a collective: the whole message of all ranks, or a rank's. The
 # library's own tree asks the same.
-_TOTAL = frozenset({
-    "allgather", "allgatherv", "gather", "reduce_scatter", "reduce_scatter_block", "scatter",
-})  # fmt: skip
+_TOTAL = frozenset({"allgather", "allgatherv", "gather", "reduce_scatter", "reduce_scatter_block", "scatter"})
 _SIZED = _TOTAL | {"allreduce", "alltoall", "bcast", "reduce"}
 _BOUND = re.compile(r"(comm_size|avg_msg_size|total_msg_size)(<=|<|=)(\w+)")
 _FANNED = frozenset({"k_brucks", "k_dissemination", "recexch", "recursive_multiplying", "tree"})
@@ -133,9 +131,7 @@ def canary(tree: Tree, collective: str, ranks: int, size: int) -> Tree:
             raise UsageError(f"rules: {collective} of {size} bytes on {ranks} ranks meets no rule")
         if any(_LEAF in inner for inner in node[key]):
             other = "exscan" if collective != "exscan" else "scan"
-            node[key] = {
-                next(one for one in _keys(tree[f"collective={other}"]) if _LEAF in one): {}
-            }
+            node[key] = {next(one for one in _keys(tree[f"collective={other}"]) if _LEAF in one): {}}
             return made
         node = node[key]
 

@@ -13,10 +13,24 @@ from haloscope.predict.tune._rules import DEFAULT, Rule, closed
 __all__ = ["IDENTIFIERS", "read_json", "read_text", "write_json", "write_text"]
 
 IDENTIFIERS = {
-    "allgather": 0, "allgatherv": 1, "allreduce": 2, "alltoall": 3, "alltoallv": 4, "alltoallw": 5,
-    "barrier": 6, "bcast": 7, "exscan": 8, "gather": 9, "gatherv": 10, "reduce": 11,
-    "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
-}  # fmt: skip
+    "allgather": 0,
+    "allgatherv": 1,
+    "allreduce": 2,
+    "alltoall": 3,
+    "alltoallv": 4,
+    "alltoallw": 5,
+    "barrier": 6,
+    "bcast": 7,
+    "exscan": 8,
+    "gather": 9,
+    "gatherv": 10,
+    "reduce": 11,
+    "reduce_scatter": 12,
+    "reduce_scatter_block": 13,
+    "scan": 14,
+    "scatter": 15,
+    "scatterv": 16,
+}
 _COLLECTIVES = {number: name for name, number in IDENTIFIERS.items()}
 # A tree of no children and no chains at all: what the library takes when it is asked for the
 # algorithm without a fan-out, and its rules reader doesn't.
@@ -26,9 +40,7 @@ _FANOUTS = {("bcast", "chain"): 4, ("bcast", "knomial"): 4, ("reduce", "chain"):
 def write_text(rules: Iterable[Rule]) -> str:
     """The file's text. Where the rules leave a gap the library's own decision is written."""
     complete = closed(list(rules))
-    by_collective = {
-        name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)
-    }
+    by_collective = {name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)}
     lines = [f"{len(by_collective)}  # collectives"]
     for name, ones in by_collective.items():
         by_ranks = {ranks: list(group) for ranks, group in groupby(ones, lambda one: one.ranks)}
@@ -60,9 +72,7 @@ def read_text(text: str, names: Mapping[tuple[str, int], str] | None = None) -> 
     return rules
 
 
-def _read_rules(
-    numbers: _Numbers, collective: str, names: Mapping[tuple[str, int], str]
-) -> Sequence[Rule]:
+def _read_rules(numbers: _Numbers, collective: str, names: Mapping[tuple[str, int], str]) -> Sequence[Rule]:
     ranks = numbers.next("a communicator size")
     rules = []
     for index in range(numbers.next("the number of rules")):

@@ -78,9 +78,7 @@ def closed(rules: Sequence[Rule]) -> list[Rule]:
         if (collective, ranks + 1) not in listed:
             complete.add(Rule(collective, ranks + 1, 0))
         at_zero = any(
-            rule.bytes == 0
-            for rule in rules
-            if (rule.collective, rule.ranks) == (collective, ranks)
+            rule.bytes == 0 for rule in rules if (rule.collective, rule.ranks) == (collective, ranks)
         )
         if not at_zero:
             complete.add(Rule(collective, ranks, 0))

@@ -20,9 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["percent", "program_gain", "program_text", "said", "summary", "table"]
 
 _SCHEMA = (
-    "collective", "ranks", "bytes", "default_algorithm", "default_time", "algorithm", "tuned_time",
-    "gain", "gain_low", "gain_high", "verified",
-)  # fmt: skip
+    "collective",
+    "ranks",
+    "bytes",
+    "default_algorithm",
+    "default_time",
+    "algorithm",
+    "tuned_time",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "verified",
+)
 
 
 def table(made: Tuning) -> pl.DataFrame:
@@ -46,9 +55,12 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
     if trial is not None:
         gain, low, high = gain_interval(trial.gains)
         row.update(
-            default_time=float(np.median(trial.default)), tuned_time=float(np.median(trial.tuned)),
-            gain=gain, gain_low=low, gain_high=high,
-        )  # fmt: skip
+            default_time=float(np.median(trial.default)),
+            tuned_time=float(np.median(trial.tuned)),
+            gain=gain,
+            gain_low=low,
+            gain_high=high,
+        )
     return row
 
 

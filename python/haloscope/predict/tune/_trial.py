@@ -189,10 +189,7 @@ def _runs(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
     runs: list[list[Point]] = []
     before: Point | None = None
     for point in sorted(chosen):
-        line = before is not None and (before.collective, before.ranks) == (
-            point.collective,
-            point.ranks,
-        )
+        line = before is not None and (before.collective, before.ranks) == (point.collective, point.ranks)
         if chosen[point] != _OWN:
             if line and before and chosen[before] == chosen[point]:
                 runs[-1].append(point)

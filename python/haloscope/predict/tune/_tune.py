@@ -14,14 +14,7 @@ from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.tune._choice import Candidate, rules_of
 from haloscope.predict.tune._formats import render, settings
 from haloscope.predict.tune._rules import Rule
-from haloscope.predict.tune._trial import (
-    Trial,
-    gain_interval,
-    known,
-    measure_both,
-    not_holding,
-    slower,
-)
+from haloscope.predict.tune._trial import Trial, gain_interval, known, measure_both, not_holding, slower
 from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune"]

@@ -72,9 +72,7 @@ class Bench:
         used, tools = library(launcher), toolchain()
         file = describe(program("variables", tools.compiler)).file
         if file is None:
-            raise RecorderError(
-                f"{used.name}: its library's file is not found, so no rule can be verified"
-            )
+            raise RecorderError(f"{used.name}: its library's file is not found, so no rule can be verified")
         return cls(used, file, tools.compiler, format_of(used), mapping)
 
     def exercise(self) -> Path:
@@ -90,19 +88,22 @@ class Bench:
         command = self.library.launch(words, asked[0].ranks, environment, self.mapping)
         try:
             return subprocess.run(
-                command, env=launch_environment(asked[0].ranks, environment),
+                command,
+                env=launch_environment(asked[0].ranks, environment),
                 stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
-            )  # fmt: skip
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             raise RecorderError(f"{asked[0]}: no answer within a minute with the rules") from None
         except OSError as error:
             raise RecorderError(f"{command[0]}: cannot be started ({error.strerror})") from None
 
 
-def verify(
-    bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]
-) -> dict[Point, Verdict]:
+def verify(bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]) -> dict[Point, Verdict]:
     """For each point for which an algorithm was chosen: did the file make the library use it?"""
     by_ranks: dict[int, list[Point]] = {}
     for point in sorted(chosen):
@@ -118,9 +119,7 @@ def verify(
     return verdicts
 
 
-def what_ran(
-    bench: Bench, points: Sequence[Point], environment: Mapping[str, str]
-) -> dict[Point, Ran]:
+def what_ran(bench: Bench, points: Sequence[Point], environment: Mapping[str, str]) -> dict[Point, Ran]:
     """Which of Open MPI's functions did each point, by the witness."""
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         done = bench.run(points, {**environment, "HALOSCOPE_WITNESS": directory})
@@ -143,9 +142,7 @@ def _witnessed(
     asked = when_asked(bench, chosen)
     return {
         one: Verdict(
-            _problem(one, default[one], tuned[one], asked[one]),
-            said(default[one]),
-            said(tuned[one]),
+            _problem(one, default[one], tuned[one], asked[one]), said(default[one]), said(tuned[one])
         )
         for one in points
     }
@@ -209,8 +206,9 @@ def _stops(bench: Bench, rules: Tree, environment: Mapping[str, str], point: Poi
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         broken = Path(directory) / "rules.json"
         broken.write_text(json.dumps(tree))
-        changed = {name: str(broken) if name.endswith("JSON_FILE") else value
-                   for name, value in environment.items()}  # fmt: skip
+        changed = {
+            name: str(broken) if name.endswith("JSON_FILE") else value for name, value in environment.items()
+        }
         done = bench.run([point], changed)
     if done.returncode and "mpir_coll" in done.stdout + done.stderr:
         return Verdict(None)

@@ -17,17 +17,36 @@ __all__ = ["Seen", "algorithms_header", "build_exercise", "read_seen"]
 _SYMBOL = re.compile(rb"(?<=\0)ompi_coll_base_([a-z]+(?:_scatter(?:_block)?)?)_intra_(\w+)(?=\0)")
 # Where an algorithm's communicator is among its arguments, from 0; the module follows.
 _COMMUNICATOR = {
-    "allgather": 6, "allgatherv": 7, "allreduce": 5, "alltoall": 6, "alltoallv": 8, "barrier": 0,
-    "bcast": 4, "exscan": 5, "gather": 7, "reduce": 6, "reduce_scatter": 5,
-    "reduce_scatter_block": 5, "scan": 5, "scatter": 7,
-}  # fmt: skip
+    "allgather": 6,
+    "allgatherv": 7,
+    "allreduce": 5,
+    "alltoall": 6,
+    "alltoallv": 8,
+    "barrier": 0,
+    "bcast": 4,
+    "exscan": 5,
+    "gather": 7,
+    "reduce": 6,
+    "reduce_scatter": 5,
+    "reduce_scatter_block": 5,
+    "scan": 5,
+    "scatter": 7,
+}
 _SEGMENTED = {
     "allreduce": {"ring_segmented"},
-    "bcast": {"binomial", "bintree", "chain", "knomial", "pipeline", "scatter_allgather",
-              "scatter_allgather_ring", "split_bintree"},
+    "bcast": {
+        "binomial",
+        "bintree",
+        "chain",
+        "knomial",
+        "pipeline",
+        "scatter_allgather",
+        "scatter_allgather_ring",
+        "split_bintree",
+    },
     "gather": {"linear_sync"},
     "reduce": {"binary", "binomial", "chain", "in_order_binary", "pipeline"},
-}  # fmt: skip
+}
 _FANNED = {"bcast": {"chain", "knomial"}, "reduce": {"chain", "knomial"}}
 
 
@@ -42,10 +61,7 @@ class Seen:
     def __str__(self) -> str:
         if self.function is None:
             return "another component"
-        details = [
-            f"{self.segment} B" if self.segment else "",
-            f"×{self.fanout}" * bool(self.fanout),
-        ]
+        details = [f"{self.segment} B" if self.segment else "", f"×{self.fanout}" * bool(self.fanout)]
         return " ".join([self.function, *filter(None, details)])
 
 
@@ -55,17 +71,23 @@ def build_exercise(compiler: Path, library: Path | None) -> Path:
     header = algorithms_header(library) if library else ""
     names = ["exercise.cpp", "witness.cpp"] if library else ["exercise.cpp"]
     sources = [folder / name for name in names]
-    target = "exercise-" + fingerprint(
-        sources, header, str(compiler), compiler_identity(str(compiler))
-    )
+    target = "exercise-" + fingerprint(sources, header, str(compiler), compiler_identity(str(compiler)))
 
     def build(directory: Path) -> None:
         (directory / "algorithms.h").write_text(header, encoding="utf-8")
         # The witness's functions stand before the library's only if the program exports them.
         command = [
-            str(compiler), "-std=c++20", "-O2", "-rdynamic", "-I", str(directory),
-            *map(str, sources), "-o", str(directory / "exercise"), "-ldl",
-        ]  # fmt: skip
+            str(compiler),
+            "-std=c++20",
+            "-O2",
+            "-rdynamic",
+            "-I",
+            str(directory),
+            *map(str, sources),
+            "-o",
+            str(directory / "exercise"),
+            "-ldl",
+        ]
         log = cache() / "exercise-build.log"
         run_logged(command, "building the witness", log, dict(os.environ))
 

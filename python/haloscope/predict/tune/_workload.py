@@ -54,9 +54,7 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
         seconds[point] = seconds.get(point, 0.0) + row["time_total"]
     if not calls:
         there = f" (it calls {', '.join(sorted(other))})" if other else ""
-        raise ProfileError(
-            f"{path}: no collective of 2 ranks or more that could be tuned is in it{there}"
-        )
+        raise ProfileError(f"{path}: no collective of 2 ranks or more that could be tuned is in it{there}")
     kept = _longest(seconds, share)
     return Workload(
         {point: calls[point] for point in kept},

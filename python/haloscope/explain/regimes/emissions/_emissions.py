@@ -219,9 +219,7 @@ class LogNormal(States):
 def positive(values: Floats, name: str) -> Floats:
     """The same values. Raises `TimingsError` unless all are positive, as those of family `name`."""
     if (smallest := float(values.min())) <= 0:
-        raise TimingsError(
-            f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian"
-        )
+        raise TimingsError(f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian")
     return values
 
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Foreseen", "family"]
 
-FAMILIES: dict[str, type[Emission]] = {
-    kind.name: kind for kind in (Gaussian, LogNormal, Gamma, Student)
-}
+FAMILIES: dict[str, type[Emission]] = {kind.name: kind for kind in (Gaussian, LogNormal, Gamma, Student)}
 
 
 def family(name: str) -> type[Emission]:

@@ -47,9 +47,7 @@ class Student(States):
         """States of about these means and deviations, with tails to begin with."""
         floor = narrowest(values)
         degrees = np.full(len(means), _FIRST)
-        return cls(
-            np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor
-        )
+        return cls(np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Student:

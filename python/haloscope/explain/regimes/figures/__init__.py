@@ -20,12 +20,7 @@ if TYPE_CHECKING:
         panels,
     )
     from haloscope.explain.regimes.figures._over_time import heat_maps, median_ranks, slowest_ranks
-    from haloscope.explain.regimes.figures._spread import (
-        boxes,
-        functional_boxes,
-        median_densities,
-        sums,
-    )
+    from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums
     from haloscope.explain.regimes.figures._values import values
 
 __all__ = [

@@ -17,9 +17,22 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "METHOD_COLOURS", "Figure", "Panel", "Section", "Table", "Trace", "Unit", "array", "axis",
-    "margin", "panels", "plain", "regime_colours", "regime_name", "unit_of",
-]  # fmt: skip
+    "METHOD_COLOURS",
+    "Figure",
+    "Panel",
+    "Section",
+    "Table",
+    "Trace",
+    "Unit",
+    "array",
+    "axis",
+    "margin",
+    "panels",
+    "plain",
+    "regime_colours",
+    "regime_name",
+    "unit_of",
+]
 
 Trace = dict[str, Any]
 
@@ -54,9 +67,11 @@ class Figure:
     def as_json(self) -> dict[str, Any]:
         """Return what the page draws."""
         return {
-            "title": self.title, "caption": self.caption, "traces": list(self.traces),
+            "title": self.title,
+            "caption": self.caption,
+            "traces": list(self.traces),
             "layout": dict(self.layout),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -86,11 +101,13 @@ class Section:
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
         return {
-            "name": self.name, "title": self.title, "columns": self.columns,
+            "name": self.name,
+            "title": self.title,
+            "columns": self.columns,
             "text": list(self.text),
             "figures": [figure.as_json() for figure in self.figures],
             "tables": [table.as_json() for table in self.tables],
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -116,12 +133,7 @@ def panels(
     """
     rows = -(-len(drawn) // columns)
     traces: list[Trace] = []
-    whole: dict[str, Any] = {
-        "annotations": [],
-        "height": 90 + height * rows,
-        "margin": margin(36),
-        **layout,
-    }
+    whole: dict[str, Any] = {"annotations": [], "height": 90 + height * rows, "margin": margin(36), **layout}
     for number, panel in enumerate(drawn):
         at = "" if number == 0 else str(number + 1)
         row, column = divmod(number, columns)
@@ -133,13 +145,22 @@ def panels(
         )
         bottom, top = _part(row, rows)
         whole[f"yaxis{at}"] = _titled(yaxis, column == 0) | {
-            "domain": [1 - top, 1 - bottom], "anchor": f"x{at}",
+            "domain": [1 - top, 1 - bottom],
+            "anchor": f"x{at}",
             **({"matches": "y"} if number else {}),
-        }  # fmt: skip
-        whole["annotations"].append({
-            "text": f"<b>{plain(panel.title)}</b>", "showarrow": False, "xref": f"x{at} domain",
-            "yref": f"y{at} domain", "x": 0, "y": 1.01, "xanchor": "left", "yanchor": "bottom",
-        })  # fmt: skip
+        }
+        whole["annotations"].append(
+            {
+                "text": f"<b>{plain(panel.title)}</b>",
+                "showarrow": False,
+                "xref": f"x{at} domain",
+                "yref": f"y{at} domain",
+                "x": 0,
+                "y": 1.01,
+                "xanchor": "left",
+                "yanchor": "bottom",
+            }
+        )
     return traces, whole
 
 
@@ -157,9 +178,15 @@ def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return an axis in the style of all our pages."""
     return {
-        "title": {"text": title}, "gridcolor": "#e8ecf0", "zeroline": False, "automargin": True,
-        "ticks": "outside", "ticklen": 4, "tickcolor": "#fff", **more,
-    }  # fmt: skip
+        "title": {"text": title},
+        "gridcolor": "#e8ecf0",
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#fff",
+        **more,
+    }
 
 
 def margin(top: int) -> dict[str, int]:

@@ -49,16 +49,23 @@ def criteria(analyses: Sequence[Analysis]) -> Section | None:
 def _curves(found: Found, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
     traces = []
     for number, name in enumerate(("bic", "aic", "icl")):
-        traces.append({
-            "type": "scatter", "mode": "lines+markers", "name": name.upper(),
-            "x": curves["regimes"].to_list(), "y": (curves[name] - curves[name].min()).to_list(),
-            "line": {"color": METHOD_COLOURS[number + 1], "width": 2.4 if name == criterion else 1},
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name.upper(),
+                "x": curves["regimes"].to_list(),
+                "y": (curves[name] - curves[name].min()).to_list(),
+                "line": {"color": METHOD_COLOURS[number + 1], "width": 2.4 if name == criterion else 1},
+            }
+        )
     layout = {
-        "height": 320, "showlegend": True, "margin": margin(44),
+        "height": 320,
+        "showlegend": True,
+        "margin": margin(44),
         "xaxis": axis("number of regimes", dtick=1, showgrid=False),
         "yaxis": axis("criterion less its minimum", rangemode="tozero"),
-    }  # fmt: skip
+    }
     chooser = "the elbow" if criterion == "elbow" else criterion.upper()
     caption = (
         f"Less is better: {chooser} chooses {found.regimes.model.n_regimes} regimes. A"
@@ -82,9 +89,14 @@ def _title(name: str, what: str) -> str:
 
 def _diagonal(low: float, high: float) -> Trace:
     return {
-        "type": "scatter", "mode": "lines", "x": [low, high], "y": [low, high], "hoverinfo": "skip",
-        "showlegend": False, "line": {"color": "#9aa5b1", "width": 1},
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "x": [low, high],
+        "y": [low, high],
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "line": {"color": "#9aa5b1", "width": 1},
+    }
 
 
 def _quantiles(table: pl.DataFrame, name: str, unit: Unit) -> Figure:
@@ -96,17 +108,23 @@ def _quantiles(table: pl.DataFrame, name: str, unit: Unit) -> Figure:
         traces.append(_diagonal(float(positive.min()), float(positive.max())))
     for state, colour in enumerate(regime_colours(max(regimes, 1))):
         part = table.filter(table["regime"] == state + 1)
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": regime_name(state, regimes),
-            "x": unit.of(part["drawn"].to_numpy()).tolist(),
-            "y": unit.of(part["observed"].to_numpy()).tolist(),
-            "marker": {"color": colour, "size": 4},
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": regime_name(state, regimes),
+                "x": unit.of(part["drawn"].to_numpy()).tolist(),
+                "y": unit.of(part["observed"].to_numpy()).tolist(),
+                "marker": {"color": colour, "size": 4},
+            }
+        )
     layout = {
-        "height": 330, "showlegend": False, "margin": margin(32),
+        "height": 330,
+        "showlegend": False,
+        "margin": margin(32),
         "xaxis": axis(f"quantile of what the model draws, {unit.name}", type="log"),
         "yaxis": axis(f"quantile of the times, {unit.name}", type="log"),
-    }  # fmt: skip
+    }
     caption = (
         "QQ plot of each regime, coloured as above, from 0.5 to 99.5 %: dots off the line are times"
         " that the model does not draw. Drawn times below 0 are not shown."
@@ -116,15 +134,23 @@ def _quantiles(table: pl.DataFrame, name: str, unit: Unit) -> Figure:
 
 def _residuals(table: pl.DataFrame, name: str) -> Figure:
     points = table.drop_nulls("residual")
-    traces = [_diagonal(-2.7, 2.7), {
-        "type": "scatter", "mode": "markers", "x": points["normal"].to_list(),
-        "y": points["residual"].to_list(), "marker": {"color": "#31408f", "size": 4},
-        "showlegend": False,
-    }]  # fmt: skip
+    traces = [
+        _diagonal(-2.7, 2.7),
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": points["normal"].to_list(),
+            "y": points["residual"].to_list(),
+            "marker": {"color": "#31408f", "size": 4},
+            "showlegend": False,
+        },
+    ]
     layout = {
-        "height": 330, "margin": margin(32), "xaxis": axis("quantile of a normal distribution"),
+        "height": 330,
+        "margin": margin(32),
+        "xaxis": axis("quantile of a normal distribution"),
         "yaxis": axis("quantile of the pseudo-residuals"),
-    }  # fmt: skip
+    }
     caption = (
         "QQ plot of the pseudo-residuals: how unlikely each time is after those before it; on the"
         " line if the model is right."
@@ -134,18 +160,32 @@ def _residuals(table: pl.DataFrame, name: str) -> Figure:
 
 def _correlation(table: pl.DataFrame, name: str) -> Figure:
     lags = table["lag"].to_list()
-    band = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False,
-            "line": {"color": "#9aa5b1", "width": 1, "dash": "dash"}, "x": lags}  # fmt: skip
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "line": {"color": "#9aa5b1", "width": 1, "dash": "dash"},
+        "x": lags,
+    }
     limit = table["band"].to_numpy()
     traces = [
-        {"type": "bar", "x": lags, "y": table["correlation"].to_list(), "showlegend": False,
-         "marker": {"color": "#31408f"}},
-        band | {"y": limit.tolist()}, band | {"y": np.negative(limit).tolist()},
-    ]  # fmt: skip
+        {
+            "type": "bar",
+            "x": lags,
+            "y": table["correlation"].to_list(),
+            "showlegend": False,
+            "marker": {"color": "#31408f"},
+        },
+        band | {"y": limit.tolist()},
+        band | {"y": np.negative(limit).tolist()},
+    ]
     layout = {
-        "height": 330, "margin": margin(32), "xaxis": axis("lag, instances", showgrid=False),
+        "height": 330,
+        "margin": margin(32),
+        "xaxis": axis("lag, instances", showgrid=False),
         "yaxis": axis("autocorrelation"),
-    }  # fmt: skip
+    }
     caption = (
         "Autocorrelation of the pseudo-residuals: beyond the dashed lines it is not chance, and the"
         " regimes do not explain all that instances have in common."
@@ -185,9 +225,16 @@ def _slow_states(machine: WholeMachine, small: Cells) -> list[Trace]:
     mean = np.add.reduceat(posterior, starts) / np.diff([*starts, len(posterior)])[:, None]
     colours = regime_colours(posterior.shape[1])
     return [
-        {"type": "scatter", "mode": "lines", "name": f"machine state {state + 1}", "yaxis": "y2",
-         "x": array(starts + (small.columns - 1) / 2), "y": array(mean[:, state]),
-         "line": {"color": colours[state], "width": 1, "shape": "hvh"}, "fill": "tozeroy",
-         "hovertemplate": "instance %{x}: %{y:.3f}"}
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"machine state {state + 1}",
+            "yaxis": "y2",
+            "x": array(starts + (small.columns - 1) / 2),
+            "y": array(mean[:, state]),
+            "line": {"color": colours[state], "width": 1, "shape": "hvh"},
+            "fill": "tozeroy",
+            "hovertemplate": "instance %{x}: %{y:.3f}",
+        }
         for state in range(1, posterior.shape[1])
-    ]  # fmt: skip
+    ]

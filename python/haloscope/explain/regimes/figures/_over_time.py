@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.regimes._analysis import Decoded, View
 
-__all__ = [
-    "Cells",
-    "cells",
-    "heat_maps",
-    "median_ranks",
-    "rank_axes",
-    "regime_map",
-    "slowest_ranks",
-]
+__all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
 
 _MOST_POINTS = 4096
 # Faint for the usual, warm for slow, as in the paper's Figure 1.
@@ -69,14 +61,18 @@ def heat_maps(
         figures += [
             Figure(
                 f"Time, {means}: where it is warm, the run was slow.{said} Paper: Figure 1, top.",
-                [_times(small)], axes, f"{title}times",
+                [_times(small)],
+                axes,
+                f"{title}times",
             ),
             Figure(
                 f"Regime, {commonest}: columns are the machine's doing, rows a rank's.{said}"
                 " Paper: Figure 1, bottom.",
-                [regime_map(small, view.regimes)], axes, f"{title}regimes",
+                [regime_map(small, view.regimes)],
+                axes,
+                f"{title}regimes",
             ),
-        ]  # fmt: skip
+        ]
     return Section("heat", "Who was slow when", figures, columns=2)
 
 
@@ -89,17 +85,22 @@ def rank_axes(ranks: NDArray[np.int64], small: Cells) -> dict[str, Any]:
         "height": 350,
         "margin": margin(12),
         "xaxis": axis("instance", showgrid=False),
-        "yaxis": axis("rank", tickvals=places.tolist(), ticktext=labels, showgrid=False,
-                      range=[rows - 0.5, -0.5]),
-    }  # fmt: skip
+        "yaxis": axis(
+            "rank", tickvals=places.tolist(), ticktext=labels, showgrid=False, range=[rows - 0.5, -0.5]
+        ),
+    }
 
 
 def _place(small: Cells) -> Trace:
     """A heat map's cells by the instance and the row in their middle."""
     return {
-        "type": "heatmap", "x0": (small.columns - 1) / 2, "dx": small.columns,
-        "y0": (small.rows - 1) / 2, "dy": small.rows, "hoverongaps": False,
-    }  # fmt: skip
+        "type": "heatmap",
+        "x0": (small.columns - 1) / 2,
+        "dx": small.columns,
+        "y0": (small.rows - 1) / 2,
+        "dy": small.rows,
+        "hoverongaps": False,
+    }
 
 
 def _times(small: Cells) -> Trace:
@@ -110,30 +111,40 @@ def _times(small: Cells) -> Trace:
     with np.errstate(divide="ignore"):
         colour = np.log10(small.mean)
     return _place(small) | {
-        "z": array(np.maximum(colour, low)), "zmin": low, "zmax": high, "colorscale": _TIMES,
+        "z": array(np.maximum(colour, low)),
+        "zmin": low,
+        "zmax": high,
+        "colorscale": _TIMES,
         "customdata": array(small.mean),
         "hovertemplate": "instance %{x}, row %{y}<br>%{customdata:.4s}s<extra></extra>",
-        "colorbar": {"title": {"text": "time", "side": "right"}, "thickness": 14, "outlinewidth": 0,
-                     "tickvals": steps.tolist(),
-                     "ticktext": [time_text(10**step) for step in steps.tolist()]},
-    }  # fmt: skip
+        "colorbar": {
+            "title": {"text": "time", "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+            "tickvals": steps.tolist(),
+            "ticktext": [time_text(10**step) for step in steps.tolist()],
+        },
+    }
 
 
 def regime_map(small: Cells, regimes: int) -> Trace:
     """Return the commonest regime of each cell, a colour each."""
     colours = regime_colours(regimes)
-    scale = [
-        [edge / regimes, colour]
-        for state, colour in enumerate(colours) for edge in (state, state + 1)
-    ]  # fmt: skip
+    scale = [[edge / regimes, colour] for state, colour in enumerate(colours) for edge in (state, state + 1)]
     return _place(small) | {
         "z": array(small.state, "f4" if np.isnan(small.state).any() else "u1"),
-        "zmin": -0.5, "zmax": regimes - 0.5, "colorscale": scale,
+        "zmin": -0.5,
+        "zmax": regimes - 0.5,
+        "colorscale": scale,
         "hovertemplate": "instance %{x}, row %{y}<br>state %{z}<extra></extra>",
-        "colorbar": {"title": {"text": "regime", "side": "right"}, "thickness": 14,
-                     "outlinewidth": 0, "tickvals": list(range(regimes)),
-                     "ticktext": [str(state + 1) for state in range(regimes)]},
-    }  # fmt: skip
+        "colorbar": {
+            "title": {"text": "regime", "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+            "tickvals": list(range(regimes)),
+            "ticktext": [str(state + 1) for state in range(regimes)],
+        },
+    }
 
 
 def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
@@ -164,9 +175,7 @@ def slowest_ranks(views: Sequence[View], unit: Unit) -> Section:
     return Section("slowest", title, [figure])
 
 
-def _scattered(
-    drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: str, paper: str
-) -> Figure:
+def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: str, paper: str) -> Figure:
     most = max(2048, _MOST_POINTS // len(drawn))
     step = max(-(-decoded.timings.durations.shape[1] // most) for _, decoded, _ in drawn)
     regimes = max(decoded.regimes for _, decoded, _ in drawn)
@@ -176,10 +185,14 @@ def _scattered(
         for number, (title, decoded, row) in enumerate(drawn)
     ]
     traces, layout = panels(
-        shown, axis("instance", range=[-0.01 * length, 1.01 * length]),
-        axis(f"time, {unit.name}", type="log"), 1,
-        230 if len(drawn) > 1 else 300, showlegend=True, margin=margin(64),
-    )  # fmt: skip
+        shown,
+        axis("instance", range=[-0.01 * length, 1.01 * length]),
+        axis(f"time, {unit.name}", type="log"),
+        1,
+        230 if len(drawn) > 1 else 300,
+        showlegend=True,
+        margin=margin(64),
+    )
     thinned = f", one of {step} shown" if step > 1 else ""
     kinds = f"coloured by which of {regimes} regimes it is in"
     return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
@@ -191,12 +204,19 @@ def _dots(decoded: Decoded, row: int, step: int, unit: Unit, legend: bool) -> li
     traces = []
     for state, colour in enumerate(regime_colours(decoded.regimes)):
         chosen: NDArray[np.int64] = np.flatnonzero(states == state)
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": regime_name(state, decoded.regimes),
-            "x": array(chosen * step, "i4"), "y": array(times[chosen]),
-            "marker": {"color": colour, "size": 3.5, "opacity": 0.75}, "legendgroup": str(state),
-            "showlegend": legend, "hovertemplate": f"instance %{{x}}: %{{y:.4g}} {unit.name}",
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": regime_name(state, decoded.regimes),
+                "x": array(chosen * step, "i4"),
+                "y": array(times[chosen]),
+                "marker": {"color": colour, "size": 3.5, "opacity": 0.75},
+                "legendgroup": str(state),
+                "showlegend": legend,
+                "hovertemplate": f"instance %{{x}}: %{{y:.4g}} {unit.name}",
+            }
+        )
     return traces
 
 
@@ -224,9 +244,12 @@ class Cells:
 
 
 def cells(
-    durations: NDArray[np.float64], states: NDArray[np.uint8], regimes: int,
-    most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS,
-) -> Cells:  # fmt: skip
+    durations: NDArray[np.float64],
+    states: NDArray[np.uint8],
+    regimes: int,
+    most_rows: int = MOST_ROWS,
+    most_columns: int = MOST_COLUMNS,
+) -> Cells:
     """Return ranks × instances in at most `most_rows` × `most_columns` cells of equal size.
 
     Of states that are equally common in a cell, it has the slower one.
@@ -247,7 +270,5 @@ def cells(
     return Cells(np.array(means), np.array(commonest), rows, columns)
 
 
-def _summed(
-    rows: NDArray[np.bool_] | NDArray[np.float64], starts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _summed(rows: NDArray[np.bool_] | NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.add.reduceat(rows.sum(axis=0, dtype=np.float64), starts)

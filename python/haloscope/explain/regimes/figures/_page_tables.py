@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.regimes.machine._whole_machine import Stay
 
-__all__ = [
-    "check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"
-]  # fmt: skip
+__all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
 
 Cell = tuple[float | str | None, str]
 
@@ -54,17 +52,24 @@ def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
         ("share", "Share of all instances"),
         ("instances", "Of all ranks"),
         ("stay", "Mean number of instances in a row"),
-    ]  # fmt: skip
+    ]
     rows = []
     for row in frame.to_dicts():
         low, high = row["mean_low"], row["mean_high"]
         interval = (low, "–" if low is None else f"{time_text(low)} – {time_text(high)}")
-        rows.append([
-            *([_text(row["file"])] if several else []),
-            _count(row["regime"]), _time(row["mean"]), interval, _time(row["std"]),
-            _time(row["median"]), _share(row["share"]), _count(row["instances"]),
-            _number(row["run_length"], ".1f"),
-        ])  # fmt: skip
+        rows.append(
+            [
+                *([_text(row["file"])] if several else []),
+                _count(row["regime"]),
+                _time(row["mean"]),
+                interval,
+                _time(row["std"]),
+                _time(row["median"]),
+                _share(row["share"]),
+                _count(row["instances"]),
+                _number(row["run_length"], ".1f"),
+            ]
+        )
     return Table(caption, columns, rows)
 
 
@@ -83,12 +88,16 @@ def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) ->
     rows = [
         [
             *([_text(name)] if several else []),
-            _count(stay.state + 1), _time(stay.mean), _share(stay.share), _count(stay.stretches),
-            _number(stay.length, ".1f"), *map(_share, stay.regimes),
+            _count(stay.state + 1),
+            _time(stay.mean),
+            _share(stay.share),
+            _count(stay.stretches),
+            _number(stay.length, ".1f"),
+            *map(_share, stay.regimes),
         ]
         for name, stays in found
         for stay in stays
-    ]  # fmt: skip
+    ]
     caption = "A hidden state that all ranks share, and what their regimes are in it."
     return Table(caption, columns, rows)
 
@@ -109,17 +118,22 @@ def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
         ("AIC", "Less is better"),
         ("BIC", "Less is better"),
         ("ICL", "Less is better"),
-    ]  # fmt: skip
+    ]
     shown = [
         [
             *([_text(row["file"])] if several else []),
-            _text(row["series"]), _count(row["regimes"]), _text(row["family"]),
-            _text(row["ranks"]), _count(row["instances"]), _count(row["starts"]),
-            _count(row["iterations"]), _text("yes" if row["converged"] else "no"),
+            _text(row["series"]),
+            _count(row["regimes"]),
+            _text(row["family"]),
+            _text(row["ranks"]),
+            _count(row["instances"]),
+            _count(row["starts"]),
+            _count(row["iterations"]),
+            _text("yes" if row["converged"] else "no"),
             *(_number(row[key], ".6g") for key in ("log_likelihood", "aic", "bic", "icl")),
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     return Table("Paper: Algorithm 1.", columns, shown)
 
 
@@ -137,12 +151,17 @@ def test_table(frame: pl.DataFrame) -> Table:
     ]
     rows = [
         [
-            _text(row["first"]), _text(row["second"]), _text(_within(row["regime"])),
-            _number(row["statistic"]), _number(row["p_plain"]), _number(row["p_corrected"]),
-            _number(row["effective_first"], ".0f"), _number(row["effective_second"], ".0f"),
+            _text(row["first"]),
+            _text(row["second"]),
+            _text(_within(row["regime"])),
+            _number(row["statistic"]),
+            _number(row["p_plain"]),
+            _number(row["p_corrected"]),
+            _number(row["effective_first"], ".0f"),
+            _number(row["effective_second"], ".0f"),
         ]
         for row in frame.to_dicts()
-    ]  # fmt: skip
+    ]
     caption = (
         "Kolmogorov-Smirnov tests: a small p says that the two do not have the same distribution."
         " Paper: section 4.2."
@@ -169,11 +188,18 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
     rows = []
     for row in frame.head(most).to_dicts():
         who = "machine" if row["who"] is None else f"{row['kind']} {row['who']}"
-        rows.append([
-            *([_text(row["file"])] if several else []),
-            _text(who), _count(row["first"]), _count(row["last"]), _time(row["start"]),
-            _time(row["duration"]), _share(row["share"]), _time(row["lost"]),
-        ])  # fmt: skip
+        rows.append(
+            [
+                *([_text(row["file"])] if several else []),
+                _text(who),
+                _count(row["first"]),
+                _count(row["last"]),
+                _time(row["start"]),
+                _time(row["duration"]),
+                _share(row["share"]),
+                _time(row["lost"]),
+            ]
+        )
     more = f" The first {most} of {len(frame)}." if len(frame) > most else ""
     caption = (
         "Stretches of unusually many slow times: of regimes whose mean is 1.25 times the fastest"

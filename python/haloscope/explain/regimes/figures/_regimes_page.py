@@ -23,12 +23,7 @@ from haloscope.explain.regimes.figures._page_tables import (
     regime_tables,
     test_table,
 )
-from haloscope.explain.regimes.figures._spread import (
-    boxes,
-    functional_boxes,
-    median_densities,
-    sums,
-)
+from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums
 from haloscope.explain.regimes.figures._values import values
 from haloscope.explain.regimes.statistics._episodes import episodes
 from haloscope.explain.regimes.timings._reading import series_of, timings_of
@@ -113,10 +108,7 @@ def _fast(analysis: Analysis, title: str) -> tuple[str, str, str]:
 
 
 def _sections(
-    analyses: Sequence[Analysis],
-    results: Results,
-    recorded: Sequence[str],
-    step: Callable[[str], None],
+    analyses: Sequence[Analysis], results: Results, recorded: Sequence[str], step: Callable[[str], None]
 ) -> list[Section]:
     views = [analysis.view for analysis in analyses]
     unit = unit_of(float(np.nanmedian(views[0].medians)))
@@ -174,8 +166,7 @@ def _fits(analyses: Sequence[Analysis]) -> Section:
 
 
 def _comparison(results: Results) -> Section:
-    return Section("comparison", "What differs", text=results.lines,
-                   tables=[test_table(results.tests)])  # fmt: skip
+    return Section("comparison", "What differs", text=results.lines, tables=[test_table(results.tests)])
 
 
 def _episodes(analyses: Sequence[Analysis]) -> Section | None:
@@ -187,9 +178,14 @@ def _episodes(analyses: Sequence[Analysis]) -> Section | None:
         # Several regimes may be slow; the slowest one always is.
         slow = max(1, int((means[1:] > _SLOW * means[0]).sum()))
         found = episodes(
-            timings.durations, regimes.states, regimes.model.n_regimes, ranks=timings.ranks,
-            hosts=timings.hosts, starts=timings.others.get("start"), slow=slow,
-        )  # fmt: skip
+            timings.durations,
+            regimes.states,
+            regimes.model.n_regimes,
+            ranks=timings.ranks,
+            hosts=timings.hosts,
+            starts=timings.others.get("start"),
+            slow=slow,
+        )
         frames.append(found.with_columns(file=pl.lit(analysis.name)))
     frame = pl.concat(frames)
     if not len(frame):
@@ -232,6 +228,4 @@ def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
     notes = [f"Note: {note}" for note in (*fit.regimes.model.warnings_, *timings.notes)]
     heat = heat_maps([view], _ROWS, _COLUMNS)
     made = [replace(first, name=name, title=title, tables=[table], text=notes)]
-    return made + (
-        [replace(heat, name=f"{name}-heat", title=f"{title}: who was slow when")] if heat else []
-    )
+    return made + ([replace(heat, name=f"{name}-heat", title=f"{title}: who was slow when")] if heat else [])

@@ -57,9 +57,13 @@ def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
         " central half, lines the envelope, dashed the outliers."
     )
     sections = [
-        Section("cdfs", "How the ranks' times are distributed",
-                [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")], text=told)
-    ]  # fmt: skip
+        Section(
+            "cdfs",
+            "How the ranks' times are distributed",
+            [_grid(whole, len(several), unit, f"{drawn} Paper: Figure 9.")],
+            text=told,
+        )
+    ]
     regimes = max(view.regimes for view in several)
     by_regime = []
     for state in range(regimes):
@@ -74,15 +78,17 @@ def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
 
 def _grid(drawn: Sequence[Panel], columns: int, unit: Unit, caption: str) -> Figure:
     traces, layout = panels(
-        drawn, axis(f"time, {unit.name}", type="log"), axis("share of instances", range=[0, 1.01]),
-        min(columns, 3), 260, showlegend=False,
-    )  # fmt: skip
+        drawn,
+        axis(f"time, {unit.name}", type="log"),
+        axis("share of instances", range=[0, 1.01]),
+        min(columns, 3),
+        260,
+        showlegend=False,
+    )
     return Figure(caption, traces, layout)
 
 
-def _boxplots(
-    views: Sequence[View], regime: int | None, unit: Unit
-) -> tuple[list[Panel], list[str]]:
+def _boxplots(views: Sequence[View], regime: int | None, unit: Unit) -> tuple[list[Panel], list[str]]:
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
     drawn, told = [], []
@@ -110,25 +116,36 @@ def _functional(found: FunctionalBoxplot, cdfs: Cdfs, unit: Unit) -> list[Trace]
         plain_line | {"y": array(found.low), "line": thin},
         plain_line | {"y": array(found.high), "line": thin},
         plain_line | {"y": array(found.central_low), "line": {"width": 0}},
-        plain_line | {"y": array(found.central_high), "line": {"width": 0}, "fill": "tonexty",
-                      "fillcolor": "rgba(123, 111, 168, 0.45)"},
-    ]  # fmt: skip
+        plain_line
+        | {
+            "y": array(found.central_high),
+            "line": {"width": 0},
+            "fill": "tonexty",
+            "fillcolor": "rgba(123, 111, 168, 0.45)",
+        },
+    ]
     worst = found.outliers[np.argsort(found.depth[found.outliers])][:_MOST_OUTLIERS]
     traces += [
-        plain_line | {"y": array(cdfs.curves[row]),
-                      "line": {"color": "#c23b22", "width": 1, "dash": "dash"}}
+        plain_line | {"y": array(cdfs.curves[row]), "line": {"color": "#c23b22", "width": 1, "dash": "dash"}}
         for row in worst.tolist()
-    ]  # fmt: skip
-    median = {"y": array(cdfs.curves[found.median]), "line": {"color": "#000", "width": 2},
-              "hoverinfo": "x+y"}  # fmt: skip
+    ]
+    median = {
+        "y": array(cdfs.curves[found.median]),
+        "line": {"color": "#000", "width": 2},
+        "hoverinfo": "x+y",
+    }
     return [*traces, plain_line | median]
 
 
 def _line(name: str, x: ArrayLike, y: ArrayLike, colour: str) -> Trace:
     return {
-        "type": "scatter", "mode": "lines", "name": plain(name), "x": array(x), "y": array(y),
+        "type": "scatter",
+        "mode": "lines",
+        "name": plain(name),
+        "x": array(x),
+        "y": array(y),
         "line": {"color": colour, "width": 1.8},
-    }  # fmt: skip
+    }
 
 
 def _colour(number: int) -> str:
@@ -150,10 +167,11 @@ def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
         " several modes speak for several regimes. Paper: Figure 2."
     )
     layout = {
-        "height": 340, "showlegend": len(views) > 1,
+        "height": 340,
+        "showlegend": len(views) > 1,
         "xaxis": axis(f"median time of a rank, {unit.name}"),
         "yaxis": axis(f"√density, 1/√{unit.name}", rangemode="tozero"),
-    }  # fmt: skip
+    }
     return Section("medians", "How the ranks differ", [Figure(caption, traces, layout)])
 
 
@@ -183,19 +201,16 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
             dashed["line"] |= {"dash": "dot"}
             traces.append(dashed | {"yaxis": "y2", "showlegend": False})
     layout = {
-        "height": 360, "showlegend": len(samples) > 1, "xaxis": axis("K, instances"),
+        "height": 360,
+        "showlegend": len(samples) > 1,
+        "xaxis": axis("K, instances"),
         "yaxis": axis("S_K, s", rangemode="tozero"),
-    }  # fmt: skip
+    }
     against = ""
     if len(samples) > 1:
         against = f"; dotted, right: difference to {samples[0].name}, negative is faster"
         layout["yaxis2"] = axis(
-            "difference, %",
-            overlaying="y",
-            side="right",
-            showgrid=False,
-            zeroline=True,
-            tickmode="auto",
+            "difference, %", overlaying="y", side="right", showgrid=False, zeroline=True, tickmode="auto"
         )
     return Figure(f"{caption}{against}. Paper: {paper}.", traces, layout)
 
@@ -212,18 +227,27 @@ def boxes(views: Sequence[View], unit: Unit) -> Section:
     for number, view in enumerate(views):
         table = box_table([view.slowest.sample], view.slowest.regimes).drop_nulls("median")
         colour = _colour(number) if len(views) > 1 else "#31408f"
-        traces.append({
-            "type": "box", "name": plain(view.name), "x": table["regime"].to_list(),
-            **{key: unit.of(table[column].to_numpy()).tolist() for key, column in _BOX.items()},
-            "y": _dots(table, unit),
-            "marker": {"color": colour, "size": 3, "opacity": 0.6}, "line": {"width": 1.4},
-            "boxpoints": "outliers", "pointpos": 0, "jitter": 0.4,
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "box",
+                "name": plain(view.name),
+                "x": table["regime"].to_list(),
+                **{key: unit.of(table[column].to_numpy()).tolist() for key, column in _BOX.items()},
+                "y": _dots(table, unit),
+                "marker": {"color": colour, "size": 3, "opacity": 0.6},
+                "line": {"width": 1.4},
+                "boxpoints": "outliers",
+                "pointpos": 0,
+                "jitter": 0.4,
+            }
+        )
     layout = {
-        "height": 380, "boxmode": "group", "showlegend": len(views) > 1,
+        "height": 380,
+        "boxmode": "group",
+        "showlegend": len(views) > 1,
         "xaxis": axis("regime", tickvals=list(range(1, regimes + 1)), showgrid=False),
         "yaxis": axis(f"time, {unit.name}", type="log"),
-    }  # fmt: skip
+    }
     what = "the series" if all(view.reduced for view in views) else "T^max"
     caption = (
         f"Times of {what} by regime: box from quartile to quartile, whiskers to the last time"
@@ -239,6 +263,9 @@ def _dots(table: pl.DataFrame, unit: Unit) -> list[list[float]]:
 
 
 _BOX = {
-    "lowerfence": "low", "q1": "first_quartile", "median": "median", "q3": "third_quartile",
+    "lowerfence": "low",
+    "q1": "first_quartile",
+    "median": "median",
+    "q3": "third_quartile",
     "upperfence": "high",
-}  # fmt: skip
+}

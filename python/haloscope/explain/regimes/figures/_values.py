@@ -93,18 +93,27 @@ def _figure(
     traces: list[Trace] = []
     for part in points:
         x, y = unit.of(part.x), unit.of(part.y)
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": plain(part.name), "x": array(x),
-            "y": array(y), "marker": {"color": part.colour, "size": 3, "opacity": 0.5},
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": plain(part.name),
+                "x": array(x),
+                "y": array(y),
+                "marker": {"color": part.colour, "size": 3, "opacity": 0.5},
+            }
+        )
         traces += _marginals(x, y, spans, part.colour)
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True}
     layout = {
-        "height": 420, "showlegend": len(points) > 1, "margin": margin(44),
+        "height": 420,
+        "showlegend": len(points) > 1,
+        "margin": margin(44),
         "xaxis": axis(f"{plain(names[0])}, {unit.name}", range=spans[0], domain=[0, 0.84]),
         "yaxis": axis(f"{plain(names[1])}, {unit.name}", range=spans[1], domain=[0, 0.84]),
-        "xaxis2": bare | {"domain": [0.86, 1]}, "yaxis2": bare | {"domain": [0.86, 1]},
-    }  # fmt: skip
+        "xaxis2": bare | {"domain": [0.86, 1]},
+        "yaxis2": bare | {"domain": [0.86, 1]},
+    }
     caption = (
         f"Each dot is an instance{'' if regime is None else f' of regime {regime + 1}'} (a random"
         f" sample, up to the 99 % quantiles); at the edges the square root of the density. {paper}"
@@ -122,14 +131,18 @@ def _span(values: NDArray[np.float64]) -> list[float]:
 def _marginals(
     x: NDArray[np.float64], y: NDArray[np.float64], spans: Sequence[list[float]], colour: str
 ) -> list[Trace]:
-    quiet = {"type": "scatter", "mode": "lines", "showlegend": False, "hoverinfo": "skip",
-             "line": {"color": colour, "width": 1.4}}  # fmt: skip
+    quiet = {
+        "type": "scatter",
+        "mode": "lines",
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "line": {"color": colour, "width": 1.4},
+    }
     traces = []
     for values, (low, high), across in ((x, spans[0], False), (y, spans[1], True)):
         found = density(values[(values >= low) & (values <= high)])
         if found is not None:
             along, root = array(found.times), array(np.sqrt(found.values))
-            at = {"x": root, "y": along, "xaxis": "x2"} if across else {
-                "x": along, "y": root, "yaxis": "y2"}  # fmt: skip
+            at = {"x": root, "y": along, "xaxis": "x2"} if across else {"x": along, "y": root, "yaxis": "y2"}
             traces.append(quiet | at)
     return traces

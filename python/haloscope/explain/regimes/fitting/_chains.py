@@ -72,9 +72,7 @@ class Work:
     def log_likelihoods(self, parameters: Parameters) -> Floats:
         """The natural log likelihood of each sequence."""
         if normal := _normal(parameters.emission):
-            return self._offset + _kernels.gaussian_log_likelihood(
-                *self._arguments(parameters.chain, normal)
-            )
+            return self._offset + _kernels.gaussian_log_likelihood(*self._arguments(parameters.chain, normal))
         likelihoods = [
             _kernels.log_likelihood(*self._densities(part, parameters)) for _, part in self._parts()
         ]
@@ -89,9 +87,12 @@ class Work:
         moved = normal.moved(counts.weight, counts.first, counts.second)
         emission = parameters.emission
         return Expected(
-            float((counts.log_likelihood + self._offset).sum()), counts.start, counts.transition,
-            counts.weight, emission.of(moved) if isinstance(emission, LogNormal) else moved,
-        )  # fmt: skip
+            float((counts.log_likelihood + self._offset).sum()),
+            counts.start,
+            counts.transition,
+            counts.weight,
+            emission.of(moved) if isinstance(emission, LogNormal) else moved,
+        )
 
     def posterior(self, parameters: Parameters) -> Floats:
         """Probabilities, (points, states), laid out as the values; NaN outside."""
@@ -126,15 +127,11 @@ class Work:
             parameters.emission.updated(values, posterior),
         )
 
-    def _arguments(
-        self, chain: Chain, normal: Gaussian
-    ) -> tuple[Floats, Places, Chain, Floats, Floats, int]:
+    def _arguments(self, chain: Chain, normal: Gaussian) -> tuple[Floats, Places, Chain, Floats, Floats, int]:
         s = self.sequences
         return s.values, s.places, chain, normal.mean, normal.std, self.threads
 
-    def _densities(
-        self, part: Sequences, parameters: Parameters
-    ) -> tuple[Floats, Places, Chain, int]:
+    def _densities(self, part: Sequences, parameters: Parameters) -> tuple[Floats, Places, Chain, int]:
         density = np.ascontiguousarray(parameters.emission.log_density(part.values))
         return density, part.places, parameters.chain, self.threads
 

@@ -95,17 +95,13 @@ class Likelihood:
             named["shift"] = named["shift"] + (self.values.min() - named["shift"]) * shift
         logits = vector[states * len(keys) : end].reshape(-1, states)
         transition = self.chain.transition * np.exp(logits)
-        return type(self.emission).from_parameters(named), transition / transition.sum(
-            1, keepdims=True
-        )
+        return type(self.emission).from_parameters(named), transition / transition.sum(1, keepdims=True)
 
     def _expectation(self, vector: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return posterior (points, regimes) and expected transitions, of a row if no memory."""
         emission, transition = self._at(vector)
         chain = Chain(self.chain.start if self.memory else transition[0].copy(), transition)
-        found = _kernels.expectation(
-            emission.log_density(self.values), self.places, chain, self.threads
-        )
+        found = _kernels.expectation(emission.log_density(self.values), self.places, chain, self.threads)
         counts = found.transition if self.memory else found.posterior.sum(axis=0, keepdims=True)
         return found.posterior, counts
 
@@ -168,9 +164,7 @@ def _variances(information: NDArray[np.float64], gradient: NDArray[np.float64]) 
     known = np.diag(information) > 0
     size = np.sqrt(np.diag(information)[known])
     scaled = gradient[:, known] / size
-    covariance = np.linalg.pinv(
-        information[np.ix_(known, known)] / np.outer(size, size), hermitian=True
-    )
+    covariance = np.linalg.pinv(information[np.ix_(known, known)] / np.outer(size, size), hermitian=True)
     variances = np.einsum("ij,jk,ik->i", scaled, covariance, scaled)
     unknown = (variances <= 0) | gradient[:, ~known].any(axis=1)
     result: Vector = np.where(unknown, np.nan, variances)

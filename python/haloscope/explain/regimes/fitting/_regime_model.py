@@ -108,9 +108,7 @@ class RegimeModel:
         """
         sequences = Sequences.of(x)
         if sequences.points < self.n_regimes:
-            raise TimingsError(
-                f"{sequences.points} instances are too few for {self.n_regimes} regimes"
-            )
+            raise TimingsError(f"{sequences.points} instances are too few for {self.n_regimes} regimes")
         kind = family(self.emission)
         rules = Rules(self.max_iter, self.tol, self.memory, self.stickiness)
         search = Search(kind, self.n_regimes, self.n_init, self.random_state, rules, self._threads)
@@ -171,9 +169,9 @@ class RegimeModel:
         if not 0 < level < 1:
             raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
         s, chain = Sequences.of(x).packed(), self._parameters.chain
-        return Likelihood(
-            s.values, s.places, self.emission_, chain, self.memory, self._threads
-        ).intervals(level)
+        return Likelihood(s.values, s.places, self.emission_, chain, self.memory, self._threads).intervals(
+            level
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as JSON, whole or not at all. Raises `OutputError`.
@@ -232,19 +230,14 @@ class RegimeModel:
         self.parameters_ = self.emission_.parameters
         self.log_likelihood_, self.n_iter_ = best.log_likelihood, best.steps
         self.converged_, self.n_points_ = best.converged, sequences.points
-        self.warnings_ = (
-            *doubts(best, sequences, self.n_parameters_),
-            *disagreement(found),
-        )
+        self.warnings_ = (*doubts(best, sequences, self.n_parameters_), *disagreement(found))
 
     def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
         """The log probability of paths."""
         with np.errstate(divide="ignore"):
             start, transition = np.log(self.start_), np.log(self.transition_)
         total = 0.0
-        for begin, length in zip(
-            sequences.begins.tolist(), sequences.lengths.tolist(), strict=True
-        ):
+        for begin, length in zip(sequences.begins.tolist(), sequences.lengths.tolist(), strict=True):
             path = states[begin : begin + length].astype(np.intp)
             total += start[path[0]] if length else 0.0
             total += transition[path[:-1], path[1:]].sum()

@@ -245,7 +245,10 @@ def emission_of(saved: Saved, path: str | PathLike[str]) -> Emission:
     """Return the regimes of a file. Raises `ProfileError` if their durations are infinite."""
     emission = family(saved.family).from_parameters(saved.parameters)
     with np.errstate(all="ignore"):
-        if not (np.isfinite(emission.means).all() and (emission.stds > 0).all()
-                and np.isfinite(emission.stds).all()):  # fmt: skip
+        if not (
+            np.isfinite(emission.means).all()
+            and (emission.stds > 0).all()
+            and np.isfinite(emission.stds).all()
+        ):
             raise ProfileError(f"{path}: has regimes without mean or deviation; fit it anew")
     return emission

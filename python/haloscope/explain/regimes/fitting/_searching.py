@@ -253,9 +253,7 @@ def _of_the_fit(best: Climb, points: int, parameters: int) -> list[str]:
     if points < parameters:
         lines.append(f"{points} instances for {parameters} parameters: the regimes mean little")
     if not best.converged:
-        lines.append(
-            f"not converged after {best.steps} steps: raise max_iter, or doubt these regimes"
-        )
+        lines.append(f"not converged after {best.steps} steps: raise max_iter, or doubt these regimes")
     return lines
 
 

@@ -49,10 +49,7 @@ class Selection:
 
 
 def select(
-    x: NDArray[Any] | Sequence[NDArray[Any]],
-    largest: int = 6,
-    criterion: Criterion = "elbow",
-    **options: Any,
+    x: NDArray[Any] | Sequence[NDArray[Any]], largest: int = 6, criterion: Criterion = "elbow", **options: Any
 ) -> Selection:
     """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
 

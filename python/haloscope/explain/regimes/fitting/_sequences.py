@@ -113,9 +113,7 @@ class Sequences:
             return flat.reshape(self.shape)
         return [flat[b : b + n] for b, n in self._bounds()]
 
-    def restored_rows(
-        self, rows: NDArray[np.float64]
-    ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def restored_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """The same for several numbers a point, which are the last axis."""
         if self.shape is not None:
             return rows.reshape(*self.shape, rows.shape[1])

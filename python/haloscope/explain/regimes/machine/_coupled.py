@@ -84,9 +84,7 @@ class Chains:
 
     def transitions(self, machine_posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return exp(E[log ranks]) at each instance, (instances, regimes, regimes)."""
-        expected: NDArray[np.float64] = np.exp(
-            np.tensordot(machine_posterior, np.log(self.ranks), 1)
-        )
+        expected: NDArray[np.float64] = np.exp(np.tensordot(machine_posterior, np.log(self.ranks), 1))
         return expected
 
 
@@ -102,10 +100,7 @@ class Evidence:
 
 
 def evidence(
-    chains: Chains,
-    log_density: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    machine: NDArray[np.float64],
+    chains: Chains, log_density: NDArray[np.float64], lengths: NDArray[np.int64], machine: NDArray[np.float64]
 ) -> Evidence:
     """One round of structured variational inference from the belief `machine`.
 
@@ -211,9 +206,7 @@ def started(chains: Chains, grid: Grid, emission: Emission, belief: NDArray[np.f
     return Place(likelier(_about(believed, belief)), emission, belief)
 
 
-def _path(
-    chains: Chains, density: NDArray[np.float64], lengths: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _path(chains: Chains, density: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     shared = (chains.machine_start, chains.machine)
     path = survivors(density, lengths, shared, chains.start, chains.ranks)
     states = len(chains.machine)

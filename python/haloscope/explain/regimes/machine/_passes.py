@@ -42,16 +42,13 @@ def expectation(
         *(np.ascontiguousarray(array, np.float64) for array in (start, transitions)),
     ]
     likelihood = library().haloscope_coupled(
-        instances, ranks, states,
-        *(array.ctypes.data for array in (*given, density, posterior, pairs, after)),
-    )  # fmt: skip
+        instances, ranks, states, *(array.ctypes.data for array in (*given, density, posterior, pairs, after))
+    )
     return Expectation(float(likelihood), posterior, pairs)
 
 
 def viterbi(
-    log_density: NDArray[np.float64],
-    start: NDArray[np.float64],
-    transitions: NDArray[np.float64],
+    log_density: NDArray[np.float64], start: NDArray[np.float64], transitions: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
     """Return the likeliest states (T, P) of each rank; instances without a duration are (0, 0…)."""
     instances, ranks, _ = log_density.shape

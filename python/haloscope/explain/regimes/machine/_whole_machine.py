@@ -11,15 +11,7 @@ from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.regimes.fitting._intervals import shares
 from haloscope.explain.regimes.fitting._regime_model import RegimeModel
 from haloscope.explain.regimes.fitting._saved import Saved, emission_of, read, write
-from haloscope.explain.regimes.machine._coupled import (
-    Chains,
-    Grid,
-    Place,
-    evidence,
-    fitted,
-    settled,
-    started,
-)
+from haloscope.explain.regimes.machine._coupled import Chains, Grid, Place, evidence, fitted, settled, started
 from haloscope.explain.regimes.machine._passes import viterbi
 
 if TYPE_CHECKING:
@@ -98,9 +90,7 @@ class MachineModel:
         density = grid.log_density(self.emission_)
         believed = settled(self._chains, density, grid.lengths)
         states = viterbi(density, self.start_, self._chains.transitions(believed.machine)).T
-        steps = np.broadcast_to(
-            self.machine_transition_, (len(density), *self.machine_transition_.shape)
-        )
+        steps = np.broadcast_to(self.machine_transition_, (len(density), *self.machine_transition_.shape))
         machine = viterbi(believed.support[:, None, :], self.machine_start_, steps)[:, 0]
         states[~grid.active.T] = NONE
         return MachineStates(machine, states, believed.machine)
@@ -113,9 +103,7 @@ class MachineModel:
         time = shares(self.machine_transition_)
         transition = np.tensordot(time, self.transitions_, 1)
         summary = {"mean": self.means_, "std": self.stds_, "share": shares(transition)}
-        fit = {
-            "bound": self.bounds_[-1], "iterations": self.n_iter_, "converged": self.converged_
-        }  # fmt: skip
+        fit = {"bound": self.bounds_[-1], "iterations": self.n_iter_, "converged": self.converged_}
         machine = {
             "start": self.machine_start_,
             "transition": self.machine_transition_,

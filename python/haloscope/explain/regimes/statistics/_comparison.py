@@ -61,11 +61,13 @@ def compare_distributions(samples: Sequence[Sample], regime: int | None = None) 
     parts = [_Part.of(sample, regime) for sample in samples]
     rows = [
         {
-            "first": first.name, "second": second.name,
-            "regime": None if regime is None else regime + 1, **_test(one, other),
+            "first": first.name,
+            "second": second.name,
+            "regime": None if regime is None else regime + 1,
+            **_test(one, other),
         }
         for (first, one), (second, other) in combinations(zip(samples, parts, strict=True), 2)
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 

@@ -144,10 +144,7 @@ def _picked(sample: Sample, regime: int | None, count: int) -> NDArray[np.float6
 
 
 def rank_cdfs(
-    sample: Sample,
-    regime: int | None = None,
-    times: NDArray[np.float64] | None = None,
-    points: int = 512,
+    sample: Sample, regime: int | None = None, times: NDArray[np.float64] | None = None, points: int = 512
 ) -> Cdfs:
     """Evaluate every rank's empirical distribution, of all its times or those in `regime`.
 
@@ -214,9 +211,7 @@ def _diffusion_time(shares: NDArray[np.float64], count: int) -> float:
         return float((0.9 * _spread(shares) * count**-0.2) ** 2)
 
 
-def _excess(
-    time: float, count: int, squares: NDArray[np.float64], power: NDArray[np.float64]
-) -> float:
+def _excess(time: float, count: int, squares: NDArray[np.float64], power: NDArray[np.float64]) -> float:
     """Return `time` less what the rule makes of it, in seven stages."""
     norm = _roughness(7, time, squares, power)
     for stage in range(6, 1, -1):
@@ -229,9 +224,7 @@ def _excess(
     return -1.0 if norm <= 0 else float(time - (2 * count * np.sqrt(np.pi) * norm) ** (-2 / 5))
 
 
-def _roughness(
-    stage: int, time: float, squares: NDArray[np.float64], power: NDArray[np.float64]
-) -> float:
+def _roughness(stage: int, time: float, squares: NDArray[np.float64], power: NDArray[np.float64]) -> float:
     terms = squares**stage * power * np.exp(-squares * np.pi**2 * time)
     return float(2 * np.pi ** (2 * stage) * terms.sum())
 

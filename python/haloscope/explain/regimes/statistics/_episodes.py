@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.explain.regimes.statistics._slow import (
-    Slow,
-    bar,
-    covered,
-    scores,
-    stretches,
-    stretches_of_row,
-)
+from haloscope.explain.regimes.statistics._slow import Slow, bar, covered, scores, stretches, stretches_of_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,9 +126,7 @@ def _of_rank(seen: Slow, row: int, base: float, counted: NDArray[np.bool_]) -> S
     events = seen.events[row]
     there = counted & seen.exists[row]
     own = float((np.count_nonzero(events & there) + 1) / (np.count_nonzero(there) + 2))
-    return stretches_of_row(
-        events, there, scores(max(base, own), seen.stays), bar(seen.events.size)
-    )
+    return stretches_of_row(events, there, scores(max(base, own), seen.stays), bar(seen.events.size))
 
 
 class Report:
@@ -173,9 +164,7 @@ class Report:
             excess = np.where(there, self._durations[row] - seen.usual[row], 0)
             return seen.events[row], there, excess
         groups = np.unique(seen.group[rows])
-        bad, there, excess = (
-            part[groups].sum(axis=0) for part in (seen.bad, seen.there, seen.excess)
-        )
+        bad, there, excess = (part[groups].sum(axis=0) for part in (seen.bad, seen.there, seen.excess))
         return bad, there, excess / np.maximum(there, 1)
 
     def _times(

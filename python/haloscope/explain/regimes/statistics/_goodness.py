@@ -9,12 +9,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from haloscope.explain.regimes.statistics._predictive import (
-    checks,
-    drawn,
-    pseudo_residuals,
-    regime_fits,
-)
+from haloscope.explain.regimes.statistics._predictive import checks, drawn, pseudo_residuals, regime_fits
 from haloscope.explain.regimes.statistics._samples import autocorrelation
 
 if TYPE_CHECKING:

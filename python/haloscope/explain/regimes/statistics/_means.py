@@ -110,10 +110,7 @@ def _faster(own: Mean | None, baseline: Mean | None, level: float) -> dict[str, 
     freedom = np.array([own.effective, baseline.effective])
     welch = _welch(variances, freedom)
     factor = float(np.exp(_quantile(level, welch) * np.sqrt(variances.sum())))
-    return row | {
-        "faster_low": 100 * (1 - ratio * factor),
-        "faster_high": 100 * (1 - ratio / factor),
-    }
+    return row | {"faster_low": 100 * (1 - ratio * factor), "faster_high": 100 * (1 - ratio / factor)}
 
 
 def _welch(variances: NDArray[np.float64], effective: NDArray[np.float64]) -> float:
@@ -174,9 +171,7 @@ def sentence(
     return f"{begin} {abs(amount):.1f} % [{lesser:.1f}, {larger:.1f}] {than}"
 
 
-def regime_table(
-    durations: NDArray[np.float64], states: NDArray[np.uint8], n_regimes: int
-) -> pl.DataFrame:
+def regime_table(durations: NDArray[np.float64], states: NDArray[np.uint8], n_regimes: int) -> pl.DataFrame:
     """One row a regime, the fastest first, over all ranks and instances.
 
     `durations` are seconds, (ranks, instances); `states` the decoded regimes in the same shape,

@@ -48,9 +48,7 @@ class Emission(Protocol):
         """Draw a value for each of these states."""
 
 
-def pseudo_residuals(
-    durations: Floats, start: Floats, transition: Floats, emission: Emission
-) -> Floats:
+def pseudo_residuals(durations: Floats, start: Floats, transition: Floats, emission: Emission) -> Floats:
     """Return normal pseudo-residuals, (sequences, instances), NaN where there is no instance.
 
     The forecast ones of Zucchini, MacDonald and Langrock (Hidden Markov Models for Time Series,
@@ -91,10 +89,7 @@ def drawn(
 
 
 def regime_fits(
-    seen: tuple[Floats, States],
-    drawn: tuple[list[Floats], list[States]],
-    count: int,
-    levels: Floats,
+    seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int, levels: Floats
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return how the times of each regime agree, and their quantiles side by side."""
     fits, quantiles = [], []
@@ -123,14 +118,10 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
     )
 
 
-def _allowed(
-    own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats
-) -> float:
+def _allowed(own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats) -> float:
     """The largest distance of any one series drawn from all that were drawn."""
     parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
-    return max(
-        (largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0
-    )
+    return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
 
 def _run_length(states: States, regime: int) -> float | None:
@@ -140,9 +131,7 @@ def _run_length(states: States, regime: int) -> float | None:
     return float(np.count_nonzero(inside)) / begins if begins else None
 
 
-def checks(
-    seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int
-) -> pl.DataFrame:
+def checks(seen: tuple[Floats, States], drawn: tuple[list[Floats], list[States]], count: int) -> pl.DataFrame:
     """Return each statistic as seen and as drawn: the median and the middle 95 %."""
     observed = _statistics(*seen, count)
     others = [_statistics(*one, count) for one in zip(*drawn, strict=True)]

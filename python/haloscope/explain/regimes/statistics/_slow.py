@@ -146,10 +146,7 @@ def stretches(steps: Sequence[float], height: float) -> list[tuple[int, int]]:
 
 
 def stretches_of_row(
-    events: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    rates: tuple[float, float],
-    height: float,
+    events: NDArray[np.bool_], counted: NDArray[np.bool_], rates: tuple[float, float], height: float
 ) -> list[tuple[int, int]]:
     """Return the stretches in one rank's instances; those not `counted` score nothing.
 

@@ -112,9 +112,7 @@ def _lost(
     )
 
 
-def _why_nothing(
-    durations: NDArray[np.float64], ranks: NDArray[np.int64], bad: NDArray[np.bool_]
-) -> str:
+def _why_nothing(durations: NDArray[np.float64], ranks: NDArray[np.int64], bad: NDArray[np.bool_]) -> str:
     if not bad.any():
         return "has no durations"
     row = int(np.flatnonzero(bad)[0])
@@ -127,9 +125,7 @@ def _why_nothing(
     return f"the duration of {where} is {shown}; leave such instances out, or correct them"
 
 
-def _left_out(
-    ranks: NDArray[np.int64], counts: NDArray[np.int64], bad: NDArray[np.bool_]
-) -> list[str]:
+def _left_out(ranks: NDArray[np.int64], counts: NDArray[np.int64], bad: NDArray[np.bool_]) -> list[str]:
     notes = []
     silent = ranks[(counts == 0) & ~bad]
     if len(silent):

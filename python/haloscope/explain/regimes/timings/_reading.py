@@ -55,9 +55,7 @@ def of_matrix(path: Path, region: str | None, arrays: dict[str, NDArray[np.gener
         }
         durations = durations.reshape(1, -1)
     if durations.ndim != 2:
-        raise ProfileError(
-            f"{path}: is no matrix of ranks × instances: it has {durations.ndim} dimensions"
-        )
+        raise ProfileError(f"{path}: is no matrix of ranks × instances: it has {durations.ndim} dimensions")
     ranks = _of_each_rank(path, arrays, "rank", len(durations))
     hosts = _of_each_rank(path, arrays, "host", len(durations))
     others = {
@@ -96,11 +94,14 @@ def read_csv(path: Path, region: str | None) -> Timings:
     separator = next((mark for mark in ",;\t" if mark in first), ",")
     header = not all(_is_number(cell) for cell in first.split(separator))
     frame = pl.read_csv(
-        path, has_header=header, separator=separator, infer_schema_length=1000,
-        schema_overrides=None if header else dict.fromkeys(
-            [f"column_{i + 1}" for i in range(first.count(separator) + 1)], pl.Float64
-        ),
-    )  # fmt: skip
+        path,
+        has_header=header,
+        separator=separator,
+        infer_schema_length=1000,
+        schema_overrides=None
+        if header
+        else dict.fromkeys([f"column_{i + 1}" for i in range(first.count(separator) + 1)], pl.Float64),
+    )
     return _of_frame(path, region, frame)
 
 
@@ -118,9 +119,7 @@ def _of_frame(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
     text = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
     if text or not frame.width:
         told = f"{printable(text[0])!r} is not numbers" if text else "it has no columns"
-        raise ProfileError(
-            f"{path}: has no column duration, and is no matrix of times either: {told}"
-        )
+        raise ProfileError(f"{path}: has no column duration, and is no matrix of times either: {told}")
     matrix = frame.to_numpy().astype(np.float64)
     return of_matrix(path, region, {"duration": matrix})
 
@@ -170,9 +169,7 @@ def _hosts(frame: pl.DataFrame, rows: NDArray[np.intp], ranks: int) -> list[str 
     return hosts
 
 
-def _of_region(
-    path: Path, region: str | None, frame: pl.DataFrame
-) -> tuple[pl.DataFrame, str | None]:
+def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Return the rows of the region, and which one that is."""
     if "region" not in frame.columns:
         return frame, region
@@ -233,9 +230,7 @@ def series_of(profile: Profile) -> list[str]:
 def only_series(names: list[str], path: object) -> str:
     """Return the one name there is. Raises `UsageError` if there are none, or several."""
     if not names:
-        raise UsageError(
-            f"{path}: has no series; run the program with haloscope run --series REGION"
-        )
+        raise UsageError(f"{path}: has no series; run the program with haloscope run --series REGION")
     if len(names) > 1:
         raise UsageError(f"{path}: has several series; name one with --region: {', '.join(names)}")
     return names[0]
@@ -263,9 +258,7 @@ def timings_of(profile: Profile, region: str | None = None) -> Timings:
 class _Recorded(Mapping[str, "NDArray[np.float64]"]):
     """What a profile has of each instance besides its duration, read when it is asked for."""
 
-    def __init__(
-        self, profile: Profile, path: str, ranks: NDArray[np.int64], shape: tuple[int, ...]
-    ) -> None:
+    def __init__(self, profile: Profile, path: str, ranks: NDArray[np.int64], shape: tuple[int, ...]) -> None:
         self._profile, self._path, self._ranks, self._shape = profile, path, ranks, shape
         self._names: list[str] | None = None
 

@@ -44,9 +44,7 @@ class Timings:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, durations: NDArray[np.float64], name: str = "timings", region: str | None = None
-    ) -> Timings:
+    def of(cls, durations: NDArray[np.float64], name: str = "timings", region: str | None = None) -> Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)
@@ -91,9 +89,8 @@ class Timings:
         counts = np.array([shared], dtype=np.int64)
         ranks = np.array([REDUCED], dtype=np.int64)
         return replace(
-            self, durations=durations, counts=counts, ranks=ranks, hosts=(None,), others=others,
-            notes=notes,
-        )  # fmt: skip
+            self, durations=durations, counts=counts, ranks=ranks, hosts=(None,), others=others, notes=notes
+        )
 
     def chosen(self, rows: Sequence[int] | NDArray[np.int64]) -> Timings:
         """Return only these rows."""
