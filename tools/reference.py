@@ -1,0 +1,101 @@
+"""Fill the generated parts of the documentation.
+
+    python tools/reference.py [PAGE...]           writes the pages whose generated parts have changed
+    python tools/reference.py --check [PAGE...]   writes nothing; names those pages and fails if there are any
+    python tools/reference.py --verbs             prints all verbs
+
+What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` and `<!-- end -->`:
+
+    <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from haloscope.cli import haloscope
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+_PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+_DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
+
+
+def pages() -> list[Path]:
+    """Return the pages that may have generated parts."""
+    return sorted((CHECKOUT / "docs").rglob("*.md"))
+
+
+def filled(text: str) -> str:
+    """Return a page with all of its generated parts made anew."""
+    return _PART.sub(lambda part: part[1] + KINDS[part[2]](part[3]) + part[5], text)
+
+
+def verbs(command: click.Command = haloscope, words: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield the words of each verb, such as "bench p2p", with its command."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from verbs(found, f"{words} {name}".strip())
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def options(words: str) -> str:
+    """Return the table of the options of one command."""
+    command = dict(verbs())[words]
+    context = click.Context(command, info_name=words)
+    records = [
+        record
+        for option in command.params
+        if isinstance(option, click.Option) and (record := option.get_help_record(context))
+    ]
+    rows = [[f"`{names}`", *_explained(text)] for names, text in records]
+    return table(["option", "meaning", "default"], rows) if rows else "It has no options.\n"
+
+
+def _explained(text: str) -> list[str]:
+    """Return the meaning of an option, and its default, from its help."""
+    default = _DEFAULT.search(text)
+    return [text[: default.start()], default[1]] if default else [text, ""]
+
+
+KINDS: Mapping[str, Callable[[str], str]] = {"options": options}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check pages, those that are named or all. Return the exit status."""
+    if "--verbs" in arguments:
+        print(*(words for words, _ in verbs()), sep="\n")
+        return 0
+    checking, status = "--check" in arguments, 0
+    for page in [Path(word) for word in arguments if word != "--check"] or pages():
+        old = page.read_text("utf-8")
+        try:
+            new = filled(old)
+        except KeyError as error:
+            print(f"{page}: nothing declares {error}")
+            status = 1
+            continue
+        if new != old and checking:
+            print(f"{page}: its generated parts are stale; run: make reference")
+            status = 1
+        elif new != old:
+            page.write_text(new, "utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
