@@ -7,17 +7,20 @@
 What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` and `<!-- end -->`:
 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
+    <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
+    <!-- shown: ranks -->         the columns of a table that `show` prints, from there, too
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from haloscope.base import schema
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -72,7 +75,29 @@ def _explained(text: str) -> list[str]:
     return [text[: default.start()], default[1]] if default else [text, ""]
 
 
-KINDS: Mapping[str, Callable[[str], str]] = {"options": options}
+def stored(name: str) -> str:
+    """Return the columns of a table of the profile file."""
+    rows = [[f"`{c.name}`", c.type, c.unit, c.meaning + _since(c.since)] for c in schema.STORED[name]]
+    return table(["column", "type", "unit", "meaning"], rows)
+
+
+def _since(minor: int) -> str:
+    return f" (since {schema.FORMAT[0]}.{minor})" if minor else ""
+
+
+def shown(name: str) -> str:
+    """Return the columns of a table that people and scripts see."""
+    rows = [[_names(group.names), group.meaning] for group in schema.SHOWN[name]]
+    return table(["column", "meaning"], rows)
+
+
+def _names(names: Sequence[str]) -> str:
+    if names[:1] and names[0].endswith("_instance_min"):
+        return "`X_instance_min`, `X_instance_max`"
+    return ", ".join(f"`{name}`" for name in names) or "any other"
+
+
+KINDS: Mapping[str, Callable[[str], str]] = {"options": options, "shown": shown, "stored": stored}
 
 
 def main(arguments: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope.base import paths
+from haloscope.base import paths, schema
 from haloscope.base.building import build_preload, preload_name
 from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
@@ -47,4 +47,6 @@ def is_built(headers: Headers) -> bool:
 
 
 def _sources() -> list[Path]:
-    return [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
+    """Return what a recorder is made of; its build gets the tables of a profile from `schema`."""
+    rooms = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
+    return [*rooms, Path(schema.__file__)]
