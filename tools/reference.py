@@ -9,6 +9,8 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
     <!-- shown: ranks -->         the columns of a table that `show` prints, from there, too
+    <!-- settings: watch -->      the environment variables of a room, from its settings
+    <!-- variables: watch -->     those among them that are no options
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from pathlib import Path
 
 import click
 
+from haloscope import watch
 from haloscope.base import schema
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 
@@ -97,7 +101,28 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "any other"
 
 
-KINDS: Mapping[str, Callable[[str], str]] = {"options": options, "shown": shown, "stored": stored}
+def settings(room: str) -> str:
+    """Return the environment variables of a room."""
+    rows = [
+        [f"`{s.variable}`", f"`{s.option}`" if s.is_option else "", s.description, s.default]
+        for s in _SETTINGS[room]
+    ]
+    return table(["variable", "option", "meaning", "default"], rows)
+
+
+def variables(room: str) -> str:
+    """Return the environment variables of a room that have no option."""
+    rows = [[f"`{s.variable}`", s.description, s.default] for s in _SETTINGS[room] if not s.is_option]
+    return table(["variable", "meaning", "default"], rows)
+
+
+KINDS: Mapping[str, Callable[[str], str]] = {
+    "options": options,
+    "settings": settings,
+    "shown": shown,
+    "stored": stored,
+    "variables": variables,
+}
 
 
 def main(arguments: list[str]) -> int:

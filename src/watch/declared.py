@@ -1,10 +1,16 @@
-"""Headers made of what Python declares: the tables of a profile (`haloscope.base.schema`)."""
+"""Headers made of what Python declares: the tables of a profile, and the recorder's settings.
+
+As a script it prints where they are declared, for CMake: a change there is a change of the recorder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from haloscope.base import schema, settings
 from haloscope.base.schema import FORMAT, INSTANCE_QUANTITIES, STORED, Column
+from haloscope.base.settings import Setting
+from haloscope.watch import _settings
 
 __all__ = ["headers"]
 
@@ -16,7 +22,7 @@ _END = "} // namespace haloscope::watch\n"
 
 def headers() -> dict[str, str]:
     """Return the text of each generated header by its name."""
-    return {"schema.hpp": _schema(), "columns.hpp": _columns()}
+    return {"schema.hpp": _schema(), "columns.hpp": _columns(), "declared.hpp": _defaults()}
 
 
 def _schema() -> str:
@@ -64,6 +70,26 @@ def _columns() -> str:
     )
 
 
+def _defaults() -> str:
+    """Return the variable, the default and the limits of each setting."""
+    return (
+        f"{_BEGIN}{_SPACE}"
+        "struct TextSetting { const char *variable, *initial; };\n"
+        "struct NumberSetting { const char *variable; double initial; unsigned long least, most; "
+        "const char *unit; };\nnamespace declared {\n"
+        + "".join(f"inline constexpr {_setting(setting)};\n" for setting in _settings.SETTINGS)
+        + f"}} // namespace declared\n{_END}"
+    )
+
+
+def _setting(setting: Setting) -> str:
+    begin = f'{setting.name}{{"{setting.variable}"'
+    if setting.kind in (int, float):
+        limits = f"{setting.least}, {setting.most}"
+        return f'NumberSetting {begin}, {setting.initial}, {limits}, "{setting.unit}"}}'
+    return f'TextSetting {begin}, "{setting.initial}"}}'
+
+
 def _tables() -> list[str]:
     return [name for name in STORED if name != _PATHS]
 
@@ -87,3 +113,7 @@ def _is_time(column: Column) -> str:
 
 def _word(value: bool) -> str:
     return "true" if value else "false"
+
+
+if __name__ == "__main__":
+    print(schema.__file__, settings.__file__, _settings.__file__, sep=";", end="")

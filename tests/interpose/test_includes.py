@@ -12,7 +12,7 @@ SOURCES = CHECKOUT / "src"
 # Each may use those before it.
 ORDER = ("interpose", "watch", "explain", "predict", "hide")
 GENERATED = {"interpose/real.hpp", "algorithms.h"}
-GENERATED |= {f"watch/{name}.hpp" for name in ("functions", "schema", "columns")}
+GENERATED |= {f"watch/{name}.hpp" for name in ("functions", "schema", "columns", "declared")}
 USERS = ("apps", "tests", "benchmarks")
 
 

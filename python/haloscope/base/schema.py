@@ -1,8 +1,8 @@
 """Every table and column of a profile, declared once.
 
-From here come the recorder's columns (`src/watch/declared.py` makes headers of this module when the recorder is
-built), those that the reader in `haloscope.explain` knows, and the tables of docs/format.md and
-docs/reference/tables.md (`tools/reference.py`). It imports nothing of ours, so that a build can load it.
+The recorder's columns (`src/watch/declared.py` makes headers of this module), the columns that the reader in
+`haloscope.explain` knows, and the tables of docs/format.md and docs/reference/tables.md come from here. This
+module imports nothing of ours, so that a build can load it.
 
 `STORED` is what the file has; `SHOWN` is what tables for people, scripts and Python have.
 """
