@@ -61,7 +61,7 @@ def hello(mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    outcome = run(command, {"output": Path("a b.halo"), "memory": 7, "series": ("x y", "z")})
+    outcome = run(command, output=Path("a b.halo"), memory=7, series=("x y", "z"))
     assert (outcome.status, outcome.remarks) == (0, [])
     assert outcome.profiles == [work / "a b.halo"]
     for rank in range(2):

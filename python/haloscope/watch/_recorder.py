@@ -50,4 +50,4 @@ def is_built(headers: Headers) -> bool:
 def _sources() -> list[Path]:
     """Return what a recorder is made of: sources, and what `src/watch/declared.py` makes headers of."""
     rooms = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
-    return [*rooms, *(Path(module.__file__) for module in (schema, settings, _settings))]
+    return [*rooms, *(Path(str(module.__file__)) for module in (schema, settings, _settings))]
