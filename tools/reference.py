@@ -10,6 +10,7 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
     <!-- shown: ranks -->         the columns of a table that `show` prints, from there, too
     <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
+    <!-- rooms: python -->       which rooms use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a room, from its settings
     <!-- variables: watch -->     those among them that are no options
 """
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import click
 
+import house
 from haloscope import watch
 from haloscope.base import schema
 from haloscope.cli import haloscope
@@ -63,15 +65,16 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
+def options_of(command: click.Command) -> list[click.Option]:
+    """Return the options of a command; `--help`, which all have, is none of them."""
+    return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+
+
 def options(words: str) -> str:
     """Return the table of the options of one command."""
     command = dict(verbs())[words]
     context = click.Context(command, info_name=words)
-    records = [
-        record
-        for option in command.params
-        if isinstance(option, click.Option) and (record := option.get_help_record(context))
-    ]
+    records = [option.get_help_record(context) or ("", "") for option in options_of(command)]
     rows = [[f"`{names}`", *_explained(text)] for names, text in records]
     return table(["option", "meaning", "default"], rows) if rows else "It has no options.\n"
 
@@ -161,9 +164,18 @@ def _prose(text: str) -> str:
     return "\n\n".join(f"```python\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
 
 
+def rooms(which: str) -> str:
+    """Return a picture of the arrows between rooms, without those to the ground floor, which all use."""
+    arrows = house.python_arrows()[0] if which == "python" else house.include_arrows()
+    pairs = sorted((a or "front", b or "front") for a, b in arrows if b != "base")
+    lines = "".join(f"  {a} --> {b}\n" for a, b in pairs)
+    return f"```mermaid\nflowchart TB\n{lines}```\n"
+
+
 KINDS: Mapping[str, Callable[[str], str]] = {
     "options": options,
     "python": python,
+    "rooms": rooms,
     "settings": settings,
     "shown": shown,
     "stored": stored,

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import programs
 from common import emit, estimate
-from picture import Kernel, draw
 from programs import Program
 
 from haloscope.base.errors import HaloscopeError
+from picture import Kernel, draw
 
 __all__ = ["CASES", "measure"]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 
 import common  # noqa: E402
-import picture  # noqa: E402
 
+import picture  # noqa: E402
 from haloscope.base.errors import HaloscopeError  # noqa: E402
 
 BENCHMARK = "overlap"

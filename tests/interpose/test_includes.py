@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
+from house import SOURCE_ROOMS, SOURCES, include_arrows, includes, is_back
 from support.mpi import CHECKOUT
 
-SOURCES = CHECKOUT / "src"
-# Each may use those before it.
-ORDER = ("interpose", "watch", "explain", "predict", "hide")
 GENERATED = {"interpose/real.hpp", "algorithms.h"}
 GENERATED |= {f"watch/{name}.hpp" for name in ("functions", "schema", "columns", "declared")}
 USERS = ("apps", "tests", "benchmarks")
 
 
-def includes(root: str) -> Iterator[tuple[Path, str]]:
-    """Each file of a tree, with a name that it includes in quotation marks."""
-    for file in sorted((CHECKOUT / root).rglob("*")):
-        if file.suffix in {".c", ".cpp", ".h", ".hpp"}:
-            for name in re.findall(r'^#\s*include "([^"]+)"', file.read_text(), re.MULTILINE):
-                yield file, name
-
-
 def test_every_room_is_in_the_order() -> None:
-    assert {path.name for path in SOURCES.iterdir() if path.is_dir()} == set(ORDER)
+    assert {path.name for path in SOURCES.iterdir() if path.is_dir()} == set(SOURCE_ROOMS)
 
 
 def test_includes_say_their_room() -> None:
     unknown = [
         f"{file.relative_to(CHECKOUT)}: {name}"
-        for file, name in includes("src")
+        for file, name in includes(SOURCES)
         if name not in GENERATED and not (SOURCES / name).is_file()
     ]
     assert unknown == []
@@ -42,19 +30,14 @@ def test_who_uses_a_room_says_so() -> None:
     unknown = [
         f"{file.relative_to(CHECKOUT)}: {name}"
         for root in USERS
-        for file, name in includes(root)
+        for file, name in includes(CHECKOUT / root)
         if not any((place / name).is_file() for place in (file.parent, SOURCES))
     ]
     assert unknown == []
 
 
 def test_arrows_go_one_way() -> None:
-    back = [
-        f"{file.relative_to(CHECKOUT)}: {name}"
-        for file, name in includes("src")
-        if (room := name.partition("/")[0]) in ORDER
-        and ORDER.index(room) > ORDER.index(file.relative_to(SOURCES).parts[0])
-    ]
+    back = [pair for pair in include_arrows() if is_back(SOURCE_ROOMS, *pair)]
     assert back == []
 
 

@@ -3,53 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import house
+from house import PACKAGE, PYTHON_ROOMS, faults, room_of
 from support.mpi import CHECKOUT
 
-PACKAGE = CHECKOUT / "python" / "haloscope"
-# Each may use those before it; "" is the front, `import haloscope`. docs/design.md has the picture.
-ROOMS = ("base", "watch", "explain", "", "predict", "hide", "reproduce", "cli")
 OUTSIDE = ("benchmarks", "studies", "tools")
 PACKAGES = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]
 
 
-def imported(text: str) -> Iterator[list[str]]:
-    """Yield the words of each name that is imported: of `from a.b import c` a, b and c."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom):
-            assert not node.level, "say the whole name of a module, not a relative one"
-            yield from ([*str(node.module).split("."), alias.name] for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".") for alias in node.names)
-
-
-def faults(text: str, mine: str | None) -> list[str]:
-    """Return what code in the room `mine`, or outside of all, must not import."""
-    found = []
-    for words in imported(text):
-        room = words[1] if words[1:2] and words[1] in ROOMS else ""
-        if words[0] != "haloscope" or room == mine:
-            continue
-        private = any(word.startswith("_") and not word.endswith("__") for word in words)
-        back = mine is not None and mine != "" and ROOMS.index(room) > ROOMS.index(mine)
-        found += [".".join(words)] if private or back else []
-    return found
-
-
-def room_of(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0] if file.parent != PACKAGE else ""
-
-
 def test_imports_follow_the_arrows() -> None:
     rooms = {file: room_of(file) for file in PACKAGE.rglob("*.py")}
-    assert set(rooms.values()) <= set(ROOMS)
+    assert set(rooms.values()) <= set(PYTHON_ROOMS)
     found = {file: faults(file.read_text("utf-8"), room) for file, room in rooms.items()}
     assert {str(file): names for file, names in found.items() if names} == {}
+
+
+def test_rooms_do_not_need_each_other() -> None:
+    arrows, _ = house.python_arrows()
+    assert house.circles(arrows) == house.circles(house.include_arrows()) == []
+    ring = house.Arrows([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")])
+    assert house.circles(ring) == ["a", "b", "c"]
+
+
+def test_whole_names_are_imported() -> None:
+    trees = {file: ast.parse(file.read_text("utf-8")) for file in PACKAGE.rglob("*.py")}
+    relative = {
+        str(file)
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    }
+    assert relative == set()
 
 
 @pytest.mark.parametrize("folder", OUTSIDE)
