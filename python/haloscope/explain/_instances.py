@@ -12,7 +12,7 @@ import numpy as np
 
 from haloscope.base.errors import UsageError
 from haloscope.explain._directory import DamageError
-from haloscope.explain._native import library
+from haloscope.explain._kernels import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,8 +1,9 @@
-"""The native kernels: expectation and decoding of a hidden Markov chain over many sequences.
+"""The compiled kernels of `src/explain`, called by ctypes.
 
-The library is `src/explain`; it knows nothing of Python, so one build serves every Python. The
-sequences are parts of one array of values, or of rows of log densities, which is used where it is.
-Other Python threads run meanwhile. Results do not depend on `threads`.
+They expect and decode hidden Markov chains over many sequences, and measure the depth of curves. The
+library knows nothing of Python, so one build serves every Python. Sequences are parts of one array of
+values, or of rows of log densities, which is used where it is. Other Python threads run meanwhile.
+Results do not depend on `threads`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.explain._native import library
+from haloscope.base.errors import HaloscopeError
 
 __all__ = [
     "MOST_STATES",
@@ -24,16 +27,49 @@ __all__ = [
     "Places",
     "Posterior",
     "available_threads",
+    "band_depth",
+    "envelope",
     "expectation",
     "gaussian_expectation",
     "gaussian_log_likelihood",
     "gaussian_posterior",
     "gaussian_viterbi",
     "instruction_sets",
+    "library",
     "log_likelihood",
     "medians",
+    "outside",
     "viterbi",
 ]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Return the library, whose functions run without the interpreter's lock."""
+    path = Path(__file__).with_name("libhaloscope-explain.so")
+    try:
+        return _declared(ctypes.CDLL(str(path)))
+    except (OSError, AttributeError) as error:  # it is not there, or from older sources
+        raise HaloscopeError(
+            f"{path.name} cannot be loaded ({error}): run make setup, or install again"
+        ) from None
+
+
+def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+    number, wide, pointer = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+    found.haloscope_instruction_set.restype = ctypes.c_char_p
+    found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]
+    found.haloscope_viterbi.argtypes = [pointer, number, number, pointer]
+    found.haloscope_medians.argtypes = [pointer, number, pointer]
+    found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
+    found.haloscope_coupled.argtypes = [wide, wide, number, *[pointer] * 7]
+    found.haloscope_coupled.restype = ctypes.c_double
+    found.haloscope_band_depth.argtypes = [pointer, number, pointer]
+    found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
+    found.haloscope_outside.argtypes = [pointer] * 4
+    found.haloscope_schedule.argtypes = [pointer] * 6
+    return found
+
 
 MOST_STATES = 32
 
@@ -264,3 +300,49 @@ def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
     """Start, transition, weight, first and second moments."""
     start, transition, *rest = np.split(sums, np.cumsum([states, states * states, states, states]))
     return (start, transition.reshape(states, states), *rest)
+
+
+class _Curves(ctypes.Structure):
+    """`Curves` in src/explain/depth.hpp."""
+
+    _fields_ = (("values", ctypes.c_void_p), ("count", ctypes.c_int64), ("points", ctypes.c_int64))
+
+
+def band_depth(curves: Floats, threads: int) -> Floats:
+    """For each of two or more curves, the share of points and pairs that it lies between.
+
+    `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
+    """
+    depth = np.empty(len(curves))
+    status = library().haloscope_band_depth(_curves(curves), threads, depth.ctypes.data)
+    if status == 2:
+        raise ValueError("a curve has NaN")
+    if status:
+        raise MemoryError
+    return depth
+
+
+def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Least and largest of the `chosen` curves, at least one, at each point."""
+    low, high = np.empty((2, curves.shape[1]))
+    index = np.ascontiguousarray(chosen, dtype=np.int64)
+    if not index.size or index.min() < 0 or index.max() >= len(curves):
+        raise IndexError("there are no such curves")
+    library().haloscope_envelope(
+        _curves(curves), index.ctypes.data, index.size, low.ctypes.data, high.ctypes.data
+    )
+    return low, high
+
+
+def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Whether each curve is below `low` or above `high`, (points,) each, anywhere."""
+    found = np.empty(len(curves), dtype=np.bool_)
+    bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
+    library().haloscope_outside(_curves(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data)
+    return found
+
+
+def _curves(curves: Floats) -> object:
+    if not (curves.ndim == 2 and curves.dtype == np.float64 and curves.flags.c_contiguous):
+        raise ValueError(f"{curves.dtype} {curves.shape}: a contiguous matrix of float64 is needed")
+    return ctypes.byref(_Curves(curves.ctypes.data, *curves.shape))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.explain._native import library
+from haloscope.explain._kernels import library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

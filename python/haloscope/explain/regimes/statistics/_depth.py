@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.explain import _depth_kernels
-from haloscope.explain._kernels import available_threads
+from haloscope.explain import _kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,10 +51,10 @@ def functional_boxplot(
     if depth is None:
         depth = modified_band_depth(curves)
     order = np.argsort(-depth, kind="stable")
-    low, high = _depth_kernels.envelope(curves, order[: (len(curves) + 1) // 2])
+    low, high = _kernels.envelope(curves, order[: (len(curves) + 1) // 2])
     reach = factor * (high - low)
-    outside = _depth_kernels.outside(curves, low - reach, high + reach)
-    least, largest = _depth_kernels.envelope(curves, np.flatnonzero(~outside))
+    outside = _kernels.outside(curves, low - reach, high + reach)
+    least, largest = _kernels.envelope(curves, np.flatnonzero(~outside))
     return FunctionalBoxplot(
         depth=depth,
         median=int(order[0]),
@@ -79,7 +78,7 @@ def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(curves) < 2 or not curves.shape[1]:
         return np.ones(len(curves))
     contiguous = np.ascontiguousarray(curves, dtype=np.float64)
-    return _depth_kernels.band_depth(contiguous, available_threads())
+    return _kernels.band_depth(contiguous, _kernels.available_threads())
 
 
 def band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
