@@ -1,4 +1,4 @@
-"""Timings of files, through Algorithm 1: every rank's, and those of the slowest rank."""
+"""Timings through Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025): every rank's, and the slowest rank's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain.regimes._algorithm import chosen, regimes_by, representative
-from haloscope.explain.regimes.emissions._families import Foreseen
-from haloscope.explain.regimes.fitting._regime_model import RegimeModel
-from haloscope.explain.regimes.fitting._selection import select
-from haloscope.explain.regimes.machine._whole_machine import MachineModel, WholeMachine, whole_machine
+from haloscope.base.errors import UsageError
+from haloscope.explain import _kernels
+from haloscope.explain.regimes.fitting._chains import Sequences
+from haloscope.explain.regimes.fitting._regime_model import RegimeModel, select
+from haloscope.explain.regimes.fitting._whole_machine import MachineModel, WholeMachine, whole_machine
 from haloscope.explain.regimes.statistics._distributions import rank_medians
 from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
 from haloscope.explain.regimes.statistics._samples import Sample
@@ -21,11 +21,100 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes._algorithm import Regimes
-    from haloscope.explain.regimes.fitting._selection import Criterion
-    from haloscope.explain.regimes.timings._timings import Reduction, Timings
+    from haloscope.explain.regimes._timings import Reduction, Timings
+    from haloscope.explain.regimes.fitting._regime_model import Criterion
 
-__all__ = ["Analysis", "Decoded", "Found", "Options", "View", "analyse", "decoded", "found"]
+__all__ = [
+    "Analysis",
+    "Decoded",
+    "Found",
+    "Options",
+    "Regimes",
+    "View",
+    "analyse",
+    "chosen",
+    "decoded",
+    "find_regimes",
+    "found",
+    "regimes_by",
+    "representative",
+]
+
+RANKS = 20  # section 3.1
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """What Algorithm 1 found.
+
+    `training` are the rows of `timings` that `model` was fitted to; `states` the regime of each
+    rank and instance, 0 the fastest, 255 where there is no instance.
+    """
+
+    timings: Timings
+    model: RegimeModel
+    training: NDArray[np.int64]
+    states: NDArray[np.uint8]
+
+
+def find_regimes(
+    timings: Timings,
+    model: RegimeModel,
+    *,
+    ranks: int = RANKS,
+    instances: slice | NDArray[np.integer] | None = None,
+) -> Regimes:
+    """Fit `model` to representative ranks, and decode all instances of all ranks with it.
+
+    `ranks` are chosen as in section 3.1, by `representative`; `instances` are those that the model
+    is fitted to (by default all), as a slice or as numbers in order: they are taken as neighbours
+    in time. A reduced series (`timings.reduced`, Remark 1) has one row, which is taken. Raises
+    `TimingsError`, and `UsageError` if no instance is chosen.
+    """
+    training = representative(timings, ranks)
+    return regimes_by(model.fit(chosen(timings, training, instances)), timings, training)
+
+
+def regimes_by(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
+    """Decode all instances of all ranks with a model that was fitted to the rows `training`."""
+    model.source_ = {
+        "name": timings.name,
+        "region": timings.region,
+        "ranks": timings.ranks[training].tolist(),
+        "instances": int(timings.counts[training].max()),
+    }
+    everything = Sequences.of_timings(timings)
+    states = model.decoded(everything).reshape(timings.durations.shape)
+    return Regimes(timings, model, training, states)
+
+
+def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
+    """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
+    if number < 1:
+        raise UsageError(f"{number} ranks to be fitted; take 1 or more")
+    everything = Sequences.of_timings(timings)
+    medians = _kernels.medians(everything.values, everything.places, _kernels.available_threads())
+    order = np.argsort(medians, kind="stable").astype(np.int64)
+    places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
+    rows: NDArray[np.int64] = order[places]
+    return rows
+
+
+def chosen(
+    timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
+) -> list[NDArray[np.float64]]:
+    """The series of these rows, or these instances of them. Raises `UsageError` if none is left."""
+    every = [timings.durations[row, : timings.counts[row]] for row in rows.tolist()]
+    if instances is None:
+        return every
+    if isinstance(instances, slice):
+        parts = [row[instances] for row in every]
+    else:
+        parts = [row[instances[instances < len(row)]] for row in every]
+    if not any(len(part) for part in parts):
+        raise UsageError("no rank has any of the chosen instances; choose others")
+    return parts
+
 
 _MOST_STEPS = 200  # of a fit; the class gives up earlier
 
@@ -149,7 +238,7 @@ class Analysis:
             regimes.timings.durations[regimes.training],
             model.start_,
             model.transition_,
-            Foreseen(model.emission_),
+            model.emission_,
             decode,
             seed=self.options.seed,
         )

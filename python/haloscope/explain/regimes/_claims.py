@@ -16,8 +16,7 @@ import numpy as np
 from scipy.stats import ttest_ind
 
 from haloscope.base.errors import printable
-from haloscope.explain.regimes.statistics._comparison import compare_distributions
-from haloscope.explain.regimes.statistics._means import regime_means, sentence
+from haloscope.explain.regimes.statistics._comparison import compare_distributions, regime_means, sentence
 from haloscope.explain.regimes.statistics._samples import largest_distance
 
 if TYPE_CHECKING:

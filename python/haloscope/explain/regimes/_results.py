@@ -10,8 +10,7 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.explain.regimes._claims import Claim, Method, claims
-from haloscope.explain.regimes.statistics._comparison import compare_distributions
-from haloscope.explain.regimes.statistics._means import regime_means, regime_table
+from haloscope.explain.regimes.statistics._comparison import compare_distributions, regime_means, regime_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

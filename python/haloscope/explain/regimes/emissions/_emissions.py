@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from haloscope.base.errors import TimingsError
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
+__all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
 
 # A state is not narrower than this part of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
 # Where all timings but a few are the same, there are no quartiles: than this part of a timing.
 _NARROWEST_OF_VALUE = 1e-9
+EMPTY = 1e-9  # points of weight below which a state stays as it is
 _LOG_2_PI = float(np.log(2 * np.pi))
 
 
@@ -58,6 +60,9 @@ class Emission(Protocol):
 
     def log_density(self, values: Floats) -> Floats:
         """(points,) → (points, states)."""
+
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
 
     def updated(self, values: Floats, posterior: Floats) -> Self:
         """States that are likelier (M-step) for `values` with weights (points, states)."""
@@ -126,6 +131,10 @@ class Gaussian(States):
         density: Floats = -0.5 * (z * z + _LOG_2_PI) - np.log(self.std)
         return density
 
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        return np.asarray(ndtr((values[:, None] - self.mean) / self.std))
+
     def updated(self, values: Floats, posterior: Floats) -> Gaussian:
         """The likeliest states for `values` with weights (points, states)."""
         off = values[:, None] - self.mean
@@ -134,7 +143,7 @@ class Gaussian(States):
 
     def moved(self, weight: Floats, first: Floats, second: Floats) -> Gaussian:
         """The same from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state stays as it is."""
-        empty = weight < 1e-9
+        empty = weight < EMPTY
         weight = np.where(empty, 1, weight)
         shift = first / weight
         std = np.sqrt(np.maximum(second / weight - shift * shift, self.floor**2))
@@ -201,6 +210,10 @@ class LogNormal(States):
         """(points,) → (points, states)."""
         logs = np.log(values)
         return self.logarithms.log_density(logs) - logs[:, None]
+
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        return np.asarray(ndtr((np.log(values)[:, None] - self.log_mean) / self.log_std))
 
     def updated(self, values: Floats, posterior: Floats) -> LogNormal:
         """The likeliest states for `values` with weights (points, states)."""

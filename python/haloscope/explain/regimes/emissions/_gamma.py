@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammainc, gammaln, polygamma, psi
 
-from haloscope.explain.regimes.emissions._emissions import States, positive
+from haloscope.explain.regimes.emissions._emissions import EMPTY, States, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,6 @@ _SHAPES = (1e-2, 1e8)  # above, a gamma is a Gaussian to all digits that timings
 # mixtures without memory have a likelier top at the edge, far from the truth.
 _MARGIN = 0.8
 _NEAREST = 1e-12  # of the largest mean latency: where durations up to the shift are taken to be
-_EMPTY = 1e-9  # points of weight below which a state stays as it is
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,11 @@ class Gamma(States):
         density -= np.log(latency)[:, None]
         return density
 
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        latency = np.maximum(values[:, None] - self.shift, 0)
+        return np.asarray(gammainc(self.shape, latency / self.scale))
+
     def updated(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Gamma:
         """Return states that are likelier for `values` (points,) with weights (points, states).
 
@@ -148,7 +152,7 @@ class Gamma(States):
             scale = means / shape
             terms = shape * weights * (mean_logs - np.log(means)) - logs
             terms += weights * (shape * (np.log(shape) - 1.0) - gammaln(shape))
-        kept = weights < _EMPTY
+        kept = weights < EMPTY
         shape, scale = np.where(kept, self.shape, shape), np.where(kept, self.scale, scale)
         return float(terms[~kept].sum()), Gamma(shape, scale, shift)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.regimes._analysis import Analysis, Found
     from haloscope.explain.regimes.figures._over_time import Cells
-    from haloscope.explain.regimes.machine._whole_machine import WholeMachine
+    from haloscope.explain.regimes.fitting._whole_machine import WholeMachine
     from haloscope.explain.regimes.statistics._goodness import Goodness
 
 __all__ = ["criteria", "goodness_figures", "whole_machines"]

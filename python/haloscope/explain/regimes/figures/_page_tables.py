@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from haloscope.explain.regimes.machine._whole_machine import Stay
+    from haloscope.explain.regimes.fitting._whole_machine import Stay
 
 __all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
 

@@ -12,6 +12,7 @@ from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain._page import page, write_page
 from haloscope.explain.regimes._analysis import View
+from haloscope.explain.regimes._reading import series_of, timings_of
 from haloscope.explain.regimes._results import Results, fits, told
 from haloscope.explain.regimes.figures._elements import Figure, Section, Unit, unit_of
 from haloscope.explain.regimes.figures._models import criteria, goodness_figures, whole_machines
@@ -23,10 +24,8 @@ from haloscope.explain.regimes.figures._page_tables import (
     regime_tables,
     test_table,
 )
-from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums
-from haloscope.explain.regimes.figures._values import values
+from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.explain.regimes.statistics._episodes import episodes
-from haloscope.explain.regimes.timings._reading import series_of, timings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain._profile import Profile
     from haloscope.explain.regimes._analysis import Analysis
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["report_sections", "write_regimes_page"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from haloscope.base.errors import OutputError, ProfileError
 from haloscope.explain._kernels import MOST_STATES
-from haloscope.explain.regimes.emissions._families import family
+from haloscope.explain.regimes.emissions import family
 from haloscope.explain.regimes.fitting._intervals import shares
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, prin
 from haloscope.base.units import ranks_text
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._profile import Profile
-from haloscope.explain.regimes.timings._checking import checked
+from haloscope.explain.regimes._timings import checked
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 
