@@ -303,7 +303,7 @@ def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
 
 
 class _Curves(ctypes.Structure):
-    """`Curves` in src/explain/depth.hpp."""
+    """`Curves` in src/explain/depth.cpp."""
 
     _fields_ = (("values", ctypes.c_void_p), ("count", ctypes.c_int64), ("points", ctypes.c_int64))
 
