@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from haloscope.explain._format import write_profile
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
-    from haloscope.explain._page import page, write_page, write_report
+    from haloscope.explain._page import page, report, write_page
     from haloscope.explain._profile import Ensemble, Profile, open_all
     from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
@@ -30,10 +30,10 @@ __all__ = [
     "open_all",
     "page",
     "render",
+    "report",
     "summary",
     "write_page",
     "write_profile",
-    "write_report",
 ]
 
 if not TYPE_CHECKING:
@@ -51,9 +51,9 @@ if not TYPE_CHECKING:
             "open_all": "_profile",
             "page": "_page",
             "render": "_render",
+            "report": "_page",
             "summary": "_summary",
             "write_page": "_page",
             "write_profile": "_format",
-            "write_report": "_page",
         },
     )

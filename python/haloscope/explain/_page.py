@@ -7,6 +7,7 @@ import json
 import re
 from importlib.metadata import version
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from haloscope.explain._report_data import page_data
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["page", "write_page", "write_report"]
+    File = str | PathLike[str]
+
+__all__ = ["page", "report", "write_page"]
 
 
 def page(
@@ -70,17 +73,21 @@ _SCRIPTS = (
 )
 
 
-def write_report(paths: Sequence[Path], output: Path) -> None:
-    """Write the page about the profiles at `paths` to `output`, which is replaced when it is whole.
+def report(profiles: File | Sequence[File], output: File) -> None:
+    """Write one page about the profiles to `output`, which is replaced when the page is whole.
 
-    Raises `UsageError` without paths, `ProfileError` for a profile that cannot be read, and
-    `OutputError` if the page cannot be written.
+    Every byte of the profiles is checked first. Raises `UsageError` without profiles, `ProfileError`
+    for one that cannot be read or is damaged, and `OutputError` if the page cannot be written.
+
+        haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
+    paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:
         raise UsageError("a report needs at least one profile")
     runs = []
     for path in paths:
         with Profile(path) as profile:
+            profile.verify()
             runs.append(_run_data(profile, len(paths)))
     write_page(_report_page(runs), Path(output))
 

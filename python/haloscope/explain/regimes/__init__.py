@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._claims import Method as ClaimMethod
     from haloscope.explain.regimes._claims import claims
     from haloscope.explain.regimes._reading import read_timings
-    from haloscope.explain.regimes._results import FASTER, Results, results_of, tests_told, told
-    from haloscope.explain.regimes._timings import Timings
-    from haloscope.explain.regimes.figures._regimes_page import write_regimes_page
+    from haloscope.explain.regimes._regimes import regimes
+    from haloscope.explain.regimes._results import Results
+    from haloscope.explain.regimes._timings import Reduction, Timings
     from haloscope.explain.regimes.fitting._intervals import Intervals
     from haloscope.explain.regimes.fitting._regime_model import Criterion, RegimeModel, Selection, select
     from haloscope.explain.regimes.fitting._saved import PARAMETERS
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes.fitting._whole_machine import MachineModel, MachineStates
 
 __all__ = [
-    "FASTER",
     "PARAMETERS",
     "Analysis",
     "ClaimMethod",
@@ -40,6 +39,7 @@ __all__ = [
     "MachineModel",
     "MachineStates",
     "Options",
+    "Reduction",
     "RegimeModel",
     "Regimes",
     "Results",
@@ -51,12 +51,9 @@ __all__ = [
     "find_regimes",
     "read_model",
     "read_timings",
+    "regimes",
     "representative",
-    "results_of",
     "select",
-    "tests_told",
-    "told",
-    "write_regimes_page",
 ]
 
 if not TYPE_CHECKING:
@@ -67,12 +64,12 @@ if not TYPE_CHECKING:
             "ClaimMethod": "_claims:Method",
             "Criterion": "fitting._regime_model",
             "Decoded": "_analysis",
-            "FASTER": "_results",
             "Intervals": "fitting._intervals",
             "MachineModel": "fitting._whole_machine",
             "MachineStates": "fitting._whole_machine",
             "Options": "_analysis",
             "PARAMETERS": "fitting._saved",
+            "Reduction": "_timings",
             "RegimeModel": "fitting._regime_model",
             "Regimes": "_analysis",
             "Results": "_results",
@@ -84,11 +81,8 @@ if not TYPE_CHECKING:
             "find_regimes": "_analysis",
             "read_model": "fitting._saved:read",
             "read_timings": "_reading",
+            "regimes": "_regimes",
             "representative": "_analysis",
-            "results_of": "_results",
             "select": "fitting._regime_model",
-            "tests_told": "_results",
-            "told": "_results",
-            "write_regimes_page": "figures._regimes_page",
         },
     )

@@ -116,6 +116,7 @@ def chosen(
     return parts
 
 
+_MOST_MACHINE_STATES = 8
 _MOST_STEPS = 200  # of a fit; the class gives up earlier
 
 
@@ -173,17 +174,34 @@ class View:
 
 @dataclass(frozen=True)
 class Options:
-    """How regimes are found; see docs/reference/regimes.md."""
+    """How regimes are found; docs/reference/regimes.md has the method.
 
-    states: int | None = 3  # None: as many as the criterion says
+    `states` is the number of regimes, 1 to 32, or what chooses it: `elbow`, `bic`, `aic` or `icl`.
+    `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma` or `student`. With
+    `reduce` there is one series, which holds the `max`, `median` or `mean` over all ranks of each
+    instance. Else the model is fitted to `ranks_fitted` ranks, at equal distances in the order of
+    their medians. `instances` are the first instance that is fitted and the one after the last; None
+    is the end of the series. `starts` fits are begun, drawn by `seed`, and the likeliest is kept.
+    `machine_states` are hidden states of the whole machine, 2 to 8, or 0 for no such model.
+
+    Raises `UsageError` for a number that is out of range.
+    """
+
+    states: int | Criterion = 3
     emission: str = "gaussian"
     reduce: Reduction | None = None
     ranks_fitted: int = 20
-    instances: tuple[int | None, int | None] = (None, None)  # from which on, up to which
+    instances: tuple[int | None, int | None] = (None, None)
     starts: int = 10
     seed: int = 0
-    criterion: Criterion = "elbow"
-    machine_states: int = 0  # 0: no model of the whole machine
+    machine_states: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers that no model checks."""
+        if self.starts < 1 or self.ranks_fitted < 1 or self.seed < 0:
+            raise UsageError("starts and ranks_fitted are at least 1, seed at least 0")
+        if self.machine_states and not 2 <= self.machine_states <= _MOST_MACHINE_STATES:
+            raise UsageError(f"machine_states is 0, or 2 to {_MOST_MACHINE_STATES}")
 
 
 @dataclass(frozen=True)
@@ -290,8 +308,8 @@ def found(timings: Timings, options: Options) -> Found:
         "random_state": options.seed,
         "max_iter": _MOST_STEPS,
     }
-    if options.states is None:
-        selection = select(fitted, criterion=options.criterion, **how)
+    if isinstance(options.states, str):
+        selection = select(fitted, criterion=options.states, **how)
         regimes = regimes_by(selection.model, timings, training)
         return Found(regimes, selection.table, fitted, selection.at_ceiling)
     model = RegimeModel(options.states, **how).fit(fitted)

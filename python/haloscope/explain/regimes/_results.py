@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._analysis import Analysis, Found
     from haloscope.explain.regimes.statistics._samples import Sample
 
-__all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "tests_told", "told"]
+__all__ = ["FASTER", "Results", "fits", "regime_frame", "results_of", "told"]
 
 FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
@@ -34,16 +34,31 @@ _ONE_RUN = (
 
 @dataclass(frozen=True)
 class Results:
-    """The tables of all files: by regime of all ranks' times, and of T^max (None: one series).
+    """What was found in all files, as tables and as sentences.
 
-    Of several files also `lines` that compare them, and `tests` of all times and of those in the
-    fast regime.
+    `frame`: a row a file and regime, for the times of all ranks (docs/reference/regimes.md has the
+    columns); `slowest`: the same for T^max, None if all files are single series. Of several files,
+    `lines` are sentences that compare them, and `tests` Kolmogorov-Smirnov tests of all their times
+    and of those in the fast regime. `analyses` hold the models and the decoded times, one a file.
     """
 
     frame: pl.DataFrame
     slowest: pl.DataFrame | None
     lines: list[str]
     tests: pl.DataFrame
+    analyses: Sequence[Analysis]
+
+    def told(self) -> list[str]:
+        """Return the sentences for people: how each model was fitted, and what differs."""
+        several = len(self.analyses) > 1
+        fitted = [
+            f"{printable(analysis.name)}: {line}" if several else line
+            for analysis in self.analyses
+            for line in told(analysis)
+        ]
+        alone = _ONE_RUN in self.lines  # tests speak of runs, not of methods
+        tests = self.tests.filter(self.tests["regime"].is_null() & alone)
+        return [*fitted, *self.lines, *(printable(_test_told(row)) for row in tests.to_dicts())]
 
 
 def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = None) -> Results:
@@ -66,7 +81,8 @@ def results_of(analyses: Sequence[Analysis], methods: Sequence[int] | None = Non
         lines.append(_ONE_RUN)
     compared = whole if len(whole) > 1 else []
     tests = pl.concat([compare_distributions(compared, regime) for regime in (None, 0)])
-    return Results(_undoubted(frame, made, groups), other, lines, tests)
+    kept = _undoubted(frame, made, groups) if len(analyses) > 1 else frame.drop(*FASTER)
+    return Results(kept, other, lines, tests, tuple(analyses))
 
 
 def _grouped(analyses: Sequence[Analysis], methods: Sequence[int]) -> list[Method]:
@@ -165,8 +181,8 @@ def told(analysis: Analysis) -> list[str]:
 
 
 def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
-    chosen, criterion = "", analysis.options.criterion
-    if analysis.options.states is None:
+    chosen, criterion = "", analysis.options.states
+    if isinstance(criterion, str):
         chosen = f", chosen by {'the elbow' if criterion == 'elbow' else criterion.upper()}"
     end = "converged after" if row["converged"] else "still rising after"
     return (
@@ -174,11 +190,6 @@ def _fit_told(row: dict[str, Any], analysis: Analysis) -> str:
         f" {row['instances']} instances; the best of {row['starts']} starts {end}"
         f" {row['iterations']} iterations"
     )
-
-
-def tests_told(tests: pl.DataFrame) -> list[str]:
-    """Return the tests in lines of text."""
-    return [printable(_test_told(row)) for row in tests.to_dicts()]
 
 
 def _test_told(row: dict[str, Any]) -> str:

@@ -41,7 +41,7 @@ def criteria(analyses: Sequence[Analysis]) -> Section | None:
     for analysis in analyses:
         for name, found in analysis.series:
             if found.curves is not None:
-                criterion = analysis.options.criterion
+                criterion = str(analysis.options.states)
                 figures.append(_curves(found, found.curves, criterion, f"{analysis.name}: {name}"))
     return Section("criteria", "How many regimes", figures, columns=2) if figures else None
 

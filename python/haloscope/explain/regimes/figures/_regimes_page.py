@@ -46,18 +46,18 @@ _ROWS, _COLUMNS = 128, 512  # of a heat map
 
 
 def write_regimes_page(
-    analyses: Sequence[Analysis],
     results: Results,
     output: Path,
     recorded: Sequence[str] = (),
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
-    """Write the page about `analyses` to `output`, which is replaced when it is whole.
+    """Write the page about `results` to `output`, which is replaced when it is whole.
 
     `recorded` are two values of the instances that are drawn against each other; `step` is
     called with what is done next. Raises `UsageError` if they are not there, `OutputError` if the
     page cannot be written.
     """
+    analyses = results.analyses
     names = [printable(analysis.name) for analysis in analyses]
     title = f"Regimes of {', '.join(names)}"
     region = analyses[0].ranks.regimes.timings.region
@@ -66,7 +66,7 @@ def write_regimes_page(
         "about": "" if region is None else f"region {printable(region)}",
         "notes": _notes(analyses),
         "figures": _key_figures(analyses),
-        "sections": [section.as_json() for section in _sections(analyses, results, recorded, step)],
+        "sections": [section.as_json() for section in _sections(results, recorded, step)],
     }
     write_page(page("regimes.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
@@ -106,9 +106,8 @@ def _fast(analysis: Analysis, title: str) -> tuple[str, str, str]:
     return printable(title), time_text(mean), f"mean; {share} of {count_text(count)}"
 
 
-def _sections(
-    analyses: Sequence[Analysis], results: Results, recorded: Sequence[str], step: Callable[[str], None]
-) -> list[Section]:
+def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], None]) -> list[Section]:
+    analyses = results.analyses
     views = [analysis.view for analysis in analyses]
     unit = unit_of(float(np.nanmedian(views[0].medians)))
     parts: list[tuple[str, Callable[[], Section | list[Section] | None]]] = [

@@ -254,7 +254,7 @@ def whole_machine(
     Raises `UsageError` if there are too few.
     """
     if len(training) < 2:
-        raise UsageError("a whole machine has several ranks; --machine-states needs their times")
+        raise UsageError("a whole machine has several ranks; machine_states needs their times")
     rows = timings.chosen(np.sort(training))
     fitted = rows.durations[:, instances]
     model.fit(fitted[~np.isnan(fitted[:, :1]).all(axis=1)])
