@@ -17,11 +17,10 @@ if TYPE_CHECKING:
         find_regimes,
         representative,
     )
-    from haloscope.explain.regimes._claims import Method as ClaimMethod
-    from haloscope.explain.regimes._claims import claims
     from haloscope.explain.regimes._reading import read_timings
     from haloscope.explain.regimes._regimes import regimes
-    from haloscope.explain.regimes._results import Results
+    from haloscope.explain.regimes._results import Method as ClaimMethod
+    from haloscope.explain.regimes._results import Results, claims
     from haloscope.explain.regimes._timings import Reduction, Timings
     from haloscope.explain.regimes.fitting._intervals import Intervals
     from haloscope.explain.regimes.fitting._regime_model import Criterion, RegimeModel, Selection, select
@@ -61,7 +60,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "Analysis": "_analysis",
-            "ClaimMethod": "_claims:Method",
+            "ClaimMethod": "_results:Method",
             "Criterion": "fitting._regime_model",
             "Decoded": "_analysis",
             "Intervals": "fitting._intervals",
@@ -77,7 +76,7 @@ if not TYPE_CHECKING:
             "Timings": "_timings",
             "View": "_analysis",
             "analyse": "_analysis",
-            "claims": "_claims",
+            "claims": "_results",
             "find_regimes": "_analysis",
             "read_model": "fitting._saved:read",
             "read_timings": "_reading",
