@@ -10,7 +10,7 @@ INSTANCE_QUANTITIES = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent"
 
 
 def instance_columns() -> list[str]:
-    """The names `X_instance_min`, `X_instance_max`, in the order of the reference."""
+    """Return the names `X_instance_min`, `X_instance_max`, in the order of the reference."""
     return [f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max")]
 
 

@@ -21,7 +21,7 @@ __all__ = ["Chunk", "Column", "DamageError", "Directory", "parse"]
 
 HEADER_BYTES = 16
 PLAIN, SHUFFLED_ZLIB = 0, 1
-# DEFLATE cannot do better than 1032:1; more rows than that are a lie, told before they cost memory.
+# DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
 _MOST_INFLATION = 1032
 REMEDY = "run the program again, or take another copy"
 _TYPES = ("integer", "real", "string")

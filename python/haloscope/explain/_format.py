@@ -351,7 +351,7 @@ def _column_values(column: pl.Series, strings: dict[str, int]) -> NDArray[Any]:
 
 
 def _written_column(stream: IO[bytes], values: NDArray[Any]) -> list[int]:
-    """Shuffled and compressed: offset, bytes, CRC-32, encoding."""
+    """Write a column, shuffled and compressed; return its offset, bytes, CRC-32 and encoding."""
     planes = values.view(np.uint8).reshape(-1, 8).T
     packed = zlib.compress(planes.tobytes(), 1)
     entry = [stream.tell(), len(packed), zlib.crc32(packed), 1]

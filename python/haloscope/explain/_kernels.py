@@ -122,7 +122,7 @@ class Posterior:
 def gaussian_expectation(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Counts:
-    """The statistics of one step of expectation-maximisation."""
+    """Return the statistics of one step of expectation-maximisation."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     likelihood, sums, _ = batch.expectation(threads, counting=True, posterior=False)
     return Counts(likelihood, *_parts(sums, batch.states))
@@ -131,7 +131,7 @@ def gaussian_expectation(
 def gaussian_log_likelihood(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
-    """The log likelihood of each sequence."""
+    """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
@@ -139,7 +139,7 @@ def gaussian_log_likelihood(
 def gaussian_posterior(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
-    """The probability of each state at each point, (points, states); NaN outside all sequences."""
+    """Return the probability of each state at each point, (points, states); NaN outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=True)[2]
 
@@ -147,13 +147,13 @@ def gaussian_posterior(
 def gaussian_viterbi(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> NDArray[np.uint8]:
-    """The most likely states, laid out as `values`; 255 outside all sequences."""
+    """Return the most likely states, laid out as `values`; 255 outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
 
 
 def expectation(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Posterior:
-    """Posterior and expected transitions from log densities, (points, states), of any family."""
+    """Return posterior and expected transitions from log densities, (points, states), of any family."""
     batch = _Batch.of(places, chain, log_density=log_density)
     likelihood, sums, posterior = batch.expectation(threads, counting=True, posterior=True)
     start, transition, *_ = _parts(sums, batch.states)
@@ -161,25 +161,25 @@ def expectation(log_density: Floats, places: Places, chain: Chain, threads: int 
 
 
 def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Floats:
-    """The log likelihood of each sequence."""
+    """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, log_density=log_density)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
 def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> NDArray[np.uint8]:
-    """The most likely states of each point; 255 outside all sequences."""
+    """Return the most likely state of each point, shape (points,); 255 outside all sequences."""
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
 
 def medians(values: Floats, places: Places, threads: int = 1) -> Floats:
-    """The median of each sequence; none of them is empty or has NaN."""
+    """Return the median of each sequence, none of which may be empty or have NaN."""
     if len(places.lengths) and places.lengths.min() < 1:
         raise ValueError("a sequence is empty")
     return _Batch.of(places, Chain(np.ones(1), np.ones((1, 1))), values=values).medians(threads)
 
 
 def instruction_sets() -> list[str]:
-    """The instruction sets that can be used here, the one that is used first."""
+    """Return the instruction sets that this processor has; the first one is used."""
     names: list[str] = []
     while name := library().haloscope_instruction_set(len(names)):
         names.append(name.decode())
@@ -187,7 +187,7 @@ def instruction_sets() -> list[str]:
 
 
 def available_threads() -> int:
-    """The processors that this process may run on."""
+    """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
@@ -297,7 +297,7 @@ def _succeed(status: int) -> None:
 
 
 def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
-    """Start, transition, weight, first and second moments."""
+    """Return start, transition, weight, first and second moments."""
     start, transition, *rest = np.split(sums, np.cumsum([states, states * states, states, states]))
     return (start, transition.reshape(states, states), *rest)
 
@@ -309,7 +309,7 @@ class _Curves(ctypes.Structure):
 
 
 def band_depth(curves: Floats, threads: int) -> Floats:
-    """For each of two or more curves, the share of points and pairs that it lies between.
+    """Return for each of two or more curves the share of points and pairs that it lies between.
 
     `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
     """
@@ -323,7 +323,7 @@ def band_depth(curves: Floats, threads: int) -> Floats:
 
 
 def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Least and largest of the `chosen` curves, at least one, at each point."""
+    """Return the least and the largest of the `chosen` curves, at least one, at each point."""
     low, high = np.empty((2, curves.shape[1]))
     index = np.ascontiguousarray(chosen, dtype=np.int64)
     if not index.size or index.min() < 0 or index.max() >= len(curves):
@@ -335,7 +335,7 @@ def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
 
 
 def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
-    """Whether each curve is below `low` or above `high`, (points,) each, anywhere."""
+    """Return whether each curve is below `low` or above `high`, (points,) each, anywhere."""
     found = np.empty(len(curves), dtype=np.bool_)
     bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
     library().haloscope_outside(_curves(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data)

@@ -47,7 +47,7 @@ class Hosts:
     """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
 
     def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
-        """Raises `DamageError` if a rank comes twice."""
+        """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
         order = np.argsort(ranks, kind="stable")
         self._ranks = ranks[order]
         if bool(np.any(self._ranks[1:] == self._ranks[:-1])):

@@ -128,7 +128,7 @@ class _Shares:
 
 
 def warnings(told: dict[str, Any]) -> list[str]:
-    """At most three lines, so that ten are never exceeded."""
+    """Return at most three lines, so that the summary never has more than ten."""
     lines = []
     if told["partial"]:
         lost = [

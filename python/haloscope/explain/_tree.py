@@ -59,7 +59,7 @@ class RegionTree:
     def __init__(
         self, names: Sequence[str], parents: NDArray[np.int64], communication: NDArray[np.int64]
     ) -> None:
-        """Raises `DamageError` if the parents do not make one tree with its root at 0."""
+        """Take a row a path. Raises `DamageError` if the parents do not make one tree with its root at 0."""
         count = len(names)
         if not count or parents[0] != -1:
             raise DamageError("its table paths does not begin with the root")
@@ -115,7 +115,7 @@ class RegionTree:
         return full
 
     def _characters(self) -> int:
-        """Of all whole paths."""
+        """Return the number of characters of all paths together."""
         lengths = [0] * len(self)
         for path in range(1, len(self)):
             parent = int(self.parents[path])
@@ -123,7 +123,7 @@ class RegionTree:
         return sum(lengths)
 
     def _distinct_names(self) -> list[str]:
-        """The last names, and the full ones where that is not of one region alone."""
+        """Return the last name of each region, or the full one where several regions have that last name."""
         regions = Counter(self.names)
         taken = {*self._steps, *self.full_names}
         return [
@@ -215,7 +215,7 @@ class Scope:
 
     @classmethod
     def of(cls, tree: RegionTree, exclusive: bool, region: str | None) -> Scope:
-        """Raises `UsageError` if no region has that name or path."""
+        """Return the scope of `region`, or of all. Raises `UsageError` if none has that name or path."""
         return cls(tree, exclusive, None if region is None else tree.matching(region))
 
     def needed(self, frame: pl.DataFrame) -> pl.DataFrame:

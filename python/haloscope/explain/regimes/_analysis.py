@@ -103,7 +103,7 @@ def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
 def chosen(
     timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
 ) -> list[NDArray[np.float64]]:
-    """The series of these rows, or these instances of them. Raises `UsageError` if none is left."""
+    """Return the series of these rows, or these instances of them. Raises `UsageError` if none is left."""
     every = [timings.durations[row, : timings.counts[row]] for row in rows.tolist()]
     if instances is None:
         return every
@@ -263,14 +263,14 @@ class Analysis:
 
     @cached_property
     def view(self) -> View:
-        """As the figures see it."""
+        """The times and regimes as the figures take them."""
         whole = decoded(self.ranks.regimes)
         slowest = decoded(self.slowest.regimes) if self.several else whole
         return View(whole, slowest, self.ranks.regimes.training)
 
 
 def decoded(regimes: Regimes) -> Decoded:
-    """Return times and states as the figures see them."""
+    """Return times and states as the figures take them."""
     return Decoded(regimes.timings, regimes.states, regimes.model.n_regimes)
 
 

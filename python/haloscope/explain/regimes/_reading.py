@@ -287,7 +287,7 @@ class _Recorded(Mapping[str, "NDArray[np.float64]"]):
         return [name for name in self._names if name not in QUANTITIES]
 
     def _values(self) -> pl.DataFrame:
-        """The values recorded in instances that are there."""
+        """Return the values that were recorded in instances of the matrix."""
         frame = self._profile.guarded(lambda: self._profile.frame("values"))
         path = self._profile.regions.full_names.index(self._path)
         inside = frame["instance"].is_between(0, self._shape[1] - 1)

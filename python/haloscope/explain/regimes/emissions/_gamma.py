@@ -50,7 +50,7 @@ class Gamma(States):
     def from_moments(
         cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
     ) -> Gamma:
-        """States of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
+        """Return states of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
         smallest = float(positive(values, cls.name).min())
         shift = max(0.0, smallest - (float(np.median(values)) - smallest))
         shift = min(shift, 0.999 * float(np.min(means)))
@@ -65,16 +65,16 @@ class Gamma(States):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Gamma:
-        """The states that have these `parameters`."""
+        """Return the states that have these `parameters`."""
         shape, scale, shifts = (parameters[name] for name in ("shape", "scale", "shift"))
         return cls(shape, scale, float(shifts[0]))
 
     def ordered(self, order: NDArray[np.intp]) -> Gamma:
-        """The same states in another order."""
+        """Return the same states in another order."""
         return replace(self, shape=self.shape[order], scale=self.scale[order])
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         held: NDArray[np.bool_] = self.shape >= 0.999 * _SHAPES[1]
         return held
 

@@ -43,18 +43,18 @@ class Student(States):
     def from_moments(
         cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
     ) -> Student:
-        """States of about these means and deviations, with tails to begin with."""
+        """Return states of about these means and deviations, with tails to begin with."""
         floor = narrowest(values)
         degrees = np.full(len(means), _FIRST)
         return cls(np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Student:
-        """The states that have these `parameters`."""
+        """Return the states that have these `parameters`."""
         return cls(parameters["location"], parameters["scale"], parameters["degrees"])
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         return self.scale <= self.floor
 
     @property

@@ -36,7 +36,7 @@ __all__ = ["criteria", "goodness_figures", "whole_machines"]
 
 
 def criteria(analyses: Sequence[Analysis]) -> Section | None:
-    """The curves by which the number of regimes was chosen; None where it was given."""
+    """Return the curves by which the number of regimes was chosen; None where it was given."""
     figures = []
     for analysis in analyses:
         for name, found in analysis.series:

@@ -41,7 +41,7 @@ MOST_ROWS, MOST_COLUMNS = 256, 1024
 def heat_maps(
     views: Sequence[View], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
 ) -> Section | None:
-    """Ranks × instances of times and of regimes; None where no run has several ranks.
+    """Return maps of times and regimes, ranks × instances; None where no run has several ranks.
 
     All together have at most `most_rows` rows of cells.
     """
@@ -92,7 +92,7 @@ def rank_axes(ranks: NDArray[np.int64], small: Cells) -> dict[str, Any]:
 
 
 def _place(small: Cells) -> Trace:
-    """A heat map's cells by the instance and the row in their middle."""
+    """Return a heat map whose cells stand at the instance and the row in their middle."""
     return {
         "type": "heatmap",
         "x0": (small.columns - 1) / 2,
@@ -148,7 +148,7 @@ def regime_map(small: Cells, regimes: int) -> Trace:
 
 
 def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
-    """Times of the median training rank, coloured by regime; None where there is one series."""
+    """Return times of the median training rank, coloured by regime; None where there is one series."""
     drawn = []
     for view in views:
         if not view.reduced:
@@ -164,7 +164,7 @@ def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
 
 
 def slowest_ranks(views: Sequence[View], unit: Unit) -> Section:
-    """T^max over the instances, coloured by the regimes that were fitted to it."""
+    """Return T^max over the instances, coloured by the regimes that were fitted to it."""
     if all(view.reduced for view in views):
         caption, title = "Each dot is an instance", "The series over the instances"
     else:

@@ -51,7 +51,7 @@ _MOST_OF_A_CURVE = 1024
 
 
 def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
-    """Functional boxplots of the ranks' distributions, whole and within each regime."""
+    """Return functional boxplots of the ranks' distributions, whole and within each regime."""
     several = [view for view in views if len(view.whole.timings.ranks) > 1]
     if not several:
         return []
@@ -157,7 +157,7 @@ def _colour(number: int) -> str:
 
 
 def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
-    """The density of the ranks' medians; None where no run has ranks that differ."""
+    """Return the density of the ranks' medians; None where no run has ranks that differ."""
     traces = []
     for number, view in enumerate(views):
         found = None if view.reduced else density(unit.of(view.medians))
@@ -180,7 +180,7 @@ def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
 
 
 def sums(views: Sequence[View]) -> Section:
-    """S_K of all times, and of those in the fast regime, with percentage differences."""
+    """Return S_K of all times, and of those in the fast regime, with percentage differences."""
     samples = [view.slowest.sample for view in views]
     times = "T^max" if not all(view.reduced for view in views) else "times"
     whole = f"S_K, the sum of the K shortest {times},"
@@ -220,12 +220,12 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
 
 
 def _spread(size: int) -> NDArray[np.int64]:
-    """Places of a curve that is drawn: both ends, and some between."""
+    """Return the places of a curve that are drawn: both ends, and some between."""
     return np.unique(np.linspace(0, size - 1, min(size, _MOST_OF_A_CURVE)).astype(np.int64))
 
 
 def boxes(views: Sequence[View], unit: Unit) -> Section:
-    """Box plots of T^max by regime."""
+    """Return box plots of T^max by regime."""
     regimes = max(view.slowest.regimes for view in views)
     traces = []
     for number, view in enumerate(views):

@@ -86,7 +86,7 @@ class Sequences:
         return Places(self.begins, self.lengths)
 
     def packed(self) -> Sequences:
-        """The same with nothing between the sequences."""
+        """Return the same sequences with nothing between them."""
         begins = np.cumsum(self.lengths) - self.lengths
         return Sequences(self.inside, begins, self.lengths, None)
 
@@ -103,15 +103,15 @@ class Sequences:
         return np.concatenate([self.values[b : b + n] for b, n in self._bounds()])
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum over each sequence of something laid out as `values`."""
+        """Return the sum over each sequence of something laid out as `values`."""
         return np.array([values[b : b + n].sum() for b, n in self._bounds()])
 
     def with_values(self, values: NDArray[np.float64]) -> Sequences:
-        """The same sequences of other values."""
+        """Return the same sequences of other values."""
         return replace(self, values=values)
 
     def some(self, rows: NDArray[np.int64]) -> Sequences:
-        """Only these sequences, as a list."""
+        """Return only these sequences, as a list."""
         return replace(self, begins=self.begins[rows], lengths=self.lengths[rows], shape=None)
 
     def restored(self, flat: NDArray[np.uint8]) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
@@ -121,7 +121,10 @@ class Sequences:
         return [flat[b : b + n] for b, n in self._bounds()]
 
     def restored_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """The same for several numbers a point, which are the last axis."""
+        """Put rows, (points, numbers), into the form that the timings came in.
+
+        The numbers are the last axis.
+        """
         if self.shape is not None:
             return rows.reshape(*self.shape, rows.shape[1])
         return [rows[b : b + n] for b, n in self._bounds()]
@@ -144,7 +147,7 @@ class Sequences:
 
 
 def _is_list_of_series(x: Series) -> TypeGuard[Sequence[ArrayLike]]:
-    """False for plain numbers and for a nested list that is a matrix."""
+    """Return whether `x` is a list of series: not plain numbers, nor a nested list that is a matrix."""
     if not isinstance(x, Sequence) or isinstance(x, str) or not len(x) or np.isscalar(x[0]):
         return False
     return any(isinstance(part, np.ndarray) for part in x) or len({np.size(p) for p in x}) > 1
@@ -163,7 +166,7 @@ class Parameters:
     emission: Emission
 
     def ordered(self, order: NDArray[np.intp]) -> Parameters:
-        """The same states in another order."""
+        """Return the same states in another order."""
         chain = Chain(
             np.ascontiguousarray(self.chain.start[order]),
             np.ascontiguousarray(self.chain.transition[np.ix_(order, order)]),
@@ -186,7 +189,7 @@ class Work:
     """Sequences made ready for a family once, to be looked at with many parameters of it."""
 
     def __init__(self, sequences: Sequences, emission: type[Emission], threads: int) -> None:
-        """Raises `TimingsError` if the family cannot have such timings."""
+        """Prepare the sequences. Raises `TimingsError` if the family cannot have such timings."""
         self.sequences, self.threads = sequences, threads
         self._offset = np.zeros(len(sequences.lengths))
         if emission is LogNormal:
@@ -196,7 +199,7 @@ class Work:
             self._offset = -self.sequences.sums(self.sequences.values)
 
     def log_likelihoods(self, parameters: Parameters) -> Floats:
-        """The natural log likelihood of each sequence."""
+        """Return the natural log likelihood of each sequence."""
         if normal := _normal(parameters.emission):
             return self._offset + _kernels.gaussian_log_likelihood(*self._arguments(parameters.chain, normal))
         likelihoods = [
@@ -205,7 +208,7 @@ class Work:
         return np.concatenate(likelihoods)
 
     def expected(self, parameters: Parameters) -> Expected:
-        """The counts and the likelier emission."""
+        """Return the expected counts and the likelier emission."""
         normal = _normal(parameters.emission)
         if normal is None:
             return self._expected(parameters)
@@ -221,7 +224,7 @@ class Work:
         )
 
     def posterior(self, parameters: Parameters) -> Floats:
-        """Probabilities, (points, states), laid out as the values; NaN outside."""
+        """Return probabilities, (points, states), laid out as the values; NaN outside."""
         if normal := _normal(parameters.emission):
             return _kernels.gaussian_posterior(*self._arguments(parameters.chain, normal))
         rows = np.full((len(self.sequences.values), len(parameters.chain.start)), np.nan)
@@ -230,7 +233,7 @@ class Work:
         return rows
 
     def decoded(self, parameters: Parameters) -> NDArray[np.uint8]:
-        """The most likely states (Viterbi), laid out as the values; `NONE` outside."""
+        """Return the most likely states (Viterbi), laid out as the values; `NONE` outside."""
         if normal := _normal(parameters.emission):
             return _kernels.gaussian_viterbi(*self._arguments(parameters.chain, normal))
         states = np.full(len(self.sequences.values), NONE, dtype=np.uint8)
@@ -262,7 +265,7 @@ class Work:
         return density, part.places, parameters.chain, self.threads
 
     def _parts(self) -> Iterator[tuple[NDArray[np.int64], Sequences]]:
-        """Some sequences, one after the other, and where their values are among all."""
+        """Yield some sequences at a time, and where their values are among all."""
         s = self.sequences
         after = np.cumsum(s.lengths) // _POINTS_AT_A_TIME
         for part in np.unique(after).tolist():
@@ -274,7 +277,7 @@ class Work:
 
 
 def _normal(emission: Emission) -> Gaussian | None:
-    """Of what the kernels take for themselves."""
+    """Return the normal distribution that the kernels work on; None for a family that has none."""
     if isinstance(emission, LogNormal):
         return emission.logarithms
     return emission if isinstance(emission, Gaussian) else None

@@ -45,7 +45,7 @@ def expectation(
     start: NDArray[np.float64],
     transitions: NDArray[np.float64],
 ) -> Expectation:
-    """Forward-backward of (T, P, K) log-densities with transitions (T, K, K) into each instance.
+    """Return forward-backward of (T, P, K) log-densities, transitions (T, K, K) into each instance.
 
     The rows of `transitions` need not add up to 1; `transitions[0]` is not used.
     """
@@ -208,7 +208,7 @@ class Evidence:
 def evidence(
     chains: Chains, log_density: NDArray[np.float64], lengths: NDArray[np.int64], machine: NDArray[np.float64]
 ) -> Evidence:
-    """One round of structured variational inference from the belief `machine`.
+    """Return one round of structured variational inference from the belief `machine`.
 
     Belief factorises into the machine's chain and the ranks' chains, each kept whole (Saul & Jordan
     1995; Ghahramani & Jordan 1997). Given the former, ranks are independent; given the latter, what

@@ -70,7 +70,7 @@ class RegimeModel:
         stickiness: float = 0.0,
         threads: int | None = None,
     ) -> None:
-        """Take options; raises `UsageError` for one that cannot be.
+        """Take options. Raises `UsageError` for one that is out of range.
 
         `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
         `random_state` draws all after the third but the last, which grows by splits, and what
@@ -103,9 +103,9 @@ class RegimeModel:
         return self.fit_from(x, None)
 
     def fit_from(self, x: Series, fewer: RegimeModel | None) -> RegimeModel:
-        """The same, with a start more for each regime of a fitted model of one regime `fewer`.
+        """Fit with one more start for each regime of a fitted model of one regime `fewer`.
 
-        So more regimes are never less likely.
+        So a model with more regimes is never less likely.
         """
         sequences = Sequences.of(x)
         if sequences.points < self.n_regimes:
@@ -120,36 +120,36 @@ class RegimeModel:
         return self
 
     def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-        """The most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
+        """Return the most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
         sequences = Sequences.of(x)
         return sequences.restored(self.decoded(sequences))
 
     def decoded(self, sequences: Sequences) -> NDArray[np.uint8]:
-        """The same, laid out as the values of `sequences`."""
+        """Return the most likely regimes, laid out as the values of `sequences`."""
         return self._work(sequences).decoded(self._parameters)
 
     def predict_proba(self, x: Series) -> Floats | list[Floats]:
-        """The probability of each regime (last axis) at each instance, given the whole series."""
+        """Return the probability of each regime (last axis) at each instance, given the whole series."""
         sequences = Sequences.of(x)
         return sequences.restored_rows(self._work(sequences).posterior(self._parameters))
 
     def score(self, x: Series) -> float:
-        """The natural log likelihood of all sequences together."""
+        """Return the natural log likelihood of all sequences together."""
         return float(self._work(Sequences.of(x)).log_likelihoods(self._parameters).sum())
 
     def aic(self, x: Series) -> float:
-        """Akaike's criterion, −2 log L + 2 p; lower is better."""
+        """Return Akaike's criterion, −2 log L + 2 p; lower is better."""
         return -2 * self.score(x) + 2 * self.n_parameters_
 
     def bic(self, x: Series) -> float:
-        """Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
+        """Return Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
         sequences = Sequences.of(x)
         penalty = self.n_parameters_ * float(np.log(sequences.points))
         likelihoods = self._work(sequences).log_likelihoods(self._parameters)
         return -2 * float(likelihoods.sum()) + penalty
 
     def icl(self, x: Series) -> float:
-        """As `bic`, of the likelihood of the instances together with their decoded regimes.
+        """Return `bic` for the likelihood of the instances together with their decoded regimes.
 
         Integrated completed likelihood: Biernacki, Celeux & Govaert 2000, doi 10.1109/34.865189.
         """
@@ -162,10 +162,11 @@ class RegimeModel:
         return -2 * float(total) + self.n_parameters_ * float(np.log(sequences.points))
 
     def intervals(self, x: Series, level: float = 0.95) -> Intervals:
-        """Confidence intervals of means, deviations and shares, for the `x` that was fitted.
+        """Return confidence intervals of means, deviations and shares, for the `x` that was fitted.
 
-        From the observed information: right for many instances of independent series that are as
-        the model says. Ranks that slow down together are not: theirs are too narrow.
+        They come from the observed information: right for many instances of independent series that
+        are as the model says. Ranks that slow down together are not independent, and their intervals
+        are too narrow.
         """
         if not 0 < level < 1:
             raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
@@ -234,7 +235,7 @@ class RegimeModel:
         self.warnings_ = (*doubts(best, sequences, self.n_parameters_), *disagreement(found))
 
     def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
-        """The log probability of paths."""
+        """Return the log probability of the sequences' paths through the regimes."""
         with np.errstate(divide="ignore"):
             start, transition = np.log(self.start_), np.log(self.transition_)
         total = 0.0

@@ -58,7 +58,7 @@ def starts(
 
 
 def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
-    """Where sorted values are cut by k-means, from clusters of equal width between quantiles."""
+    """Return where k-means cuts sorted values, from clusters of equal width between quantiles."""
     low, high = values[int(0.01 * len(values))], values[int(0.99 * (len(values) - 1))]
     centres = low + (high - low) * (np.arange(regimes) + 0.5) / regimes
     sums = np.concatenate([[0.0], np.cumsum(values)])
@@ -76,7 +76,7 @@ def _clusters(values: Floats, regimes: int) -> NDArray[np.intp]:
 
 
 def _cut(values: Floats, cuts: NDArray[np.intp], emission: type[Emission]) -> Emission:
-    """A state for each part; one of which nothing is left takes the timing at the cut."""
+    """Return a state for each part; an empty part takes the timing at the cut."""
     edges = np.concatenate([[0], cuts, [len(values)]]).tolist()
     parts = [
         values[begin:end] if begin < end else values[min(begin, len(values) - 1) :][:1]
@@ -129,7 +129,7 @@ def _split(
     return Parameters(Chain(start, transition), type(emission).from_moments(means, stds, values))
 
 
-# No transition is less likely: with one that is impossible the kernels take the slow way.
+# No transition is less likely: for an impossible one the kernels would take their slow path.
 _RAREST = 1e-30
 _ROUNDING = 1e-12  # of a log likelihood: a smaller gain may be none
 # Starts are tried on so many instances, and on fewer if the family has no kernels of its own.
@@ -161,7 +161,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Climb:
-    """Where it ended: after so many steps, and whether higher would be little higher."""
+    """Where a climb ended, after how many steps, and whether it had converged."""
 
     parameters: Parameters
     log_likelihood: float
@@ -170,7 +170,7 @@ class Climb:
     converged: bool
 
     def ordered(self, order: NDArray[np.intp]) -> Climb:
-        """The same with states in another order."""
+        """Return the same with states in another order."""
         return replace(self, parameters=self.parameters.ordered(order), weight=self.weight[order])
 
 
@@ -201,7 +201,7 @@ def climb(work: Work, parameters: Parameters, rules: Rules) -> Climb:
 
 
 def _prior(chain: Chain, rules: Rules) -> float:
-    """The log density of the Dirichlet prior that stickiness is, but for a constant."""
+    """Return the log density of the Dirichlet prior that stickiness means, up to a constant."""
     if not rules.stickiness or not rules.memory:
         return 0.0
     with np.errstate(divide="ignore"):
@@ -226,7 +226,7 @@ def _chain(expected: Expected, old: Chain, rules: Rules) -> Chain:
 
 
 def _mixture(shares: Floats) -> Chain:
-    """A chain without memory."""
+    """Return a chain without memory."""
     return Chain(shares, np.tile(np.maximum(shares, _RAREST), (len(shares), 1)))
 
 
@@ -314,7 +314,7 @@ class Search:
 
 
 def _part(sequences: Sequences, many: int, some: int) -> Sequences:
-    """Equidistant ones of many sequences, for a first look."""
+    """Return sequences at equal distances among many, for a first look."""
     number = len(sequences.lengths)
     if sequences.points <= many or number == 1:
         return sequences
@@ -323,7 +323,7 @@ def _part(sequences: Sequences, many: int, some: int) -> Sequences:
 
 
 def _windows(sequences: Sequences, points: int) -> Sequences:
-    """Stretches of equidistant sequences, from the first one's begin to the last one's end."""
+    """Return stretches of sequences at equal distances: of the first its begin, of the last its end."""
     number = len(sequences.lengths)
     if sequences.points <= points:
         return sequences

@@ -181,7 +181,7 @@ def sentence(
 
 
 def regime_table(durations: NDArray[np.float64], states: NDArray[np.uint8], n_regimes: int) -> pl.DataFrame:
-    """One row a regime, the fastest first, over all ranks and instances.
+    """Return one row a regime, the fastest first, over all ranks and instances.
 
     `durations` are seconds, (ranks, instances); `states` the decoded regimes in the same shape,
     255 where a rank has no instance. Columns: `regime` (from 1, as in the paper; state 0 is
@@ -214,7 +214,7 @@ def _row(values: NDArray[np.float64], state: int, runs: int) -> dict[str, float 
 
 
 def _runs(states: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many stretches there are of each state."""
+    """Return how many stretches there are of each state."""
     begins = np.ones(states.shape, dtype=bool)
     np.not_equal(states[:, 1:], states[:, :-1], out=begins[:, 1:])
     return np.bincount(states[begins], minlength=256)
@@ -323,7 +323,7 @@ def _effective(sample: Sample, regime: int | None, ordered: NDArray[np.float64])
 
 
 def _counts(sample: Sample, regime: int | None, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many ranks' times lie between the levels: (levels + 1, instances)."""
+    """Return how many ranks' times lie between the levels: (levels + 1, instances)."""
     instances = sample.durations.shape[1]
     counts = np.zeros((levels.size + 1) * instances)
     columns = np.arange(instances)

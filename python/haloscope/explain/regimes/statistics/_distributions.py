@@ -55,7 +55,7 @@ _MOST_COMMON = 1 << 19
 
 
 def box_table(samples: Sequence[Sample], n_regimes: int) -> pl.DataFrame:
-    """One row a sample and regime: what a box plot (Tukey's) of its times shows.
+    """Return one row a sample and regime: what a box plot (Tukey's) of its times shows.
 
     Columns: `name`, `regime` (from 1), `instances`, `share` of the sample's instances, `low` and
     `high` (the whiskers: extreme times within 1.5 interquartile ranges of the box), the quartiles
@@ -94,7 +94,7 @@ def _box(values: NDArray[np.float64]) -> dict[str, float]:
 
 
 def rank_medians(durations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each rank's median time, (ranks,), from (ranks, instances); NaN for a rank without any."""
+    """Return each rank's median time, (ranks,), from (ranks, instances); NaN for a rank without any."""
     medians = np.full(len(durations), np.nan)
     for rank, row in enumerate(durations):
         values = row[~np.isnan(row)]
@@ -327,7 +327,7 @@ def functional_boxplot(
 
 
 def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each curve, the share of points and of pairs of curves between which it lies there.
+    """Return for each curve the share of points and of pairs of curves between which it lies there.
 
     By ranks at each point, as Sun, Genton and Nychka (2012, doi 10.1002/sta4.8) do, in at most
     O(p n log n); where curves tie, still exactly what counting all pairs gives: of n(n−1)/2 pairs
@@ -340,7 +340,7 @@ def modified_band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def band_depth(curves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each curve, the share of pairs of curves between which it lies everywhere (J = 2).
+    """Return for each curve the share of pairs of curves between which it lies everywhere (J = 2).
 
     After López-Pintado and Romo (2009, doi 10.1198/jasa.2009.0108), from the definition, in
     O(n³ p): for some hundred curves. The quick formula by extreme ranks that is in use elsewhere

@@ -104,7 +104,7 @@ def _stays(lengths: NDArray[np.int64]) -> float:
 
 
 def _run_lengths(events: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How long each stretch of events in a row is."""
+    """Return the length of each stretch of events in a row."""
     padded = np.zeros((len(events), events.shape[1] + 2), dtype=np.int8)
     padded[:, 1:-1] = events
     change = np.diff(padded, axis=1).ravel()
@@ -314,7 +314,7 @@ class Report:
         ]
 
     def _sums(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Bad instances, instances, and seconds lost by the average rank, by instance."""
+        """Return bad instances, instances, and seconds lost by the average rank, by instance."""
         seen = self._seen
         if rows.size == 1:
             row = rows[0]
@@ -328,7 +328,7 @@ class Report:
     def _times(
         self, rows: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """From the first of these ranks that began to the last that ended; NaN: unknown."""
+        """Return begin and length, from the first of these ranks to the last; NaN: unknown."""
         if self._starts is None:
             unknown = np.full(first.size, np.nan)
             return unknown, unknown

@@ -43,10 +43,10 @@ class Family(Protocol):
         """The family's name."""
 
     def log_density(self, values: Floats) -> Floats:
-        """(points,) -> (points, states)."""
+        """Return the natural logarithm of the density: (points,) → (points, states)."""
 
     def cdf(self, values: Floats) -> Floats:
-        """(points,) -> (points, states): the probability of no more."""
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
 
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Floats:
         """Draw a value for each of these states."""
@@ -123,7 +123,7 @@ def _quantiles(regime: int, levels: Floats, own: Floats, other: Floats) -> pl.Da
 
 
 def _allowed(own: Floats, drawn: tuple[list[Floats], list[States]], regime: int, every: Floats) -> float:
-    """The largest distance of any one series drawn from all that were drawn."""
+    """Return the largest distance of any one drawn series from all that were drawn."""
     parts = [np.sort(one[states == regime]) for one, states in zip(*drawn, strict=True)]
     return max((largest_distance(part, every, _QUANTILES) for part in parts if part.size), default=1.0)
 
@@ -300,7 +300,7 @@ def _normal_plot(residuals: Floats) -> pl.DataFrame:
 
 
 def _correlation(residuals: Floats) -> pl.DataFrame:
-    """The sequences' mean autocorrelation, weighted by length, and twice its standard error."""
+    """Return the sequences' mean autocorrelation, weighted by length, and twice its standard error."""
     rows = [row[~np.isnan(row)] for row in residuals]
     rows = [row for row in rows if row.size > 2 * _LAGS]
     schema = {"lag": pl.Int64, "correlation": pl.Float64, "band": pl.Float64}
