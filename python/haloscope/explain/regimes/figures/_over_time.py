@@ -187,7 +187,8 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: s
     traces, layout = panels(
         shown,
         axis("instance", range=[-0.01 * length, 1.01 * length]),
-        axis(f"time, {unit.name}", type="log"),
+        # Plotly's own range of logarithmic axes that match each other is too wide at first.
+        axis(f"time, {unit.name}", type="log", **_log_range(drawn, unit)),
         1,
         230 if len(drawn) > 1 else 300,
         showlegend=True,
@@ -196,6 +197,17 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: s
     thinned = f", one of {step} shown" if step > 1 else ""
     kinds = f"coloured by which of {regimes} regimes it is in"
     return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
+
+
+def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit) -> dict[str, list[float]]:
+    """Return the range of a logarithmic axis that shows these rows; nothing if no time is positive."""
+    times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
+    positive = times[times > 0]
+    if not positive.size:
+        return {}
+    low, high = float(np.log10(positive.min())), float(np.log10(positive.max()))
+    margin = max(0.05 * (high - low), 0.02)
+    return {"range": [low - margin, high + margin]}
 
 
 def _dots(decoded: Decoded, row: int, step: int, unit: Unit, legend: bool) -> list[Trace]:

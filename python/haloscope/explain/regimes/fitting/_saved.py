@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.base.errors import OutputError, ProfileError
+from haloscope.base.errors import ProfileError
+from haloscope.base.files import write_whole
 from haloscope.explain._kernels import MOST_STATES
 from haloscope.explain.regimes.emissions import family
 from haloscope.explain.regimes.fitting._intervals import shares
@@ -85,16 +86,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
     if saved.machine:
         record["machine"] = {key: value.tolist() for key, value in saved.machine.items()}
     text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{target}: is no regular file; name another one")
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OutputError(f"{target}: can't write it ({error.strerror}); name another") from None
+    write_whole(Path(path), text, "model")
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
