@@ -27,16 +27,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Analysis",
     "Decoded",
-    "Found",
+    "Fit",
     "Options",
     "Regimes",
     "View",
     "analyse",
-    "chosen",
-    "decoded",
+    "decode_all",
     "find_regimes",
-    "found",
-    "regimes_by",
+    "fit_and_decode",
     "representative",
 ]
 
@@ -72,10 +70,10 @@ def find_regimes(
     `TimingsError`, and `UsageError` if no instance is chosen.
     """
     training = representative(timings, ranks)
-    return regimes_by(model.fit(chosen(timings, training, instances)), timings, training)
+    return decode_all(model.fit(series_of(timings, training, instances)), timings, training)
 
 
-def regimes_by(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
+def decode_all(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
     """Decode all instances of all ranks with a model that was fitted to the rows `training`."""
     model.source_ = {
         "name": timings.name,
@@ -100,7 +98,7 @@ def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
     return rows
 
 
-def chosen(
+def series_of(
     timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
 ) -> list[NDArray[np.float64]]:
     """Return the series of these rows, or these instances of them. Raises `UsageError` if none is left."""
@@ -127,6 +125,11 @@ class Decoded:
     timings: Timings
     states: NDArray[np.uint8]
     regimes: int
+
+    @classmethod
+    def of(cls, regimes: Regimes) -> Decoded:
+        """Return the times and states of what Algorithm 1 found."""
+        return cls(regimes.timings, regimes.states, regimes.model.n_regimes)
 
     @cached_property
     def sample(self) -> Sample:
@@ -205,10 +208,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Regimes, the curves of the criteria if their number was chosen, and what was fitted.
+class Fit:
+    """A model of some series: its `regimes`, and the series that it was `fitted` to.
 
-    `at_ceiling` if no number of regimes was enough.
+    `curves` are the criteria by the number of regimes if one of them chose it, else None. Then
+    `at_ceiling` is true if the largest number that was tried is still better than all others.
     """
 
     regimes: Regimes
@@ -221,8 +225,8 @@ class Found:
 class Analysis:
     """The regimes of every rank's times, and of T^max; the same object if there is one series."""
 
-    ranks: Found
-    slowest: Found
+    ranks: Fit
+    slowest: Fit
     options: Options
     machine: WholeMachine | None = None
 
@@ -237,7 +241,7 @@ class Analysis:
         return self.slowest is not self.ranks
 
     @property
-    def series(self) -> list[tuple[str, Found]]:
+    def series(self) -> list[tuple[str, Fit]]:
         """What was fitted, with names for people."""
         if not self.several:
             return [("the series", self.ranks)]
@@ -264,14 +268,9 @@ class Analysis:
     @cached_property
     def view(self) -> View:
         """The times and regimes as the figures take them."""
-        whole = decoded(self.ranks.regimes)
-        slowest = decoded(self.slowest.regimes) if self.several else whole
+        whole = Decoded.of(self.ranks.regimes)
+        slowest = Decoded.of(self.slowest.regimes) if self.several else whole
         return View(whole, slowest, self.ranks.regimes.training)
-
-
-def decoded(regimes: Regimes) -> Decoded:
-    """Return times and states as the figures take them."""
-    return Decoded(regimes.timings, regimes.states, regimes.model.n_regimes)
 
 
 def analyse(timings: Timings, options: Options) -> Analysis:
@@ -281,8 +280,8 @@ def analyse(timings: Timings, options: Options) -> Analysis:
     """
     if options.reduce is not None:
         timings = timings.reduced(options.reduce)
-    ranks = found(timings, options)
-    slowest = ranks if len(timings.ranks) == 1 else found(timings.reduced("max"), options)
+    ranks = fit_and_decode(timings, options)
+    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduced("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
     return Analysis(ranks, slowest, options, machine)
 
@@ -298,10 +297,10 @@ def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachi
     return whole_machine(timings, regimes.training, slice(*options.instances), model)
 
 
-def found(timings: Timings, options: Options) -> Found:
+def fit_and_decode(timings: Timings, options: Options) -> Fit:
     """Fit and decode the rows of `timings`. Raises `UsageError`, `TimingsError`."""
     training = representative(timings, options.ranks_fitted)
-    fitted = chosen(timings, training, slice(*options.instances))
+    fitted = series_of(timings, training, slice(*options.instances))
     how: dict[str, Any] = {
         "emission": options.emission,
         "n_init": options.starts,
@@ -310,7 +309,7 @@ def found(timings: Timings, options: Options) -> Found:
     }
     if isinstance(options.states, str):
         selection = select(fitted, criterion=options.states, **how)
-        regimes = regimes_by(selection.model, timings, training)
-        return Found(regimes, selection.table, fitted, selection.at_ceiling)
+        regimes = decode_all(selection.model, timings, training)
+        return Fit(regimes, selection.table, fitted, selection.at_ceiling)
     model = RegimeModel(options.states, **how).fit(fitted)
-    return Found(regimes_by(model, timings, training), None, fitted)
+    return Fit(decode_all(model, timings, training), None, fitted)

@@ -28,7 +28,7 @@ from haloscope.explain.regimes.statistics._samples import largest_distance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from haloscope.explain.regimes._analysis import Analysis, Found
+    from haloscope.explain.regimes._analysis import Analysis, Fit
     from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = ["FASTER", "Claim", "Method", "Results", "claims", "fits", "regime_frame", "results_of", "told"]
@@ -310,7 +310,7 @@ def fits(analyses: Sequence[Analysis]) -> list[dict[str, Any]]:
     ]
 
 
-def _fit(found: Found) -> dict[str, Any]:
+def _fit(found: Fit) -> dict[str, Any]:
     model = found.regimes.model
     return {
         "regimes": model.n_regimes,

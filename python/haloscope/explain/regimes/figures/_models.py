@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from haloscope.explain.regimes._analysis import Analysis, Found
+    from haloscope.explain.regimes._analysis import Analysis, Fit
     from haloscope.explain.regimes.figures._over_time import Cells
     from haloscope.explain.regimes.fitting._whole_machine import WholeMachine
     from haloscope.explain.regimes.statistics._goodness import Goodness
@@ -46,7 +46,7 @@ def criteria(analyses: Sequence[Analysis]) -> Section | None:
     return Section("criteria", "How many regimes", figures, columns=2) if figures else None
 
 
-def _curves(found: Found, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
+def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
     traces = []
     for number, name in enumerate(("bic", "aic", "icl")):
         traces.append(

@@ -213,11 +213,11 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 
 
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
-    from haloscope.explain.regimes._analysis import Options, decoded, found
+    from haloscope.explain.regimes._analysis import Decoded, Options, fit_and_decode
     from haloscope.explain.regimes._results import regime_frame
 
-    fit = found(timings, Options())
-    whole = decoded(fit.regimes)
+    fit = fit_and_decode(timings, Options())
+    whole = Decoded.of(fit.regimes)
     view = View(whole, whole, fit.regimes.training)
     unit = unit_of(float(np.nanmedian(view.medians)))
     frame = regime_frame([whole.sample], [timings.region], view.regimes)

@@ -14,7 +14,7 @@ from haloscope.explain.regimes.emissions import family
 from haloscope.explain.regimes.emissions._emissions import Emission
 from haloscope.explain.regimes.fitting._chains import NONE, Parameters, Sequences, Work
 from haloscope.explain.regimes.fitting._intervals import Intervals, Likelihood
-from haloscope.explain.regimes.fitting._saved import filed, read, restore, write
+from haloscope.explain.regimes.fitting._saved import contents_of, read, restore, write
 from haloscope.explain.regimes.fitting._searching import Rules, Search, disagreement, doubts
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class RegimeModel:
         docs/reference/regimes-model.md describes the file.
         """
         _ = self._parameters
-        write(filed(self), path)
+        write(contents_of(self), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> RegimeModel:

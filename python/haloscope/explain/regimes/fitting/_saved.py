@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes.emissions._emissions import Emission
     from haloscope.explain.regimes.fitting._regime_model import RegimeModel
 
-__all__ = ["PARAMETERS", "Saved", "emission_of", "filed", "read", "restore", "write"]
+__all__ = ["PARAMETERS", "Saved", "contents_of", "emission_of", "read", "restore", "write"]
 
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
@@ -202,7 +202,7 @@ def _object(record: dict[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def filed(model: RegimeModel) -> Saved:
+def contents_of(model: RegimeModel) -> Saved:
     """Return what is to be written of a fitted model."""
     return Saved(
         model.emission,
