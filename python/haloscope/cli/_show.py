@@ -37,9 +37,9 @@ Examples:
 @click.command(epilog=_SHOW_EXAMPLES)
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
-    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="Which table."
+    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="The table to print."
 )
-@click.option("--region", metavar="REGION", help="Only rows of this region, by name or path.")
+@click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
 @click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
 @click.option(
     "--format",
@@ -47,7 +47,7 @@ Examples:
     type=click.Choice(("table", "csv", "json")),
     default="table",
     show_default=True,
-    help="For people, or for programs.",
+    help="Print for people, or for programs.",
 )
 def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile."""
@@ -73,7 +73,4 @@ def report(profiles: tuple[Path, ...], output: Path) -> None:
     """Write one self-contained interactive page, for one profile or several."""
     from haloscope import explain
 
-    for profile in profiles:
-        with explain.open(profile) as opened:
-            opened.verify()
-    explain.write_report(list(profiles), output)
+    explain.report(list(profiles), output)

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain.regimes.fitting._coupled import (
+    Chains,
+    Grid,
+    Place,
+    evidence,
+    fitted,
+    settled,
+    started,
+    viterbi,
+)
 from haloscope.explain.regimes.fitting._intervals import shares
 from haloscope.explain.regimes.fitting._regime_model import RegimeModel
 from haloscope.explain.regimes.fitting._saved import Saved, emission_of, read, write
-from haloscope.explain.regimes.machine._coupled import Chains, Grid, Place, evidence, fitted, settled, started
-from haloscope.explain.regimes.machine._passes import viterbi
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
 
@@ -246,7 +254,7 @@ def whole_machine(
     Raises `UsageError` if there are too few.
     """
     if len(training) < 2:
-        raise UsageError("a whole machine has several ranks; --machine-states needs their times")
+        raise UsageError("a whole machine has several ranks; machine_states needs their times")
     rows = timings.chosen(np.sort(training))
     fitted = rows.durations[:, instances]
     model.fit(fitted[~np.isnan(fitted[:, :1]).all(axis=1)])

@@ -14,14 +14,14 @@ from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, prin
 from haloscope.base.units import ranks_text
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._profile import Profile
-from haloscope.explain.regimes.timings._checking import checked
+from haloscope.explain.regimes._timings import checked
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 
@@ -287,7 +287,7 @@ class _Recorded(Mapping[str, "NDArray[np.float64]"]):
         return [name for name in self._names if name not in QUANTITIES]
 
     def _values(self) -> pl.DataFrame:
-        """The values recorded in instances that are there."""
+        """Return the values that were recorded in instances of the matrix."""
         frame = self._profile.guarded(lambda: self._profile.frame("values"))
         path = self._profile.regions.full_names.index(self._path)
         inside = frame["instance"].is_between(0, self._shape[1] - 1)
