@@ -18,7 +18,7 @@ SOURCES = CHECKOUT / "src" / "hide" / "inject"
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan"
-    files = [CHECKOUT / "tests/hide/programs/plan.cpp", SOURCES / "plan.cpp", SOURCES / "latencies.cpp"]
+    files = [CHECKOUT / "tests/hide/programs/plan.cpp", SOURCES / "plan.cpp"]
     flags = [
         "-std=c++20",
         "-g1",

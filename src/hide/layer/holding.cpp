@@ -1,6 +1,5 @@
-#include "hide/layer/completion.hpp"
-
-#include "hide/layer/lanes.hpp"
+#include "hide/layer/holding.hpp"
+#include "hide/layer/ahead.hpp"
 #include "hide/layer/waiting.hpp"
 
 #include <algorithm>

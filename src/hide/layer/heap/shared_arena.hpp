@@ -13,6 +13,10 @@
 
 namespace haloscope::stencil {
 
+// From how many bytes on a message is carried, and a block of the shared heap lies where it can be.
+inline constexpr std::size_t default_threshold = 32768;
+inline constexpr const char *threshold_variable = "HALOSCOPE_STENCIL_THRESHOLD";
+
 // All that another process needs to find it; may be sent as bytes.
 struct ArenaName {
   std::int64_t process, descriptor;

@@ -1,6 +1,5 @@
-#include "hide/inject/completion.hpp"
-
-#include "hide/inject/partitioned.hpp"
+#include "hide/inject/held.hpp"
+#include "hide/inject/injection.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,4 @@
-#include "hide/layer/requests.hpp"
-
+#include "hide/layer/known_requests.hpp"
 #include "interpose/entering.hpp"
 
 #include <algorithm>

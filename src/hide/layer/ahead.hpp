@@ -8,7 +8,7 @@
 // deceived.
 #pragma once
 
-#include "hide/layer/requests.hpp"
+#include "hide/layer/known_requests.hpp"
 #include "hide/layer/sending.hpp"
 
 #include <optional>

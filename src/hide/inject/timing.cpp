@@ -1,5 +1,4 @@
-#include "hide/inject/waiting.hpp"
-
+// Time, and waiting for it without burning the processor.
 #include "hide/inject/injection.hpp"
 
 #include <algorithm>
@@ -10,7 +9,8 @@ namespace haloscope::inject {
 
 namespace {
 
-constexpr Moment second = 1'000'000'000;
+using interpose::second;
+
 constexpr Moment slice = 1'000'000; // between two looks after the library
 constexpr Moment spun = 30'000;     // what a sleeper may wake too late
 
@@ -45,11 +45,7 @@ void go_on() noexcept {
 
 } // namespace
 
-Moment now() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<Moment>(time.tv_sec) * second + time.tv_nsec + shift;
-}
+Moment now() noexcept { return interpose::monotonic_time() + shift; }
 
 void shift_clock(std::int64_t nanoseconds) noexcept { shift += nanoseconds; }
 

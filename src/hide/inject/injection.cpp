@@ -1,4 +1,4 @@
-#include "hide/inject/completion.hpp"
+#include "hide/inject/held.hpp"
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
 

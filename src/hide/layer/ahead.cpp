@@ -1,5 +1,4 @@
-#include "hide/layer/lanes.hpp"
-
+#include "hide/layer/ahead.hpp"
 #include "hide/layer/receiving.hpp"
 
 #include <algorithm>
