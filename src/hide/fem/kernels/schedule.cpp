@@ -1,12 +1,15 @@
 #include "hide/fem/kernels/schedule.hpp"
 
 #include "hide/fem/kernels/batches.hpp"
+#include "hide/fem/kernels/cells.hpp"
+#include "hide/fem/kernels/sweeps.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 namespace haloscope::fem::kernels {
+
 namespace {
 
 // Items wait until as many of a kind as fit into the lanes have come: (edge, face code).
@@ -86,4 +89,101 @@ std::vector<Work> schedule(const Cells &cells, std::span<const std::int32_t> ele
   return items;
 }
 
+namespace {
+
+// The directions in which a corner of an element lies halfway between nodes of a larger one.
+unsigned halfway(std::uint16_t code, unsigned corner) {
+  const unsigned same = ~(corner ^ code); // bits of the directions in which it touches the child's corner
+  unsigned directions = 0;
+  for (int d = 0; d < 3; ++d) {
+    const int before = d == 0 ? 1 : 0, after = d == 2 ? 1 : 2;
+    const bool line = code != 0 && hangs(code, d, (same >> before & 1) != 0, (same >> after & 1) != 0);
+    if (line && (same >> d & 1) == 0) directions |= 1U << d;
+  }
+  return directions;
+}
+
+} // namespace
+
+Lattice::Lattice(const Cells &cells, std::int32_t first, int edge) : size(edge + 1) {
+  places.resize(static_cast<std::size_t>(size) * static_cast<std::size_t>(size) *
+                static_cast<std::size_t>(size));
+  for (unsigned morton = 0; morton < static_cast<unsigned>(edge * edge * edge); ++morton) {
+    const std::size_t element = static_cast<std::size_t>(first) + morton;
+    const std::int32_t *nodes = &cells.nodes[element * 8];
+    const std::uint16_t code = cells.faces.empty() ? std::uint16_t{0} : cells.faces[element];
+    for (unsigned corner = 0; corner < 8; ++corner) {
+      const auto along = [&](int d) { return place_along(d, morton) + static_cast<int>(corner >> d & 1U); };
+      Place &place = places[index(along(0), along(1), along(2))];
+      const unsigned directions = halfway(code, corner);
+      if (directions == 0)
+        place.node = nodes[corner];
+      else if (place.parents.empty())
+        for (unsigned other = 0; other < 8; ++other)
+          if (((other ^ corner) & ~directions) == 0) place.parents.push_back(nodes[other]);
+    }
+  }
+}
+
 } // namespace haloscope::fem::kernels
+
+namespace haloscope::fem {
+
+namespace {
+
+class Numbers {
+public:
+  explicit Numbers(std::size_t owned) : new_of_old_(owned, -1) {}
+  void give(std::int32_t node) {
+    const auto at = static_cast<std::size_t>(node);
+    if (node >= 0 && at < new_of_old_.size() && new_of_old_[at] < 0) new_of_old_[at] = next_++;
+  }
+  std::vector<std::int32_t> all() {
+    for (std::int32_t &number : new_of_old_)
+      if (number < 0) number = next_++;
+    return std::move(new_of_old_);
+  }
+
+private:
+  std::vector<std::int32_t> new_of_old_;
+  std::int32_t next_ = 0;
+};
+
+// Row by row without the lowest places, which the bricks before it own if they can; those come last.
+void number(const kernels::Lattice &lattice, Numbers &numbers) {
+  const auto rows = [&](bool lowest) {
+    for (int z = 0; z < lattice.size; ++z)
+      for (int y = 0; y < lattice.size; ++y)
+        if ((y == 0 || z == 0) == lowest)
+          for (int x = 1; x < lattice.size; ++x) numbers.give(lattice.at(x, y, z).node);
+  };
+  rows(false);
+  rows(true);
+  for (const auto &place : lattice.places) numbers.give(place.node);
+}
+
+} // namespace
+
+std::vector<std::int32_t> layout(const Cells &cells, std::span<const char> mirror, std::size_t owned) {
+  std::vector<std::int32_t> elements;
+  for (std::size_t element = 0; element < cells.elements(); ++element)
+    if (mirror.empty() || mirror[element] == 0) elements.push_back(static_cast<std::int32_t>(element));
+  return layout(cells, elements, owned);
+}
+
+std::vector<std::int32_t> layout(const Cells &cells, std::span<const std::int32_t> elements,
+                                 std::size_t owned) {
+  Numbers numbers(owned);
+  const std::size_t count = cells.element_nodes();
+  for (const kernels::Work &item : kernels::schedule(cells, elements, {}))
+    for (const std::int32_t first : item.firsts) {
+      if (item.edge > 1)
+        number(kernels::Lattice(cells, first, item.edge), numbers);
+      else
+        for (const std::int32_t node : cells.nodes.subspan(static_cast<std::size_t>(first) * count, count))
+          numbers.give(node);
+    }
+  return numbers.all();
+}
+
+} // namespace haloscope::fem

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "hide/fem/mesh/nodes.hpp"
-#include "hide/fem/operator/coefficient.hpp"
-#include "hide/fem/operator/element.hpp"
+#include "hide/fem/operator/problem.hpp"
+#include "hide/fem/operator/quadrature.hpp"
 
 #include <haloscope/overlap.hpp>
 

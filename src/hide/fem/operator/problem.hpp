@@ -1,10 +1,27 @@
-// Problems on the unit cube with a known solution: −∇·(κ∇u) = f, u = 0 on the boundary.
+// Problems −∇·(κ∇u) = f: their coefficient, and some on the unit cube whose solution is known.
 #pragma once
 
-#include "hide/fem/operator/functions.hpp"
+#include "hide/fem/operator/quadrature.hpp"
+
+#include <functional>
+#include <vector>
 
 namespace haloscope::fem {
 
+using Function = std::function<double(const Point &)>;
+
+// κ
+struct Coefficient {
+  std::function<double(const Point &)> value = [](const Point &) { return 1.0; };
+  bool pointwise = false; // taken at the quadrature points, else once an element, at its centre
+};
+
+// One number an element, or (k+1)^3, at the Gauss points, x fastest. Collective: Error on all ranks
+// where one is not positive and finite.
+[[nodiscard]] std::vector<double> sampled(const Coefficient &coefficient, const Forest &forest,
+                                          const Geometry &geometry, int degree);
+
+// On the unit cube, with u = 0 on the boundary.
 struct Problem {
   Coefficient coefficient;
   Function load, solution;

@@ -1,6 +1,5 @@
-#include "hide/fem/solve/spectrum.hpp"
-
-#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/solve/linear.hpp"
+#include "hide/fem/mesh/communicator.hpp"
 
 #include <algorithm>
 #include <array>

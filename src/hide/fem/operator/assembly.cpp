@@ -1,11 +1,60 @@
-#include "hide/fem/operator/functions.hpp"
-
-#include "hide/fem/mesh/exchange.hpp"
-#include "hide/fem/operator/geometry.hpp"
+#include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/mesh/ghosts.hpp"
+#include "hide/fem/operator/quadrature.hpp"
 
 #include <cmath>
 
 namespace haloscope::fem {
+
+namespace {
+
+// Cᵀ M C
+std::vector<double> constrained(const std::vector<double> &matrix, const std::vector<double> &constraint,
+                                std::size_t size) {
+  std::vector<double> half(size * size), whole(size * size);
+  for (std::size_t i = 0; i < size; i++)
+    for (std::size_t k = 0; k < size; k++)
+      for (std::size_t j = 0; j < size; j++)
+        half[i * size + j] += matrix[i * size + k] * constraint[k * size + j];
+  for (std::size_t k = 0; k < size; k++)
+    for (std::size_t i = 0; i < size; i++)
+      for (std::size_t j = 0; j < size; j++)
+        whole[i * size + j] += constraint[k * size + i] * half[k * size + j];
+  return whole;
+}
+
+} // namespace
+
+std::vector<Triplet> assemble(const Forest &forest, const Nodes &nodes, const Coefficient &coefficient,
+                              Part part, bool dirichlet) {
+  const Tabulated table(nodes.degree());
+  const Geometry geometry(forest, nodes);
+  const std::vector<double> kappa = sampled(coefficient, forest, geometry, nodes.degree());
+  const std::vector<std::uint8_t> masked =
+      dirichlet ? nodes.boundary(forest) : std::vector<std::uint8_t>(nodes.local());
+  const std::size_t size = nodes.per_element();
+  std::vector<Triplet> triplets;
+  for (std::size_t element = 0; element < forest.elements(); element++) {
+    const std::size_t each = kappa.size() / forest.elements();
+    std::vector<double> matrix = element_matrix(table, geometry.corners(element),
+                                                std::span(kappa).subspan(each * element, each), part);
+    const std::vector<double> constraint = constraint_matrix(table, nodes.faces()[element]);
+    if (!constraint.empty()) matrix = constrained(matrix, constraint, size);
+    const auto own = nodes.element_nodes().subspan(size * element, size);
+    for (std::size_t a = 0; a < size; a++)
+      for (std::size_t b = 0; b < size; b++) {
+        const auto row = static_cast<std::size_t>(own[a]), column = static_cast<std::size_t>(own[b]);
+        if (masked[row] != 0 || masked[column] != 0) continue;
+        triplets.push_back({nodes.global(own[a]), nodes.global(own[b]), matrix[a * size + b]});
+      }
+  }
+  for (std::size_t node = 0; node < nodes.owned(); node++)
+    if (masked[node] != 0) {
+      const std::int64_t number = nodes.global(static_cast<std::int32_t>(node));
+      triplets.push_back({number, number, 1});
+    }
+  return triplets;
+}
 
 namespace {
 
@@ -67,7 +116,7 @@ std::vector<double> right_hand_side(const Forest &forest, const Nodes &nodes, co
     const auto own = nodes.element_nodes().subspan(size * element, size);
     for (std::size_t a = 0; a < size; a++) result[static_cast<std::size_t>(own[a])] += values[a];
   }
-  Exchange(nodes.communicator(), nodes.links()).reverse(result.data());
+  Ghosts(nodes.communicator(), nodes.links()).reverse(result.data());
   result.resize(nodes.owned());
   if (!dirichlet) return result;
   const std::vector<std::uint8_t> boundary = nodes.boundary(forest);
@@ -81,7 +130,7 @@ double error(const Forest &forest, const Nodes &nodes, const double *u, const Fu
   const std::size_t size = nodes.per_element();
   std::vector<double> all(u, u + nodes.owned()), values(size);
   all.resize(nodes.local());
-  Exchange(nodes.communicator(), nodes.links()).forward(all.data());
+  Ghosts(nodes.communicator(), nodes.links()).forward(all.data());
   double sum = 0;
   for (std::size_t element = 0; element < forest.elements(); element++) {
     const auto own = nodes.element_nodes().subspan(size * element, size);

@@ -1,10 +1,12 @@
-// The loop over batches of one degree; each degree is compiled in a file of its own.
-#pragma once
-
+// The loop over batches of one degree. CMake compiles it once for each degree, as many processors as there
+// are at the same time.
 #include "hide/fem/kernels/batches.hpp"
 #include "hide/fem/kernels/element.hpp"
-#include "hide/fem/kernels/hanging.hpp"
-#include "hide/fem/kernels/linear_deformed.hpp"
+#include "hide/fem/kernels/sweeps.hpp"
+
+#ifndef HALOSCOPE_DEGREE // for those who look at this file alone
+#define HALOSCOPE_DEGREE 1
+#endif
 
 namespace haloscope::fem::kernels {
 
@@ -70,5 +72,7 @@ template <int degree> Kernel kernel(Shape shape) {
     return made_of<n, LowerOrder<n>>();
   }
 }
+
+template Kernel kernel<HALOSCOPE_DEGREE>(Shape);
 
 } // namespace haloscope::fem::kernels

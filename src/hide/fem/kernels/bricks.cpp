@@ -1,11 +1,12 @@
 #include "hide/fem/kernels/bricks.hpp"
+
 #include "hide/fem/kernels/column.hpp"
-#include "hide/fem/kernels/lattice.hpp"
 #include "hide/fem/kernels/schedule.hpp"
 
 #include <array>
 
 namespace haloscope::fem::kernels {
+
 namespace {
 
 // The places between the corners of a family, and which corners they lie between.

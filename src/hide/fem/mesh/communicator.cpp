@@ -1,4 +1,4 @@
-#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/communicator.hpp"
 
 namespace haloscope::fem {
 
