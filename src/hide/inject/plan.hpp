@@ -1,5 +1,5 @@
-// What is to be injected, as `haloscope inject` writes it into HALOSCOPE_INJECT: words with spaces between; and
-// latencies that are drawn from its models.
+// What is to be injected, as `haloscope inject` writes it into HALOSCOPE_INJECT: words with spaces between;
+// and latencies that are drawn from its models.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace haloscope::inject {
 
 using Random = std::mt19937_64;
 
-// A model is a hidden Markov chain of regimes, each with its own distribution. A plain distribution is a chain
-// of one regime.
+// A model is a hidden Markov chain of regimes, each with its own distribution. A plain distribution is a
+// chain of one regime.
 struct Distribution {
   enum class Kind : std::uint8_t { constant, normal, lognormal, gamma, student, empirical };
 

@@ -1,4 +1,5 @@
-// Receive buffers that belong to the layer, and the functions of include/haloscope/stencil.h, in C and Fortran.
+// Receive buffers that belong to the layer, and the functions of include/haloscope/stencil.h, in C and
+// Fortran.
 #include "hide/layer/receiving.hpp"
 #include "hide/layer/registering.hpp"
 #include "interpose/report.hpp"

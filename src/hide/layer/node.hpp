@@ -1,7 +1,8 @@
 // The ranks of this node: their desks, their memory, and whether they live.
 //
-// A desk is what a rank lays out for the others of its node: the messages that it wants to send, and the copies with
-// which others may help it. It lies in the rank's arena; whoever holds a token or a task knows where to look.
+// A desk is what a rank lays out for the others of its node: the messages that it wants to send, and the
+// copies with which others may help it. It lies in the rank's arena; whoever holds a token or a task knows
+// where to look.
 #pragma once
 
 #include "hide/halo/channels.hpp"

@@ -75,7 +75,7 @@ private:
   void keep(std::uint32_t first) noexcept;
   void release(std::size_t limit) noexcept;
 
-  // arena_fork.cpp
+  // fork()
   void register_fork() noexcept;
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;

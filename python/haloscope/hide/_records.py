@@ -1,21 +1,21 @@
-"""The record of what was injected: ranks write parts, which become a table when the run is over."""
+"""Records that the ranks of a run write in parts, which become one table when the run is over."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haloscope.base.errors import LaunchError
-from haloscope.hide._parts import writable
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["join", "prepared", "said", "totals"]
+__all__ = ["joined_injected", "put_together", "remark", "totals", "writable", "writable_injected"]
 
-_HEADER = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
+_INJECTED = "rank,time,what,partner,tag,link,regime,machine_state,once,latency"
 _WHAT = ("message", "collective", "one-sided")
 # struct Row of src/hide/inject/journal.hpp.
 _ROW = [
@@ -32,12 +32,50 @@ _ROW = [
 ]
 
 
-def prepared(record: Path) -> Path:
-    """An absolute path for a new record; raises before anything is started."""
+def writable(record: Path) -> Path:
+    """Return the absolute path of a new record, where nothing is.
+
+    Raises `LaunchError` if nothing can be written there.
+    """
+    path = record.absolute()
+    try:
+        for part in _parts(path):
+            part.unlink()
+        path.unlink(missing_ok=True)
+        path.touch()
+        path.unlink()
+    except OSError as error:
+        raise LaunchError(f"{path}: can't be written ({error.strerror}); name another with -o") from None
+    return path
+
+
+def put_together(record: Path, header: str) -> None:
+    """Add to a record the parts that ranks have left beside it, after a header of columns."""
+    parts = _parts(record)
+    if parts and not record.exists():
+        record.write_text(f"{header}\n", encoding="utf-8")
+    for part in parts:
+        with record.open("ab") as file:
+            file.write(part.read_bytes())
+        part.unlink()
+
+
+def _parts(record: Path) -> list[Path]:
+    """Return the parts of a record, in the order of ranks."""
+    beside = record.parent.glob(f"{escape(record.name)}.*")
+    numbered = [path for path in beside if path.suffix[1:].isdigit()]
+    return sorted(numbered, key=lambda path: int(path.suffix[1:]))
+
+
+def writable_injected(record: Path) -> Path:
+    """Return the absolute path of a new record of latencies, which may replace another one.
+
+    Raises `LaunchError` if it can't be written, or if something else is there.
+    """
     path = record.absolute()
     if path.is_file():
         with path.open("rb") as file:
-            if file.readline(200).strip() not in (b"", _HEADER.encode()):
+            if file.readline(200).strip() not in (b"", _INJECTED.encode()):
                 raise LaunchError(
                     f"{path}: is there and is no record of haloscope inject; name another with -o"
                 )
@@ -46,8 +84,11 @@ def prepared(record: Path) -> Path:
     return writable(path)
 
 
-def join(record: Path) -> list[str]:
-    """Make tables of the parts beside a record, one a world; a line on each that is not whole."""
+def joined_injected(record: Path) -> list[str]:
+    """Make tables of the parts beside a record, one for each world.
+
+    Return a remark on each table that lacks the rows of some ranks.
+    """
     told = []
     for table, parts in _worlds(record).items():
         size = int(next(iter(parts.values())).name.rpartition("-")[2])
@@ -64,29 +105,29 @@ def join(record: Path) -> list[str]:
 
 
 def totals(summary: Path) -> str | None:
-    """What ranks have said that they injected, in one line; None if no rank said a thing."""
+    """Return a line about what ranks have said that they injected, or None if no rank said anything."""
     lines = [line.split() for line in summary.read_text(encoding="ascii").splitlines()]
     if not lines:
         return None
     count = sum(int(words[2]) for words in lines)
     if not count:
-        return said(0, "", 0)
+        return remark(0, "", 0)
     mean = sum(float(words[3]) for words in lines) / count
     own = {words[1] for words in lines if words[0] == "0"}
     size = int(next(iter(own)).rpartition("-")[2]) if own else 0
     seen = f" by {len(own)} of {size} ranks, which alone tell it here" if len(own) < size else ""
-    return said(count, f"mean {1e3 * mean:.3g} ms", max(float(words[4]) for words in lines)) + seen
+    return remark(count, f"mean {1e3 * mean:.3g} ms", max(float(words[4]) for words in lines)) + seen
 
 
-def said(count: int, middle: str, longest: float) -> str:
-    """The line about what was injected."""
+def remark(count: int, middle: str, longest: float) -> str:
+    """Return a line about so many latencies; `middle` says what a usual one is, `longest` is in seconds."""
     if not count:
         return "nothing was injected: no message between ranks was sent"
     return f"injected {count} latencies, {middle}, longest {1e3 * longest:.3g} ms"
 
 
 def _worlds(record: Path) -> dict[Path, dict[int, Path]]:
-    """The parts by rank of a record, and those of programs that were spawned, by their tables."""
+    """Return the parts of a record by rank, for its own table and for that of each spawned program."""
     stem, ending = (record.stem, ".csv") if record.suffix == ".csv" else (record.name, "")
     name = re.compile(rf"({re.escape(stem)}(?:-spawned-\d+)?{re.escape(ending)})\.part-(\d+)-of-\d+")
     found: dict[Path, dict[int, Path]] = {}
