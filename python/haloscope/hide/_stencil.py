@@ -171,7 +171,7 @@ def _require(setting: Setting, text: str | None) -> None:
         raise UsageError(f"{setting.variable} {text}: at least {setting.least}")
 
 
-# What the layer's reasons (src/hide/layer/record.hpp) mean, and what would help.
+# What the layer's reasons (src/hide/layer/carried.hpp) mean, and what would help.
 _REASONS = {
     "memory": "from memory that is not shared",
     "datatype": "from types with holes (pack them, or send what lies side by side)",

@@ -1,5 +1,5 @@
 // One halo: what is chosen for it when it is made, and the C interface of <haloscope/halo.h>.
-#include "hide/halo/exchange.hpp"
+#include "hide/halo/chosen_exchange.hpp"
 #include "hide/halo/measure.hpp"
 
 #include <haloscope/halo.h>

@@ -2,7 +2,7 @@
 // what a rank that is killed has injected is there, but for its last block.
 #pragma once
 
-#include "interpose/clock.hpp"
+#include "interpose/moment.hpp"
 
 #include <cstdint>
 #include <string>

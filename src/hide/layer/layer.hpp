@@ -7,8 +7,8 @@
 
 #include "hide/layer/heap/shared_arena.hpp"
 #include "hide/layer/node.hpp"
-#include "interpose/clock.hpp"
 #include "interpose/entering.hpp"
+#include "interpose/moment.hpp"
 
 #include <atomic>
 #include <cstddef>

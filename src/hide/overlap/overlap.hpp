@@ -30,7 +30,8 @@ inline double bounded(double alpha, std::size_t items) noexcept {
 struct Update {
   double theta, epsilon, largest_step;
 
-  // Algorithm 3. The printed one lacks the second case; by its text it mirrors the first: r · ε/T_out.
+  // Algorithm 3 of Heldman, Rudi and Bessac (ICS 2025). The printed one lacks the second case; by its text it
+  // mirrors the first: r · ε/T_out.
   [[nodiscard]] double operator()(double alpha, std::size_t items, double input_wait,
                                   double output_wait) const noexcept {
     double factor = 1;

@@ -1,7 +1,7 @@
 #include "hide/fem/kernels/bricks.hpp"
 
 #include "hide/fem/kernels/column.hpp"
-#include "hide/fem/kernels/schedule.hpp"
+#include "hide/fem/kernels/items.hpp"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 #include "hide/fem/operator/assembly.hpp"
 #include "hide/fem/mesh/ghosts.hpp"
-#include "hide/fem/operator/quadrature.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <cmath>
 

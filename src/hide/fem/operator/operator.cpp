@@ -3,7 +3,7 @@
 #include "hide/fem/mesh/communicator.hpp"
 #include "hide/fem/mesh/ghosts.hpp"
 #include "hide/fem/operator/mirrors.hpp"
-#include "hide/fem/operator/quadrature.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <algorithm>
 #include <cstddef>

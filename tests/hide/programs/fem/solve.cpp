@@ -2,7 +2,7 @@
 #include "forests.hpp"
 
 #include "hide/fem/operator/assembly.hpp"
-#include "hide/fem/operator/problem.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 #include "hide/fem/solve/krylov.hpp"
 #include "hide/fem/solve/multigrid.hpp"
 #include "hide/fem/solve/s_step.hpp"

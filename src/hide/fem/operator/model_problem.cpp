@@ -1,7 +1,6 @@
-#include "hide/fem/operator/problem.hpp"
-
+#include "hide/fem/operator/model_problem.hpp"
 #include "hide/fem/mesh/communicator.hpp"
-#include "hide/fem/operator/quadrature.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <cmath>
 #include <numbers>

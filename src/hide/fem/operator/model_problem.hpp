@@ -1,7 +1,7 @@
 // Problems −∇·(κ∇u) = f: their coefficient, and some on the unit cube whose solution is known.
 #pragma once
 
-#include "hide/fem/operator/quadrature.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <functional>
 #include <vector>

@@ -1,5 +1,4 @@
-#include "hide/layer/record.hpp"
-
+#include "hide/layer/carried.hpp"
 #include "interpose/report.hpp"
 
 #include <array>

@@ -1,5 +1,4 @@
-#include "hide/fem/kernels/schedule.hpp"
-
+#include "hide/fem/kernels/items.hpp"
 #include "hide/fem/kernels/batches.hpp"
 #include "hide/fem/kernels/cells.hpp"
 #include "hide/fem/kernels/sweeps.hpp"

@@ -1,7 +1,8 @@
-#include "hide/halo/exchange.hpp"
+#include "hide/halo/chosen_exchange.hpp"
+
+#include <sched.h>
 
 #include <cstring>
-#include <sched.h>
 
 namespace haloscope::stencil {
 

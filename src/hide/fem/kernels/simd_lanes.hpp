@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif

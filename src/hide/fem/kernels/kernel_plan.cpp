@@ -1,8 +1,7 @@
-#include "hide/fem/kernels/plan.hpp"
-
+#include "hide/fem/kernels/kernel_plan.hpp"
 #include "hide/fem/kernels/batches.hpp"
 #include "hide/fem/kernels/bricks.hpp"
-#include "hide/fem/kernels/schedule.hpp"
+#include "hide/fem/kernels/items.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "hide/fem/operator/quadrature.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <p8est_lnodes.h>
 
