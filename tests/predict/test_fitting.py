@@ -12,8 +12,8 @@ import pytest
 from haloscope import predict
 from haloscope.base.errors import UsageError
 from haloscope.cli import _main
+from haloscope.predict._machine import FittedAlgorithm, Range
 from haloscope.predict.bench._sweep import frame
-from haloscope.predict.fitted._parameters import FittedAlgorithm, Range
 
 SIZES = [4**k for k in range(1, 11)]
 RANKS = [2, 4, 8, 16, 32]

@@ -17,9 +17,8 @@ from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary
 from haloscope.predict.bench._p2p import Point
-from haloscope.predict.bench._p2p_page import write_page
-from haloscope.predict.bench._pairs import Pair, System
-from haloscope.predict.bench._topology import Shared, Topology
+from haloscope.predict.bench._p2p_output import write_page
+from haloscope.predict.bench._system import Pair, Shared, System, Topology
 from support.missing import missing
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -17,8 +17,8 @@ import pytest
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.tune import _tune
 from haloscope.predict.tune._choice import Candidate
-from haloscope.predict.tune._openmpi_rules import read_text
-from haloscope.predict.tune._table import program_gain, summary, table
+from haloscope.predict.tune._gains import program_gain, summary, table
+from haloscope.predict.tune._rules import read_text
 from haloscope.predict.tune._trial import Trial, gain_interval, mean_gain, not_holding, slower
 from haloscope.predict.tune._tune import Plan, Tuning
 from haloscope.predict.tune._verify import Bench, Point

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from haloscope.predict._machine import Link
-    from haloscope.predict.fitted._parameters import FittedAlgorithm
+    from haloscope.predict._machine import FittedAlgorithm, Link
 
 __all__ = ["load_machine", "machine_source", "machine_text", "machines", "save_fitted", "write_machine"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._collective import measure as measure_collectives
     from haloscope.predict.bench._exchanges import Method as StencilMethod
     from haloscope.predict.bench._exchanges import measure as measure_stencil
-    from haloscope.predict.bench._exchanges_text import write as write_stencil
+    from haloscope.predict.bench._exchanges import write as write_stencil
     from haloscope.predict.bench._foreign import read_any, write_osu
     from haloscope.predict.bench._grid import Grid, units
     from haloscope.predict.bench._measured import machine
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._p2p import Method as P2pMethod
     from haloscope.predict.bench._p2p import Point as P2pPoint
     from haloscope.predict.bench._p2p import measure as measure_p2p
-    from haloscope.predict.bench._p2p_page import write_page as write_p2p_page
-    from haloscope.predict.bench._p2p_text import header as p2p_header
-    from haloscope.predict.bench._p2p_text import record as p2p_record
-    from haloscope.predict.bench._p2p_text import row as p2p_row
-    from haloscope.predict.bench._pairs import Pair, System, launcher_of
+    from haloscope.predict.bench._p2p_output import header as p2p_header
+    from haloscope.predict.bench._p2p_output import record as p2p_record
+    from haloscope.predict.bench._p2p_output import row as p2p_row
+    from haloscope.predict.bench._p2p_output import write_page as write_p2p_page
     from haloscope.predict.bench._stream import stream
     from haloscope.predict.bench._surroundings import Noise, noise, surroundings
     from haloscope.predict.bench._sweep import Journal, Sweep, frame, identity, joined, journal
     from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._topology import topology
+    from haloscope.predict.bench._system import Pair, System, launcher_of, topology
 
 __all__ = [
     "P2P_TESTS",
@@ -87,35 +86,35 @@ if not TYPE_CHECKING:
             "P2P_TESTS": "_p2p:TESTS",
             "P2pMethod": "_p2p:Method",
             "P2pPoint": "_p2p:Point",
-            "Pair": "_pairs",
+            "Pair": "_system",
             "StencilMethod": "_exchanges:Method",
             "Sweep": "_sweep",
-            "System": "_pairs",
+            "System": "_system",
             "all_pairs": "_p2p",
             "frame": "_sweep",
             "identity": "_sweep",
             "joined": "_sweep",
             "journal": "_sweep",
-            "launcher_of": "_pairs",
+            "launcher_of": "_system",
             "library": "_mpi_library",
             "machine": "_measured",
             "measure_collectives": "_collective:measure",
             "measure_p2p": "_p2p:measure",
             "measure_stencil": "_exchanges:measure",
             "noise": "_surroundings",
-            "p2p_header": "_p2p_text:header",
-            "p2p_record": "_p2p_text:record",
-            "p2p_row": "_p2p_text:row",
+            "p2p_header": "_p2p_output:header",
+            "p2p_record": "_p2p_output:record",
+            "p2p_row": "_p2p_output:row",
             "read_any": "_foreign",
             "refined": "_p2p",
             "stream": "_stream",
             "surroundings": "_surroundings",
-            "topology": "_topology",
+            "topology": "_system",
             "units": "_grid",
             "with_switches": "_p2p",
             "write_osu": "_foreign",
-            "write_p2p_page": "_p2p_page:write_page",
+            "write_p2p_page": "_p2p_output:write_page",
             "write_page": "_sweep_page",
-            "write_stencil": "_exchanges_text:write",
+            "write_stencil": "_exchanges:write",
         },
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
+from haloscope.predict.bench._surroundings import free_memory
 
 __all__ = ["Grid", "Unit", "units"]
 
@@ -70,7 +70,7 @@ def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) 
     _check_names(grid, library)
     if min(grid.ranks) < 2:
         raise UsageError("-n: a collective needs 2 processes or more")
-    _check_sizes(grid, None if remote else _free_memory())
+    _check_sizes(grid, None if remote else free_memory())
     made = [
         Unit(chosen, segment, fanout, ranks, mapping, sizes)
         for collective in grid.collectives
@@ -136,14 +136,3 @@ def _buffers(collective: str, ranks: int) -> int:
     if collective in _EXCHANGING:
         return 2 * ranks
     return ranks + 1 if collective in _COLLECTING | _SPREADING else 2
-
-
-def _free_memory() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

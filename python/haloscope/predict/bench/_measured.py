@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import MachineError
-from haloscope.predict._fits import line, pieces
+from haloscope.predict._lines import line, pieces
 from haloscope.predict._machine import Hockney, Level, Link, LogGP, Machine, Matrix, PLogP, Protocol
-from haloscope.predict.bench._pairs import SMT, System
 from haloscope.predict.bench._sweep import median_interval
+from haloscope.predict.bench._system import SMT, System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -147,8 +147,7 @@ class OtherLibrary:
 
 def library(launcher: Sequence[str] = ()) -> Library:
     """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
-    from haloscope.predict.bench._mpich import Mpich
-    from haloscope.predict.bench._openmpi import OpenMpi
+    from haloscope.predict.bench._algorithms import Mpich, OpenMpi
 
     tools = toolchain()
     if not launcher:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
-from haloscope.predict._fits import pieces
-from haloscope.predict.bench._pairs import Pair, System, leaf_switches
+from haloscope.predict._lines import pieces
 from haloscope.predict.bench._stream import Stopped, stream
+from haloscope.predict.bench._surroundings import free_memory
+from haloscope.predict.bench._system import Pair, System, leaf_switches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,13 +56,13 @@ class Method:
         largest, width = max(self.sizes), 1 if self.datatype == "mpi_char" else 4
         if largest // width > _MOST:
             raise UsageError(f"{largest} bytes are more elements than an MPI call can count")
-        free = _free_memory()
+        free = free_memory()
         if 2 * largest > self.memory:
             raise UsageError(
                 f"messages of {largest} bytes need {2 * largest} bytes of buffers in each rank, "
                 f"more than {self.memory}: raise the bound with -M, or lower -m"
             )
-        if free is not None and 4 * largest > free:
+        if 4 * largest > free:
             raise UsageError(
                 f"messages of {largest} bytes need {4 * largest} bytes of buffers, "
                 f"and {free} are free: lower -m"
@@ -241,10 +242,3 @@ def _point(record: Mapping[str, Any], pair: Pair) -> Point:
         record["valid"],
         record.get("clock_ns", 0.0) * 1e-9,
     )
-
-
-def _free_memory() -> int | None:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None

@@ -9,8 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
     from haloscope.predict.tune._formats import check_output, settings, usage
-    from haloscope.predict.tune._gains_page import write_page
-    from haloscope.predict.tune._table import program_gain, program_text, summary, table
+    from haloscope.predict.tune._gains import program_gain, program_text, summary, table, write_page
     from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
     from haloscope.predict.tune._tune import Plan, Tuning, tune
     from haloscope.predict.tune._verify import Bench, Point
@@ -61,15 +60,15 @@ if not TYPE_CHECKING:
             "measure_all": "_trial",
             "measure_both": "_trial",
             "model_points": "_choice",
-            "program_gain": "_table",
-            "program_text": "_table",
+            "program_gain": "_gains",
+            "program_text": "_gains",
             "read_workload": "_workload",
             "settings": "_formats",
             "steps_of_all": "_trial",
-            "summary": "_table",
-            "table": "_table",
+            "summary": "_gains",
+            "table": "_gains",
             "tune": "_tune",
             "usage": "_formats",
-            "write_page": "_gains_page",
+            "write_page": "_gains",
         },
     )

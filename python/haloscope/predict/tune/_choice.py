@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.predict.fitted._prediction import choose, predict
+from haloscope.predict._prediction import choose, predict
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
 from haloscope.predict.tune._verify import Point
 
