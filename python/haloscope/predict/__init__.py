@@ -8,8 +8,10 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict._fitting import fit_points
+    from haloscope.predict._kinds import Kind, UnknownKindError, kind_of
     from haloscope.predict._machine import Level, Machine
     from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
+    from haloscope.predict._machine_page import write_machine_page
     from haloscope.predict._model import ALGORITHMS, FORMULAS, algorithms_of, model
     from haloscope.predict._model_page import write_measured_page, write_page
     from haloscope.predict._prediction import (
@@ -29,15 +31,18 @@ __all__ = [
     "ALGORITHMS",
     "FORMULAS",
     "Chosen",
+    "Kind",
     "Level",
     "Machine",
     "Sweep",
+    "UnknownKindError",
     "algorithms_of",
     "choose",
     "error_summary",
     "error_table",
     "errors",
     "fit_points",
+    "kind_of",
     "load_machine",
     "losses",
     "machines",
@@ -48,6 +53,7 @@ __all__ = [
     "read_osu",
     "save_fitted",
     "write_machine",
+    "write_machine_page",
     "write_measured_page",
     "write_page",
 ]
@@ -59,7 +65,10 @@ if not TYPE_CHECKING:
             "ALGORITHMS": "_model",
             "Chosen": "_prediction",
             "FORMULAS": "_model",
+            "Kind": "_kinds",
             "Level": "_machine",
+            "UnknownKindError": "_kinds",
+            "kind_of": "_kinds",
             "Machine": "_machine",
             "Sweep": "bench._sweep",
             "algorithms_of": "_model",
@@ -78,6 +87,7 @@ if not TYPE_CHECKING:
             "read_osu": "bench._foreign",
             "save_fitted": "_machine_files",
             "write_machine": "_machine_files",
+            "write_machine_page": "_machine_page",
             "write_measured_page": "_model_page",
             "write_page": "_model_page",
         },

@@ -30,6 +30,7 @@ __all__ = [
     "LogGP",
     "Machine",
     "Matrix",
+    "MeasuredTime",
     "PLogP",
     "Protocol",
     "Range",
@@ -95,6 +96,18 @@ class PLogP(_Rules):
     receive: Annotated[Cost, Field(alias="or")]
 
 
+class MeasuredTime(_Rules):
+    """The median one-way time of messages of so many bytes, with its 95 % interval.
+
+    `gap` is the median time from message to message of a window.
+    """
+
+    bytes: Annotated[int, Field(gt=0)]
+    time: Cost
+    interval: tuple[Cost, Cost] | None = None
+    gap: Cost | None = None
+
+
 class Link(_Rules):
     """Messages between two cores: `latency` of small ones, `bandwidth` of large ones."""
 
@@ -106,6 +119,8 @@ class Link(_Rules):
     loggp: LogGP | None = None
     protocols: tuple[Protocol, ...] = ()
     plogp: tuple[PLogP, ...] = ()
+    measured: tuple[MeasuredTime, ...] = ()
+    """What the others were fitted to, by size."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Link:

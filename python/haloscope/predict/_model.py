@@ -24,6 +24,8 @@ import polars as pl
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import _paper
 from haloscope.predict import schedule as schedules
+from haloscope.predict._machine import Machine
+from haloscope.predict._machine_files import load_machine
 from haloscope.predict._observation import Observation, Theta
 from haloscope.predict._prediction import predict
 from haloscope.predict.schedule import Plan, uses
@@ -31,8 +33,7 @@ from haloscope.predict.schedule import Plan, uses
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
-
-    from haloscope.predict._machine import Machine
+    from pathlib import Path
 
 
 __all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "model", "time_of"]
@@ -47,6 +48,13 @@ _PAPER: Mapping[tuple[str, str], Callable[..., Decimal]] = {
     ("reduce", "binary"): _paper.reduce_binary,
     ("reduce", "binomial"): _paper.reduce_binomial,
     ("reduce", "rabenseifner"): _paper.reduce_rabenseifner,
+}
+_SCHEMA = {
+    "collective": pl.String,
+    "algorithm": pl.String,
+    "ranks": pl.Int64,
+    "bytes": pl.Int64,
+    "time": pl.Float64,
 }
 FORMULAS = ("paper", "hockney", "fitted")
 ALGORITHMS: dict[str, tuple[str, ...]] = {
@@ -143,18 +151,9 @@ def _by_fit(collective: str, algorithm: str, machine: Machine, plan: Plan) -> fl
     )
 
 
-_SCHEMA = {
-    "collective": pl.String,
-    "algorithm": pl.String,
-    "ranks": pl.Int64,
-    "bytes": pl.Int64,
-    "time": pl.Float64,
-}
-
-
 def model(
-    machine: Machine,
-    collective: str,
+    machine: Machine | str | Path,
+    collective: str | Sequence[str],
     algorithms: Sequence[str] = ("all",),
     ranks: Sequence[int] | None = None,
     sizes: Sequence[int] = (2,),
@@ -163,27 +162,33 @@ def model(
     chains: int = 4,
     segment: int = 0,
 ) -> pl.DataFrame:
-    """Return one row for each algorithm, number of ranks and bytes; `time` is seconds.
+    """Return one row for each collective, algorithm, number of ranks and bytes; `time` is seconds.
 
-    `algorithms` may be `["all"]`; without `ranks`, those from 2 to all cores of the machine.
-    Rank r runs on core r. `chains` is for the algorithm `chain`, `segment` (bytes; 0: the whole
-    message) for algorithms by segments with formulas `hockney` and `fitted`.
+    `machine` is a machine model, or its name or file. `formula` is one of `FORMULAS`, and
+    `algorithms` are among those that it knows (`algorithms_of`), or `["all"]`. Without `ranks` they
+    are 2 to all cores of the machine; rank r runs on core r. `sizes` are bytes as OSU counts them.
+    `chains` is for the algorithm `chain`, `segment` (bytes; 0: the whole message) for algorithms by
+    segments with the formulas `hockney` and `fitted`.
 
     Raises `UsageError` for what does not exist or does not fit the machine, `MachineError` where
     the machine lacks what the formula needs.
     """
-    if list(algorithms) == ["all"]:
-        algorithms = algorithms_of(formula, collective, machine)
+    machine = machine if isinstance(machine, Machine) else load_machine(machine)
     ranks = ranks or range(2, machine.cores + 1)
-    formulas = {name: time_of(formula, collective, name, machine) for name in algorithms}
+    names = [collective] if isinstance(collective, str) else collective
+    known = {
+        name: algorithms_of(formula, name, machine) if list(algorithms) == ["all"] else algorithms
+        for name in names
+    }
+    formulas = {(name, one): time_of(formula, name, one, machine) for name in names for one in known[name]}
     _check(machine, ranks, sizes)
     if chains < 1 or segment < 0:
         raise UsageError("chains are 1 or more, bytes of a segment 0 (all in one) or more")
     if segment and formula == "paper":
-        raise UsageError("the formula paper knows no segments; --formula hockney does")
+        raise UsageError("the formula paper knows no segments; the formula hockney does")
     rows = [
-        (collective, name, count, size, time(machine, Plan(count, size, segment, chains)))
-        for name, time in formulas.items()
+        (*place, count, size, time(machine, Plan(count, size, segment, chains)))
+        for place, time in formulas.items()
         for count in ranks
         for size in sizes
     ]

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
+from haloscope.predict._progress import Progress, silent
+from haloscope.predict.bench._mpi_library import library
 from haloscope.predict.bench._stream import Stopped, stream
+from haloscope.predict.bench._system import launcher_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["PARTS", "Method", "Result", "Series", "measure", "write"]
+__all__ = ["PARTS", "Method", "Result", "Series", "stencil", "write"]
 
 PARTS = {"stencil": ("total", "inter", "intra"), "overlap": ("communication", "computation", "both")}
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
@@ -38,34 +41,48 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Method:
-    """How it is measured. Without iterations or warm-ups they are OSU's."""
+    """How exchanges of a stencil are measured.
 
-    test: str
-    sizes: Sequence[int]
-    ranks: int
+    `test` is `stencil` or `overlap`, `sizes` are bytes to each neighbour, `ranks` as many as there
+    are cores here if they are None. `dims` are the dimensions of the grid of ranks, which has no
+    borders if it is `periodic`. `iterations` and `warmup` are OSU's if they are None. `layers` are
+    `off`, `on`, or both by turns; there are so many `rounds` of launches of each (None: 1, or 10 of
+    both). `protocol` is the layer's instead of its own choice. `memory` is where buffers come from:
+    `alloc` (MPI_Alloc_mem), `malloc`, or `share-heap`, which is malloc in memory that the layer
+    shares. With `null_buffers` the layer owns the receive buffers. `pause` seconds pass before each
+    exchange. Of `overlap`, `test_every` seconds of computation are between two calls of MPI_Testall
+    (0: none is called), and `late` posts the receives after the computation.
+    """
+
+    test: str = "stencil"
+    sizes: Sequence[int] = tuple(1 << power for power in range(10, 24))
+    ranks: int | None = None
     dims: int = 3
     periodic: bool = False
     iterations: int | None = None
     warmup: int | None = None
     pause: float = 0.0
-    test_every: float = 0.0
+    test_every: float = 1e-4
     late: bool = False
     memory: str = "alloc"
     null_buffers: bool = False
     protocol: str | None = None
     layers: tuple[str, ...] = ("off",)
-    rounds: int = 1
-    limit: float = 60.0
+    rounds: int | None = None
+    time_limit: float = 60.0
+    """Seconds without a result after which a launch is given up."""
 
     def checked(self) -> Method:
-        """Itself. Raises `UsageError` for what cannot be."""
-        if self.ranks < 2:
-            raise UsageError(f"{self.ranks} rank has no neighbours: give 2 or more with -n")
+        """Return this method with what was None. Raises `UsageError` for what cannot be measured."""
+        ranks = max(len(os.sched_getaffinity(0)), 2) if self.ranks is None else self.ranks
+        if ranks < 2:
+            raise UsageError(f"{ranks} rank has no neighbours: give 2 or more with -n")
         if max(self.sizes) > _MOST:
             raise UsageError(f"{max(self.sizes)} bytes are more than an MPI call can count")
         if "on" not in self.layers and (self.protocol or self.null_buffers):
-            raise UsageError("protocols and NULL buffers are the layer's: add --layer on or both")
-        return self
+            raise UsageError("protocols and NULL buffers are the layer's: measure with the layer, too")
+        rounds = self.rounds or (10 if len(self.layers) > 1 else 1)
+        return replace(self, ranks=ranks, rounds=rounds)
 
     def words(self, layer: str) -> list[str]:
         """The program's options."""
@@ -82,7 +99,7 @@ class Method:
             "warmup": warm[0],
             "large-warmup": warm[1],
             "pause": self.pause,
-            "test-every": self.test_every,
+            "test-every": self.test_every if self.test == "overlap" else 0,
             "late": int(self.late),
             "memory": "alloc" if self.memory == "alloc" else "malloc",
             "null-buffers": int(self.null_buffers and layer == "on"),
@@ -92,7 +109,7 @@ class Method:
     def command(self, library: Library, layer: str, record: Path) -> list[str]:
         """What starts the program, below the layer or without it."""
         program = [str(library.program("stencil")), *self.words(layer)]
-        launch = library.launch(program, self.ranks, {})
+        launch = library.launch(program, self.ranks or 0, {})
         if layer == "off":
             return launch
         options = ["--quiet", "--record", str(record)]
@@ -150,26 +167,36 @@ class Result:
         return found
 
 
-def measure(
-    library: Library,
-    method: Method,
-    step: Callable[[str], None] = lambda what: None,
+def stencil(
+    method: Method | None = None,
+    *,
+    launcher: Sequence[str] = (),
+    progress: Progress = silent,
     build_layer: Callable[[Sequence[str]], object] = lambda command: None,
 ) -> Result:
-    """Measure launch after launch, layers by turns. Raises `LaunchError` if one does not end well.
+    """Measure exchanges of a stencil, or how much of them a computation hides, with the MPI in use.
 
-    `build_layer` gets the launch command before the first launch with the layer, as building it
-    may take longer than a launch may be silent.
+    `launcher` is the command that starts ranks, with its options; without it the MPI's own.
+    `build_layer` gets the launch command before the first launch with the protocol layer, as building
+    it may take longer than a launch may be silent (`haloscope.hide.build_protocols_for` does it).
+
+    The samples of the result are seconds, rounds × iterations for each part. Raises `UsageError`
+    for what cannot be measured, `LaunchError` if a launch does not end well.
+
+        result = haloscope.bench_stencil(StencilMethod(ranks=4, sizes=(1 << 20,)))
+        print(result.series[0].figures()["ratio"])
     """
+    method = (method or Method()).checked()
+    ranks, turns = method.ranks or 2, method.rounds or 1
+    offered = library(launcher_of(launcher))
     collected: dict[tuple[str, int], list[dict[str, list[float]]]] = {}
     start: Mapping[str, Any] = {}
     if "on" in method.layers:
-        build_layer(library.launch([str(library.program("stencil"))], method.ranks, {}))
-    with TemporaryDirectory() as place:
-        for layer in method.layers * method.rounds:
+        build_layer(offered.launch([str(offered.program("stencil"))], ranks, {}))
+    with TemporaryDirectory() as place, progress(turns * len(method.layers)) as step:
+        for layer in method.layers * turns:
             step(f"layer {layer}")
-            command = method.command(library, layer, Path(place) / "stencil.csv")
-            records = _records(command, method)
+            records = _records(method.command(offered, layer, Path(place) / "stencil.csv"), method)
             start = records[0]
             for record in records[1:]:
                 parts = {name: record[name] for name in _existing(method, start)}
@@ -179,7 +206,7 @@ def measure(
         for (layer, size), rounds in collected.items()
     ]
     series.sort(key=lambda one: (method.layers.index(one.layer), one.bytes))
-    return Result(method, library.name, tuple(start["sides"]), start["nodes"], series)
+    return Result(method, offered.name, tuple(start["sides"]), start["nodes"], series)
 
 
 def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:
@@ -194,7 +221,7 @@ def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:
 
 def _records(command: Sequence[str], method: Method) -> list[dict[str, Any]]:
     try:
-        with closing(stream(command, os.environ, method.limit)) as running:
+        with closing(stream(command, os.environ, method.time_limit)) as running:
             records = list(running)
     except Stopped as stopped:
         raise LaunchError(f"nothing was measured: {stopped.reason}") from None

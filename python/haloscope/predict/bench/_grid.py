@@ -21,15 +21,28 @@ _EXCHANGING = frozenset({"alltoall", "alltoallv"})
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes; an empty `algorithms` means all that the library offers."""
+    """The axes. `sizes` are bytes as the OSU benchmarks count them.
+
+    Empty `collectives` or the word `all`, and empty `algorithms`, mean all that the library offers;
+    empty `ranks` mean as many as there are cores here. `default` is the library's own choice.
+    `segments` (bytes) and `fanouts` are for algorithms that have such a setting, 0 is the library's
+    own. `mappings` are words of the launcher such as `core` or `node`, None is its own.
+    """
 
     collectives: Sequence[str]
-    ranks: Sequence[int]
-    sizes: Sequence[int]
+    ranks: Sequence[int] = ()
+    sizes: Sequence[int] = tuple(1 << power for power in range(21))
     algorithms: Sequence[str] = ()
     segments: Sequence[int] = (0,)
     fanouts: Sequence[int] = (0,)
     mappings: Sequence[str | None] = (None,)
+
+    def completed(self, library: Library, ranks: int) -> Grid:
+        """Return the same grid with what is empty filled in."""
+        every = not self.collectives or "all" in self.collectives
+        names = library.collectives() if every else tuple(dict.fromkeys(self.collectives))
+        mappings = self.mappings or (None,)
+        return replace(self, collectives=names, ranks=self.ranks or (ranks,), mappings=mappings)
 
 
 @dataclass(frozen=True)

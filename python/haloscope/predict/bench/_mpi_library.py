@@ -192,5 +192,5 @@ def _check_same(tools: Toolchain) -> None:
     if ours and theirs and ours.abi != theirs.abi:
         raise RecorderError(
             f"{tools.compiler} compiles for {ours.abi}, but {tools.launcher} starts programs of "
-            f"{theirs.abi}: load one MPI only, or name its launcher with --mpiexec"
+            f"{theirs.abi}: load one MPI only, or name its launcher after --"
         )

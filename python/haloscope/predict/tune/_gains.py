@@ -1,15 +1,18 @@
-"""What tuning gains, as a table, in a line, and as a page."""
+"""What tuning gains: as a table, in a line, as a file, and as a page."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import MachineError, printable
+from haloscope.base.files import write_whole
 from haloscope.base.units import time_text
 from haloscope.explain import page
 from haloscope.explain import write_page as write
@@ -22,10 +25,10 @@ from haloscope.predict.tune._tune import Tuning
 if TYPE_CHECKING:
     import polars as pl
 
-    from haloscope.predict.tune._workload import Workload
+    from haloscope.predict.tune._sources import Workload
 
 
-__all__ = ["percent", "program_gain", "program_text", "said", "summary", "table", "write_page"]
+__all__ = ["Gains", "percent", "program_gain", "program_text", "said", "summary", "table", "write_page"]
 
 _SCHEMA = (
     "collective",
@@ -46,10 +49,15 @@ def table(made: Tuning) -> pl.DataFrame:
     """Return a row for each point. Times are medians over the rounds, gains default / tuned."""
     import polars as pl
 
+    return pl.DataFrame([_row(made, point) for point in sorted(made.chosen)], schema=_kinds())
+
+
+def _kinds() -> dict[str, Any]:
+    import polars as pl
+
     kinds: dict[str, Any] = dict.fromkeys(_SCHEMA, pl.Float64)
     kinds |= {"collective": pl.String, "ranks": pl.Int64, "bytes": pl.Int64}
-    kinds |= {"default_algorithm": pl.String, "algorithm": pl.String, "verified": pl.Boolean}
-    return pl.DataFrame([_row(made, point) for point in sorted(made.chosen)], schema=kinds)
+    return kinds | {"default_algorithm": pl.String, "algorithm": pl.String, "verified": pl.Boolean}
 
 
 def _row(made: Tuning, point: Any) -> dict[str, Any]:
@@ -136,21 +144,60 @@ _MAP_NOTE = (
 _CURVE_NOTE = "Median over the rounds of the slowest rank's median time; both measured in turn."
 
 
-def write_page(made: Tuning, rows: pl.DataFrame, work: Workload | None, output: Path) -> None:
+@dataclass(frozen=True)
+class Gains:
+    """What came of a tuning, as its page shows it; the file holds it as one JSON object."""
+
+    library: str
+    summary: str
+    about: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]]
+    """Those of `table`."""
+
+    @classmethod
+    def of(cls, made: Tuning) -> Gains:
+        """Return the gains of a tuning."""
+        collectives = sorted({point.collective for point in made.tuned})
+        about = {
+            "Rules": str(made.output) if made.rules else "none was worth it; no file is written",
+            "Program": program_text(program_gain(made, made.work), made.work) if made.work else "",
+            "Use": " | ".join(usage(made.bench.form, made.output, collectives)) if made.rules else "",
+            "Dropped": "; ".join(made.problems),
+        }
+        return cls(made.bench.library.name, summary(made), about, table(made).to_dicts())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Gains:
+        """Read the file that `save` writes. Raises `MachineError` for any other file."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            assert content.pop("record") == "gains"
+            return cls(**content)
+        except OSError as error:
+            raise MachineError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
+            raise MachineError(f"{path}: not the gains of haloscope tune") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, for `haloscope report`. Raises `OutputError`."""
+        text = json.dumps({"record": "gains", **asdict(self)}, ensure_ascii=False)
+        write_whole(Path(path), text + "\n", "gains")
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rows as a table."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows, schema=_kinds())
+
+
+def write_page(gains: Gains, output: str | Path) -> None:
     """Write the page about a tuning. Raises `OutputError` if it cannot be written."""
-    library = printable(made.bench.library.name)
-    collectives = sorted({point.collective for point in made.tuned})
-    said = {
-        "Rules": str(made.output) if made.rules else "none was worth it; no file is written",
-        "Program": program_text(program_gain(made, work), work) if work else "",
-        "Use": " | ".join(usage(made.bench.form, made.output, collectives)) if made.rules else "",
-        "Dropped": "; ".join(made.problems),
-    }
+    library = printable(gains.library)
     data = {
         "library": library,
-        "summary": summary(made),
-        "about": [[key, printable(value)] for key, value in said.items() if value],
-        "figures": list(_figures(rows)),
+        "summary": printable(gains.summary),
+        "about": [[key, printable(value)] for key, value in gains.about.items() if value],
+        "figures": list(_figures(gains.frame())),
     }
     text = page("tune.html", f"{library} – Haloscope tune", ["tune.js"], data, "predict")
     write(text, Path(output))
