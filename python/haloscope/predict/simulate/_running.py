@@ -192,7 +192,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def _forward(pipe: IO[bytes] | None, to: IO[str], said: list[str]) -> None:
     """The program's own words go on to the terminal; SimGrid's and smpirun's are kept."""
     assert pipe is not None
-    with contextlib.suppress(OSError):  # the reader of our output may be gone
+    with pipe, contextlib.suppress(OSError):  # the reader of our output may be gone
         for raw in pipe:
             line = raw.decode("utf-8", "replace")
             if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line:
