@@ -319,7 +319,7 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
         ]
         text = "".join(f"{rank} {line}\n" for line in lines)
         (traces / f"rank{rank}.txt").write_text(text, encoding="ascii")
-    done = simulate("--platform", "torus", "-o", "t.halo")
+    done = simulate("--platform", "torus", "-o", "t.halo", traces)
     assert done.returncode == 0, done.stderr
     frame = explain.open(tmp_path / "t.halo").table("regions")
     assert frame["region"].to_list() == ["<program>", "a/b"]

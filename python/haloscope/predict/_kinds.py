@@ -43,7 +43,7 @@ def kind_of(path: str | Path) -> Kind:
     # A damaged file is what its name says; who reads it says what is wrong with it.
     found = _of_records(head) or _of_titles(head) or _of_yaml(place) or _MEANT.get(place.suffix)
     if found is None:
-        raise UnknownKindError(f"{path}: is not known; it may be {', '.join(KINDS.values())}")
+        raise UnknownKindError(f"{path}: is not known; it may be {'; '.join(KINDS.values())}")
     return found
 
 

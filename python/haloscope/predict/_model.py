@@ -113,7 +113,11 @@ def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str,
     }
     known = by_formula[formula]
     if collective not in known:
-        there = f"there is one of {', '.join(known)}" if known else "haloscope model --fit makes them"
+        there = (
+            f"there is one of {', '.join(known)}"
+            if known
+            else "haloscope model MACHINE --fit SWEEP.jsonl makes them"
+        )
         raise UsageError(f"there is no model of {collective!r} by formula {formula}; {there}")
     return known[collective]
 

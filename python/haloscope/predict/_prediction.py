@@ -67,7 +67,10 @@ def choose(
     """
     options = list(_options(machine, collective, ranks, size) if among is None else among)
     if not options:
-        raise UsageError(f"{machine.name}: nothing was fitted to {collective}; haloscope model --fit does it")
+        raise UsageError(
+            f"{machine.name}: nothing was fitted to {collective};"
+            " haloscope model MACHINE --fit SWEEP.jsonl does it"
+        )
     timed = [
         Chosen(
             algorithm,
@@ -99,7 +102,7 @@ def _of(machine: Machine, collective: str, algorithm: str) -> FittedAlgorithm:
     there = f"; there is {', '.join(known)}" if known else ""
     raise UsageError(
         f"{machine.name}: nothing was fitted to {collective} {algorithm!r}{there};"
-        " haloscope model --fit SWEEP.jsonl does it"
+        " haloscope model MACHINE --fit SWEEP.jsonl does it"
     )
 
 

@@ -203,7 +203,8 @@ def model_points(
     fitted = {one.collective for one in machine.fitted}
     if not fitted:
         raise UsageError(
-            f"{machine.name}: has no models of algorithms; haloscope model --fit SWEEP.jsonl puts them in"
+            f"{machine.name}: has no models of algorithms; "
+            "haloscope model MACHINE --fit SWEEP.jsonl -o FITTED.yaml makes them"
         )
     unknown = sorted(set(collectives) - fitted)
     if unknown:
