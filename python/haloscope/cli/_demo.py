@@ -61,7 +61,7 @@ def demo() -> None:
     profile = explain.open(_PROFILE)
     click.echo(f"\n$ haloscope show {_PROFILE}")
     explain.render(profile.table("regions"), "table", "regions", sys.stdout)
-    explain.write_report([_PROFILE], _PAGE)
+    explain.report([_PROFILE], _PAGE)
     click.echo(_next_steps())
 
 

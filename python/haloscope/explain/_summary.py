@@ -10,7 +10,7 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
-from haloscope.explain._info import run_information
+from haloscope.explain._tables import run_information
 from haloscope.explain._tree import PROGRAM, region_text
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class _Shares:
 
 
 def warnings(told: dict[str, Any]) -> list[str]:
-    """At most three lines, so that ten are never exceeded."""
+    """Return at most three lines, so that the summary never has more than ten."""
     lines = []
     if told["partial"]:
         lost = [

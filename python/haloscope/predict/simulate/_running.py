@@ -143,7 +143,7 @@ def _run(words: list[str], environment: Mapping[str, str], what: str, options: O
     except subprocess.TimeoutExpired:
         raise SimulationError(
             f"{what}: simulating {options.ranks} ranks took more than {options.time_limit:g} s; "
-            "allow more with --time-limit, or simulate fewer iterations"
+            "allow more with HALOSCOPE_TIME_LIMIT, or simulate fewer iterations"
         ) from None
     finally:
         _end(child)
@@ -192,7 +192,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def _forward(pipe: IO[bytes] | None, to: IO[str], said: list[str]) -> None:
     """The program's own words go on to the terminal; SimGrid's and smpirun's are kept."""
     assert pipe is not None
-    with contextlib.suppress(OSError):  # the reader of our output may be gone
+    with pipe, contextlib.suppress(OSError):  # the reader of our output may be gone
         for raw in pipe:
             line = raw.decode("utf-8", "replace")
             if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line:
@@ -211,7 +211,7 @@ def _judge(status: int, said: list[str], what: str, counts: Path) -> None:
     if "Deadlock detected" in words:
         raise SimulationError(
             f"{what}: deadlock in the simulation: ranks wait for messages that nobody sends; if "
-            "it relies on buffered sends, allow them with --eager BYTES"
+            "it relies on buffered sends, allow them with Simulation(eager=BYTES) in Python"
         )
     if status > 128 or status < 0:
         number = abs(status) - 128 if status > 128 else -status
