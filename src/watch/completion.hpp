@@ -192,10 +192,12 @@ template <class Call>
   const int result = call(result_status);
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = 0;
-  if (*flag == 0)
+  if (*flag == 0) {
     claim.give_back();
-  else if (counts(*claim.request()))
+    state.node->polls++;
+  } else if (counts(*claim.request())) {
     bytes = complete(state, *claim.request(), *result_status, 0);
+  }
   count_call(state, function, bytes);
   return result;
 }
@@ -212,9 +214,10 @@ int test(Function function, MPI_Request *request, const int *flag, MPI_Status *s
   const int result = call(result_status);
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = 0;
-  if (*flag != 0)
-    if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known))
-      bytes = complete(*state, *known, *result_status, 0);
+  if (*flag == 0)
+    state->node->polls++;
+  else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known))
+    bytes = complete(*state, *known, *result_status, 0);
   count_call(*state, function, bytes);
   return result;
 }
@@ -292,7 +295,10 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
         bytes += result == MPI_SUCCESS ? complete(*state, *known, result_statuses[i], 0)
                                        : complete_or_fail(*state, *known, result_statuses[i], 0);
   claims.give_back();
-  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  if (result == MPI_SUCCESS) {
+    count_call(*state, function, bytes);
+    if (*flag == 0) state->node->polls++;
+  }
   return result;
 }
 
@@ -340,7 +346,10 @@ int test_any(Function function, int count, const MPI_Request *requests, const in
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
-  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  if (result == MPI_SUCCESS) {
+    count_call(*state, function, bytes);
+    if (*flag == 0) state->node->polls++;
+  }
   return result;
 }
 
@@ -397,7 +406,10 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
   const auto done = completed(result, *outcount, indices);
   const std::uint64_t bytes =
       complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
-  if (result == MPI_SUCCESS) count_call(*state, function, bytes);
+  if (result == MPI_SUCCESS) {
+    count_call(*state, function, bytes);
+    if (*outcount == 0) state->node->polls++;
+  }
   return result;
 }
 

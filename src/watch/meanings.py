@@ -20,7 +20,7 @@ def _blocking_p2p() -> dict[str, Meaning]:
         "Sendrecv_replace": Meaning("exchange", "count, datatype, dest, comm, status", True),
         "Probe": Meaning("probe", ""),
         "Mprobe": Meaning("probe_matched", "comm, message, nullptr"),
-        "Iprobe": Meaning("poll", ""),
+        "Iprobe": Meaning("poll_for", "flag"),
         "Improbe": Meaning("probe_matched", "comm, message, flag"),
     }
 
@@ -52,7 +52,7 @@ def _pending_p2p() -> dict[str, Meaning]:
             "Precv_init": Meaning("init_partitioned_receive", _PARTITIONS.format("source")),
             "Request_free": Meaning("free_request", "request"),
             "Cancel": Meaning("cancel", "request"),
-            "Parrived": Meaning("poll", ""),
+            "Parrived": Meaning("poll_for", "flag"),
         }
     )
 

@@ -206,11 +206,22 @@ template <class Call> int poll(Function function, Call &&call) {
   return result;
 }
 
+// One that says in `flag` whether it found something.
+template <class Call> int poll_for(Function function, const int *flag, Call &&call) {
+  const Entry state;
+  const int result = call();
+  if (state && result == MPI_SUCCESS) {
+    count_call(*state, function, 0);
+    if (*flag == 0) state->node->polls++;
+  }
+  return result;
+}
+
 // MPI_Mprobe and, with `flag`, MPI_Improbe: the message remembers its communicator.
 template <class Call>
 int probe_matched(Function function, MPI_Comm comm, const MPI_Message *message, const int *flag,
                   Call &&call) {
-  const int result = flag == nullptr ? probe(function, call) : poll(function, call);
+  const int result = flag == nullptr ? probe(function, call) : poll_for(function, flag, call);
   if (result != MPI_SUCCESS || (flag != nullptr && *flag == 0) || *message == MPI_MESSAGE_NULL ||
       *message == MPI_MESSAGE_NO_PROC)
     return result;

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -41,7 +42,7 @@ REGIONS = [
     *"colls_max colls_total coll_bytes_total rma_ops_total rma_bytes_total".split(" "),
     *"time_mean time_min time_max p2p_time_mean coll_time_mean rma_time_mean".split(" "),
     *"io_ops_total io_bytes_total io_time_mean mpi_time_mean wait_time_mean".split(" "),
-    *"compute_time_mean skew_time_mean".split(" "),
+    *"compute_time_mean skew_time_mean polls_total".split(" "),
     *INSTANCE,
 ]
 COLUMNS = {
@@ -50,7 +51,7 @@ COLUMNS = {
         *"region rank host instances sends recvs dest_ranks src_ranks bytes_sent".split(" "),
         *"bytes_recv largest_message mean_message sends_offnode bytes_offnode colls".split(" "),
         *"coll_bytes rma_ops rma_bytes time p2p_time coll_time rma_time io_ops".split(" "),
-        *"io_bytes io_time mpi_time wait_time compute_time skew_time".split(" "),
+        *"io_bytes io_time mpi_time wait_time compute_time skew_time polls".split(" "),
         *INSTANCE,
     ],
     "calls": "region call calls bytes time_total time_max".split(" "),
@@ -84,6 +85,17 @@ def test_columns_and_types_are_those_of_the_contract(read: Read, nested: Draft, 
             assert kind == pl.Float64, name
         else:
             assert kind == pl.Int64, name
+
+
+def test_a_quantity_that_older_files_lack_is_unknown(read: Read) -> None:
+    rows = [{"path": 0, "rank": rank} for rank in (0, 1)]
+    old = draft(paths=path_rows(), ranks=rows)
+    assert "polls" not in old.tables["ranks"]
+    assert read(old).table("ranks")["polls"].to_list() == [None, None]
+    assert read(old).table("regions")["polls_total"].to_list() == [None]
+    new = draft(paths=path_rows(), ranks=rows)
+    new.tables["ranks"] = {**new.tables["ranks"], "polls": np.array([3, 4])}
+    assert read(new).table("regions")["polls_total"].to_list() == [7]
 
 
 def test_the_reference_names_every_column() -> None:

@@ -40,7 +40,8 @@ class Column:
 
     `counted` says that each region of each thread has a sum of this quantity, of the same name in C++
     (`X_ticks` for the time `X_time`): "often" if nearly every call adds to it, else "rarely". Such a column
-    needs no other declaration. `over_ranks` are the reductions over ranks that the table `regions` shows.
+    needs no other declaration. `over_ranks` are the reductions over ranks that the table `regions` shows. A
+    reader can do without a column for which `is_needed` is false.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Column:
     over_ranks: tuple[str, ...] = ()
     is_path: bool = False
     is_noise: bool = False
+    is_needed: bool = True
 
 
 def _key(name: str, meaning: str, kind: Type = "integer") -> Column:
@@ -109,6 +111,15 @@ _COUNTED = (
         "blocking collectives, and what empties the buffer of `Bsend`",
         "s",
         counted="often",
+    ),
+    Column(
+        "polls",
+        "integer",
+        "sum",
+        "calls of `MPI_Test…`, `Iprobe`, `Improbe` and `Parrived` that found nothing",
+        since=1,
+        counted="rarely",
+        over_ranks=("total",),
     ),
 )
 
@@ -172,8 +183,12 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _count("unmatched_ends", "region markers without a begin"),
         _count("dropped", "records refused for want of memory, or as nested too deep"),
         _count("finalized", "1 if it came to `MPI_Finalize`"),
-        _count("sizes_spilled", "messages whose size is known as a range only"),
-        _count("watched", "0 if the rank did not record: it has this row only"),
+        Column(
+            "sizes_spilled", "integer", "sum", "messages whose size is known as a range only", is_needed=False
+        ),
+        Column(
+            "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
+        ),
         _seconds("tick", "of a tick in `instances`"),
     ),
     "ranks": _RANKS,

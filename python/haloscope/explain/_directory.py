@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.explain._columns import LAYOUT, OPTIONAL
+from haloscope.base.schema import OPTIONAL
+from haloscope.explain._columns import LAYOUT, NEEDED
 
 __all__ = ["Chunk", "Column", "DamageError", "Directory", "parse"]
 
@@ -190,8 +191,9 @@ def _check_layout(tables: Mapping[str, Table]) -> None:
             if name in OPTIONAL:
                 continue
             raise DamageError(f"it has no table {name}")
-        for column, kind in columns.items():
+        for column in NEEDED[name]:
             if column not in tables[name]:
                 raise DamageError(f"its table {name} has no column {column}")
-            if tables[name][column].type != kind:
+        for column, kind in columns.items():
+            if column in tables[name] and tables[name][column].type != kind:
                 raise DamageError(f"column {column} of its table {name} is not of type {kind}")

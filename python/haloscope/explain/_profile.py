@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain._columns import LAYOUT
+from haloscope.explain._columns import LAYOUT, NEEDED, NEWER
 from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
 from haloscope.explain._ranks import Hosts
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
 
 _T = TypeVar("_T")
+_TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
 
 
 class Profile:
@@ -109,9 +110,10 @@ class Profile:
         return self.guarded(lambda: self._frame(table, columns))
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
-        names = list(LAYOUT[table]) if columns is None else list(columns)
+        wanted = NEEDED[table] if columns is None else list(columns)
         if table not in self.file.tables:
-            return _empty(table, names)
+            return _empty(table, wanted)
+        names = [name for name in wanted if name in self.file.tables[table] or name not in NEWER]
         arrays = self.file.columns(table, names)
         if table != "paths" and "path" in arrays:
             self._check_paths(arrays["path"], table)
@@ -122,7 +124,8 @@ class Profile:
                 series[name] = self._strings.gather(series[name]).alias(name)
             elif kind == "real" and not np.isfinite(arrays[name]).all():
                 series[name] = series[name].set(~series[name].is_finite(), None)
-        return pl.DataFrame(list(series.values()))
+        frame = pl.DataFrame(list(series.values()))
+        return frame if names == wanted else frame.with_columns(_unknown(table, wanted, names)).select(wanted)
 
     def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return what ranks exchange, by p2p messages and by neighbourhood collectives."""
@@ -159,8 +162,12 @@ def open_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 def _empty(table: str, names: Sequence[str]) -> pl.DataFrame:
-    types = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
-    return pl.DataFrame(schema={name: types[LAYOUT[table][name]] for name in names})
+    return pl.DataFrame(schema={name: _TYPES[LAYOUT[table][name]] for name in names})
+
+
+def _unknown(table: str, wanted: Sequence[str], names: Sequence[str]) -> list[pl.Expr]:
+    """Return columns of nulls for those that a file of an older minor version lacks."""
+    return [pl.lit(None, _TYPES[LAYOUT[table][name]]).alias(name) for name in wanted if name not in names]
 
 
 _RUN_KEYS = ("ranks", "hosts", "mpi_library", "start", "duration", "partial", "version")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._columns import RANK_COLUMNS, REGION_COLUMNS, instance_columns
+from haloscope.explain._columns import NEWER, RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
 from haloscope.explain._directory import DamageError
 
 if TYPE_CHECKING:
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["REGION_COLUMNS", "Hosts", "instance_columns", "rank_rows", "ranks", "region_rows", "regions"]
 
 _UNKNOWN = -1
-_COUNTS = [
-    "sends",
-    "recvs",
-    "bytes_sent",
-    "bytes_recv",
-    "colls",
-    "coll_bytes",
-    "rma_ops",
-    "rma_bytes",
-    "io_ops",
-    "io_bytes",
-]
-_TIMES = ["p2p_time", "coll_time", "rma_time", "io_time", "other_time", "wait_time", "skew_time"]
-_SUMS = (*_COUNTS, *_TIMES)
 _OFFNODE = ("sends_offnode", "bytes_offnode")
 # Known for a path as a whole: they do not add up over the regions inside it.
 _WHOLE = ("instances", "time")
@@ -99,11 +85,8 @@ def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
     whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
     if scope.exclusive:
         whole = _exclusive_time(whole, scope)
-    reductions: Mapping[str, Reduction] = {
-        **dict.fromkeys((*_SUMS, *_OFFNODE), "sum"),
-        "largest_message": "max",
-    }
-    sums = scope.reduced(rows, ["rank"], reductions)
+    offnode: Mapping[str, Reduction] = dict.fromkeys(_OFFNODE, "sum")
+    sums = scope.reduced(rows, ["rank"], {**RANK_REDUCTIONS, **offnode})
     # From the left: a rank is in a region that it entered, even if only a nested one says so.
     joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
     return _derived(joined)
@@ -112,7 +95,7 @@ def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
 def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
     suffix = "_exclusive" if exclusive else ""
     varying = [*_PARTNERS, *instance_columns()]
-    names = ["path", "rank", *_WHOLE, *_SUMS, "largest_message"]
+    names = ["path", "rank", *_WHOLE, *RANK_REDUCTIONS]
     frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
     if frame.select("path", "rank").is_duplicated().any():
         raise DamageError("its table ranks has a region and rank twice")
@@ -198,4 +181,6 @@ def _reduction(name: str) -> pl.Expr:
     quantity, _, kind = name.rpartition("_")
     column = pl.col(quantity)
     reduced = {"min": column.min, "max": column.max, "mean": column.mean, "total": column.sum}
+    if quantity in NEWER:  # of files without it, it is unknown: a sum over nothing would be 0
+        return pl.when(column.count() > 0).then(reduced[kind]()).alias(name)
     return reduced[kind]().alias(name)

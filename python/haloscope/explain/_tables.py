@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
+from haloscope.base.schema import shown_columns
+from haloscope.explain._columns import keys, reductions
 from haloscope.explain._directory import DamageError
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._ranks import ranks, regions
@@ -165,7 +167,7 @@ def slices(profile: Profile, _scope: Scope) -> pl.DataFrame:
 
     `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
     """
-    return profile.frame("slices").sort("rank", "slice")
+    return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
 
 
 def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -174,13 +176,12 @@ def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
     Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
     null for those of MPI, only if it has carried some message.
     """
-    sums: dict[str, Reduction] = {"calls": "sum", "bytes": "sum", "time_total": "sum"}
-    rows = scope.reduced(profile.frame("calls"), ["call"], {**sums, "time_max": "max"})
+    rows = scope.reduced(profile.frame("calls"), keys("calls"), reductions("calls"))
     carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
     if len(carried):
-        sums |= {"chunks": "sum", "helpers": "sum"}
         named = carried.with_columns(pl.col("call") + " (stencil)")
-        layer = scope.reduced(named, ["call"], {**sums, "time_max": "max"})
+        more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
+        layer = scope.reduced(named, keys("calls"), reductions("calls") | more)
         rows = pl.concat([rows, layer], how="diagonal")
     return scope.named(rows, ["time_total", "call"], [True, False])
 
@@ -190,10 +191,8 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 
     There is a last column `bytes_upper` only if some row is a range and not one exact size.
     """
-    rows = scope.reduced(
-        profile.frame("sizes"), ["kind", "bytes", "bytes_upper"], {"messages": "sum", "time_total": "sum"}
-    )
-    named = scope.named(rows, ["kind", "bytes", "bytes_upper"])
+    rows = scope.reduced(profile.frame("sizes"), keys("sizes"), reductions("sizes"))
+    named = scope.named(rows, keys("sizes"))
     if (named["bytes"] == named["bytes_upper"]).all():
         return named.drop("bytes_upper")
     return named.select(pl.exclude("bytes_upper"), "bytes_upper")
@@ -201,27 +200,22 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 def partners(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × rank × partner; a partner outside this world is null."""
-    sums = ("sends", "bytes_sent", "recvs", "bytes_recv", "time")
-    rows = scope.reduced(profile.exchanges(), ["rank", "partner"], dict.fromkeys(sums, "sum"))
+    rows = scope.reduced(profile.exchanges(), keys("partners"), reductions("partners"))
     same = profile.hosts.same(rows["rank"], rows["partner"])
     inside = pl.when(pl.col("partner") >= 0).then(pl.col("partner")).alias("partner")
-    return scope.named(rows.with_columns(same, inside), ["rank", "partner"]).select(
-        "region", "rank", "partner", "same_node", *sums
-    )
+    named = scope.named(rows.with_columns(same, inside), keys("partners"))
+    return named.select(shown_columns("partners"))
 
 
 def collectives(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × operation × size of the communicator × bytes of a call."""
-    keys = ["operation", "comm_size", "bytes"]
-    rows = scope.reduced(
-        profile.frame("collectives"), keys, {"calls": "sum", "time_total": "sum", "time_max": "max"}
-    )
-    return scope.named(rows, keys)
+    rows = scope.reduced(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
+    return scope.named(rows, keys("collectives"))
 
 
 def communicators(profile: Profile, _scope: Scope) -> pl.DataFrame:
     """Return one row a communicator, the largest first, whatever the scope."""
-    frame = profile.frame("communicators", ["name", "size", "ranks", "calls", "bytes"])
+    frame = profile.frame("communicators", shown_columns("communicators"))
     return frame.sort(["size", "calls"], descending=True, maintain_order=True)
 
 

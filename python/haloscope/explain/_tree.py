@@ -169,7 +169,7 @@ def combine(frame: pl.DataFrame, keys: Sequence[str], reductions: Mapping[str, R
         column = pl.col(name)
         if reduction == "max":
             return column.max()
-        if frame.schema[name].is_integer():
+        if not frame[name].null_count():
             return column.sum()
         return pl.when(column.count() > 0).then(column.sum()).alias(name)
 
