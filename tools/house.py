@@ -20,7 +20,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGE = CHECKOUT / "python" / "haloscope"
 SOURCES = CHECKOUT / "src"
 # Each may use those before it; "" is the front, `import haloscope`.
-PYTHON_ROOMS = ("base", "watch", "explain", "", "predict", "hide", "reproduce", "cli")
+PYTHON_ROOMS = ("base", "watch", "explain", "predict", "hide", "reproduce", "", "cli")
 SOURCE_ROOMS = ("interpose", "watch", "explain", "predict", "hide")
 _SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".py", ".f90"}
 # Files of one name mean the same thing in every folder.
@@ -66,7 +66,7 @@ def faults(text: str, mine: str | None) -> list[str]:
     return [
         name
         for room, name in imports_of_rooms(text, mine)
-        if is_private(name) or (mine and is_back(PYTHON_ROOMS, mine, room))
+        if is_private(name) or (mine is not None and is_back(PYTHON_ROOMS, mine, room))
     ]
 
 

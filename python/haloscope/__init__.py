@@ -1,4 +1,7 @@
-"""Haloscope watches what the processes of an MPI program say to each other, and explains it."""
+"""Haloscope watches what the processes of an MPI program say to each other, and explains it.
+
+There is a function for each verb of the command line; names are looked up when they are used first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,16 @@ if TYPE_CHECKING:
         TimingsError,
         UsageError,
     )
-    from haloscope.explain import open, open_all
+    from haloscope.explain import open, open_all, report
+    from haloscope.explain.regimes import regimes
+    from haloscope.hide import inject, stencil
+    from haloscope.predict import model
+    from haloscope.predict.bench import collective as bench_collective
+    from haloscope.predict.bench import noise as bench_noise
+    from haloscope.predict.bench import p2p as bench_p2p
+    from haloscope.predict.bench import stencil as bench_stencil
+    from haloscope.predict.simulate import simulate
+    from haloscope.predict.tune import tune
     from haloscope.watch import comm_region, doctor, env, recover, region, run, value
 
     __version__: str
@@ -36,14 +48,25 @@ __all__ = [
     "TimingsError",
     "UsageError",
     "__version__",
+    "bench_collective",
+    "bench_noise",
+    "bench_p2p",
+    "bench_stencil",
     "comm_region",
     "doctor",
     "env",
+    "inject",
+    "model",
     "open",
     "open_all",
     "recover",
+    "regimes",
     "region",
+    "report",
     "run",
+    "simulate",
+    "stencil",
+    "tune",
     "value",
 ]
 
@@ -61,14 +84,25 @@ if not TYPE_CHECKING:
             "SimulationError": "base.errors",
             "TimingsError": "base.errors",
             "UsageError": "base.errors",
+            "bench_collective": "predict.bench:collective",
+            "bench_noise": "predict.bench:noise",
+            "bench_p2p": "predict.bench:p2p",
+            "bench_stencil": "predict.bench:stencil",
             "comm_region": "watch",
             "doctor": "watch",
             "env": "watch",
+            "inject": "hide",
+            "model": "predict",
             "open": "explain",
             "open_all": "explain",
             "recover": "watch",
+            "regimes": "explain.regimes",
             "region": "watch",
+            "report": "explain",
             "run": "watch",
+            "simulate": "predict.simulate",
+            "stencil": "hide",
+            "tune": "predict.tune",
             "value": "watch",
         },
     )

@@ -12,7 +12,7 @@ import click
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["counts", "doublings", "mpi_option", "mpi_options", "setting_options", "sizes"]
+__all__ = ["counts", "doublings", "mpi_option", "setting_options", "sizes"]
 
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
@@ -67,18 +67,6 @@ def mpi_option(function: _F) -> _F:
     return click.option(
         "--mpi", type=click.Choice(ABIS), help="The binary interface of the MPI, if it is not found."
     )(function)
-
-
-def mpi_options(function: _F) -> _F:
-    """Add `mpi`, and `mpi_include` with the directories of its mpi.h."""
-    function = click.option(
-        "--mpi-include",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="DIR",
-        help="Directory of that MPI's mpi.h, if it is not found.",
-    )(function)
-    return mpi_option(function)
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from haloscope.cli._messages import say_remarks
-from haloscope.cli._options import mpi_options, setting_options
+from haloscope.cli._options import mpi_option, setting_options
 from haloscope.hide import STENCIL_OPTIONS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Examples:
     is_flag=True,
     help="Take the program's large allocations from memory that other ranks can read.",
 )
-@mpi_options
+@mpi_option
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def stencil(
@@ -41,7 +41,6 @@ def stencil(
     record: Path | None,
     share_heap: bool,
     mpi: Abi | None,
-    mpi_include: tuple[Path, ...],
     quiet: bool,
 ) -> int:
     """Run a launch command whose large messages within a node are copied by our protocols.
@@ -60,7 +59,6 @@ def stencil(
         share_heap=share_heap,
         record=record,
         mpi=mpi,
-        mpi_include=mpi_include,
         quiet=quiet,
     )
     if not quiet:

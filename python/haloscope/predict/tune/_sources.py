@@ -104,9 +104,9 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
 
     Raises `ProfileError` for a profile without collectives of more than one rank.
     """
-    import haloscope
+    from haloscope import explain
 
-    with haloscope.open(path) as profile:
+    with explain.open(path) as profile:
         rows = profile.table("collectives", exclusive=True).to_dicts()
     calls: dict[Point, int] = {}
     seconds: dict[Point, float] = {}
