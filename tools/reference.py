@@ -142,7 +142,10 @@ def _documented(name: str, thing: Callable[..., object]) -> str:
 
 def _signature(name: str, thing: Callable[..., object]) -> str:
     if not inspect.isclass(thing):
-        return f"{name}{inspect.signature(thing)}".replace("'", "")
+        # The address of a default would be another one each time.
+        return re.sub(
+            r"<function \S+ at 0x[0-9a-f]+>", "…", f"{name}{inspect.signature(thing)}".replace("'", "")
+        )
     fields = "".join(
         f"\n    {field}: {kind}" for field, kind in vars(thing).get("__annotations__", {}).items()
     )
