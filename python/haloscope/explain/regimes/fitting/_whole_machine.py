@@ -52,7 +52,7 @@ class MachineModel:
 
     The machine's state M[k] is a Markov chain; the regime S[p, k] of rank p follows S[p, k−1] with
     probabilities that depend on M[k]; a duration depends on its regime alone. So slowdowns of the
-    whole machine and isolated ones, of which Figure 1 of the paper shows both, are told apart, and
+    whole machine and isolated ones, of which Figure 1 of Heldman et al. shows both, are told apart, and
     each rank is decoded in the light of all others. Fitted by variational EM: see
     docs/explanation/regimes.md.
 

@@ -172,7 +172,7 @@ def rank_cdfs(
 class Density:
     """A probability density: `values` in 1/s at `times` in seconds; `bandwidth` in seconds.
 
-    The paper draws the square root of `values`, so that small modes are seen.
+    Figure 2 of Heldman, Rudi and Bessac (2025) has the square root of `values`, so that small modes are seen.
     """
 
     times: NDArray[np.float64]
@@ -257,7 +257,7 @@ def cumulative_sums(
 ) -> list[CumulativeSum]:
     """Return S_K (section 4.3) of each sample's times in state `regime`; None takes them all.
 
-    The paper's are sums of T^max, so pass reduced series. Its formula for the dashed lines of
+    Heldman, Rudi and Bessac (2025) sum T^max, so pass reduced series. Their formula for the lines of
     Figure 11 reads (S_K^1/2 − S_K^1/2) / |S_K^1/2|, which is nought, and for the other method
     (S_K^test − S_K^α) / |S_K^1/2|; meant is (S_K^method − S_K^baseline) / |S_K^baseline|.
     """
