@@ -156,9 +156,9 @@ def warnings(told: dict[str, Any]) -> list[str]:
     if told["unaccounted"]:
         odd.append("not counted: " + printable(", ".join(list(told["unaccounted"])[:4])))
     if told.get("rows_left_out"):
-        odd.append(f"{told['rows_left_out']} rows were left out (--size-limit)")
+        odd.append(f"{told['rows_left_out']} rows were left out (HALOSCOPE_SIZE_LIMIT)")
     if told.get("only") or told.get("from") or told.get("until"):
-        odd.append("a part only was counted (--only, --from, --until)")
+        odd.append("a part only was counted (--only, HALOSCOPE_FROM, HALOSCOPE_UNTIL)")
     if odd:
         lines.append("; ".join(odd))
     return lines
