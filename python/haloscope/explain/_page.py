@@ -79,7 +79,7 @@ def report(profiles: File | Sequence[File], output: File) -> None:
     Every byte of the profiles is checked first. Raises `UsageError` without profiles, `ProfileError`
     for one that cannot be read or is damaged, and `OutputError` if the page cannot be written.
 
-        haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
+    >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
     paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:

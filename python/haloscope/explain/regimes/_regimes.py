@@ -43,8 +43,9 @@ def regimes(
     Raises `UsageError` for files or options that do not fit together, `ProfileError` and
     `TimingsError` for a file without proper times, `OutputError` for what cannot be written.
 
-        results = regimes(["fixed.halo", "dynamic.halo"], Options(states=2), region="matvec")
-        print(results.frame.select("file", "regime", "mean", "share"), *results.lines, sep="\\n")
+    >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
+    >>> results.frame.select("file", "regime", "mean", "share")
+    >>> print(results.told()[-1])
     """
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]
     _check(methods, model)

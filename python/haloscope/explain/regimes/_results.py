@@ -186,8 +186,8 @@ def _of_fast(line: str) -> bool:
 FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
 _CEILING = (
-    "{} regimes, the most that were tried, are still better than fewer: no number of them is right"
-    " for these times, and the one taken is a choice; --states N takes another"
+    "{} regimes, the largest number that was tried, still fit better than fewer, so no number is right"
+    " for these times; --states N takes another number"
 )
 _ONE_RUN = (
     "note: that is about these runs; name several of each method to know of others:"

@@ -168,7 +168,7 @@ def checked(
     hosts: Sequence[str | None],
     others: Mapping[str, NDArray[np.float64]],
 ) -> Timings:
-    """Return timings without the ranks that have none, or have some that no clock shows.
+    """Return timings without the ranks that have none, or have durations that cannot be true.
 
     `durations` is ranks × instances, NaN where there is nothing. A rank is left out if it has no
     instance at all. An instance is, on all ranks, if on one of them its duration is negative or

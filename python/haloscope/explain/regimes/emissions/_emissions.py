@@ -232,7 +232,7 @@ class LogNormal(States):
 def positive(values: Floats, name: str) -> Floats:
     """Return the same values. Raises `TimingsError` unless all are positive, as family `name` needs."""
     if (smallest := float(values.min())) <= 0:
-        raise TimingsError(f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian")
+        raise TimingsError(f"a duration of {smallest:g} s cannot be {name}; leave it out, or take gaussian")
     return values
 
 

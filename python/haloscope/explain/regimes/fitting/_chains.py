@@ -143,7 +143,7 @@ class Sequences:
         low, high = float(values.min()), float(values.max())
         if np.isnan(low):
             raise TimingsError("a series has NaN before its end; leave it out, or cut it there")
-        raise TimingsError(f"timings from {low:g} to {high:g}: no seconds that a clock shows")
+        raise TimingsError(f"timings from {low:g} to {high:g} cannot be seconds of a clock")
 
 
 def _is_list_of_series(x: Series) -> TypeGuard[Sequence[ArrayLike]]:

@@ -169,7 +169,7 @@ class RegimeModel:
         are too narrow.
         """
         if not 0 < level < 1:
-            raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
+            raise UsageError(f"the level {level:g} is not between 0 and 1")
         s, chain = Sequences.of(x).packed(), self._parameters.chain
         return Likelihood(s.values, s.places, self.emission_, chain, self.memory, self._threads).intervals(
             level
@@ -219,7 +219,7 @@ class RegimeModel:
     @property
     def _parameters(self) -> Parameters:
         if not hasattr(self, "emission_"):
-            raise UsageError("this RegimeModel knows no regimes yet; call fit first")
+            raise UsageError("this RegimeModel is not fitted yet; call fit first")
         return Parameters(Chain(self.start_, self.transition_), self.emission_)
 
     def _work(self, sequences: Sequences) -> Work:

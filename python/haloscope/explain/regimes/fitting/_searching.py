@@ -26,7 +26,7 @@ __all__ = ["Climb", "Rules", "Search", "Searched", "disagreement", "doubts", "sp
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
 _ROUNDS = 50
-_NARROWEST = 0.02  # of the distance of the quartiles, for a state to grow from
+_NARROWEST = 0.02  # of the distance of the quartiles: the width of a state at the start
 _STAYS = 0.9  # of what stayed in the split regime, in the same half
 # Where the halves lie and how wide they are, in deviations of the split regime: beside each other,
 # or a narrow one within a wide one.
@@ -136,8 +136,8 @@ _ROUNDING = 1e-12  # of a log likelihood: a smaller gain may be none
 _TRIED, _TRIED_SLOWLY = 1 << 14, 1 << 13
 _WINDOW = 512  # instances of a sequence that are left together at least
 _STEPS = 30  # of a start that is tried
-_CLIMBED = 3  # starts that go on to the top
-# Of more instances than this a part chooses the one start that goes on to the top of everything.
+_CLIMBED = 3  # starts that are climbed to the end
+# Of more instances than this, a part chooses the one start that is then fitted to all of them.
 _MANY, _PART = 1 << 20, 1 << 18
 _SLOWER = 3  # powers of two, for families without kernels of their own
 _SAME = 2.0  # in log likelihood, beside what is left to gain: the same top
@@ -344,13 +344,12 @@ def doubts(best: Climb, sequences: Sequences, parameters: int) -> tuple[str, ...
 
 
 def disagreement(found: Searched) -> tuple[str, ...]:
-    """Return a line if of the starts that climbed one alone ended at the likeliest model."""
+    """Return a line if only one of the starts that climbed ended at the likeliest model."""
     if found.agreed > 1 or found.climbed == 1:
         return ()
     return (
-        f"starts disagree: of the best {found.climbed} of {found.starts} one alone ended here, the"
-        f" next is {found.next_best:.3g} less likely (logarithm): try more starts, or doubt these"
-        " regimes",
+        f"starts disagree: of the best {found.climbed} of {found.starts} only one ended here, the next end"
+        f" is {found.next_best:.3g} less likely (logarithm): try more starts, or doubt these regimes",
     )
 
 
