@@ -21,13 +21,13 @@
 
 namespace haloscope::explain {
 
+namespace {
+
 // What Python passes: count × points values, a curve after the other.
 struct Curves {
   const double *values;
   int64_t count, points;
 };
-
-namespace {
 
 // Points that are worked on together, and curves that are read together: cache lines.
 constexpr int64_t COLUMNS = 32;

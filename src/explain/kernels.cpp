@@ -1,6 +1,6 @@
 // The kernels of one instruction set: compiled once for each, with HALOSCOPE_SET and HALOSCOPE_LANES.
 #include "explain/forward_backward.hpp"
-#include "explain/simd.hpp"
+#include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
 
