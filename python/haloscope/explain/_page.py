@@ -42,7 +42,7 @@ def page(
         "script": "\n".join(_part(room, name) for name in scripts),
     }
     whole = _part("explain", "frame.html").replace("{{body}}", _part(room, template).rstrip())
-    # In one pass: what is put in is never searched for places.
+    # In one pass, so that text which was put in is never searched for places.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 

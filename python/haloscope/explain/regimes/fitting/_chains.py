@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
 
-_LARGEST = 1e150  # its square is a number, too
+_LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
 
 

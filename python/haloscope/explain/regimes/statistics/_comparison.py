@@ -220,9 +220,9 @@ def _runs(states: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.bincount(states[begins], minlength=256)
 
 
-# Of longer samples, the largest distance is sought at this many quantiles of each.
+# The largest distance of longer samples is computed at so many quantiles of each.
 _QUANTILES = 1 << 16
-# Where the dependence is measured: the distribution's sixteenths.
+# The dependence is measured at the sixteenths of the distribution.
 _LEVELS = np.arange(1, 16) / 16
 
 _SCHEMA = {
