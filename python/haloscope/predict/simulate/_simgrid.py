@@ -12,6 +12,7 @@ from haloscope.base import paths
 from haloscope.base.building import applications, build_executable, build_preload
 from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.headers import Headers
+from haloscope.watch import recorder_sources
 
 __all__ = ["Simulation", "application", "build_simulation", "executable", "smpicxx", "smpirun", "version"]
 
@@ -72,8 +73,7 @@ def build_simulation() -> Simulation:
     headers = Headers("simgrid", (include,), f"SimGrid SMPI {version()}", (3, 1))
     made = [path.name for path in (Simulation(Path()).recorder, Simulation(Path()).before_smpi)]
     made.append(Simulation(Path()).replayer.name)
-    rooms = (("predict", "simulate"), ("watch",), ("interpose",))
-    sources = [*(paths.source("src", *room) for room in rooms), paths.include()]
+    sources = [paths.source("src", "predict", "simulate"), *recorder_sources()]
     return Simulation(build_preload("simulation", headers, made, sources))
 
 
