@@ -42,7 +42,7 @@ _QUANTILES = 1 << 16  # of a longer sample, at which distances are computed
 
 @dataclass(frozen=True)
 class Method:
-    """A method under its name, and its runs."""
+    """A method: its name and its runs."""
 
     name: str
     runs: Sequence[Analysis]

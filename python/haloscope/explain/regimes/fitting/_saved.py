@@ -90,7 +90,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """Read the file. Raises `ProfileError` with one line if it is not such a file."""
+    """Return what the file of a model says. Raises `ProfileError` if it is not such a file."""
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_FILE + 1)
