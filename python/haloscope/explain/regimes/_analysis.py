@@ -193,7 +193,7 @@ class Options:
     states: int | Criterion = 3
     emission: str = "gaussian"
     reduce: Reduction | None = None
-    ranks_fitted: int = 20
+    ranks_fitted: int = RANKS
     instances: tuple[int | None, int | None] = (None, None)
     starts: int = 10
     seed: int = 0
