@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain.regimes.fitting._chains import NONE
 from haloscope.explain.regimes.fitting._coupled import (
     Chains,
     Grid,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
-
-NONE = 255  # the state of a rank that has no such instance
 
 
 @dataclass(frozen=True)
