@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import get_origin
 
 import click
 
@@ -127,7 +128,9 @@ def python(words: str) -> str:
     module, *names = words.split()
     found = import_module(module)
     things = [(name, getattr(found, name)) for name in names or sorted(found.__all__, key=str.lower)]
-    return "".join(_documented(name, thing) for name, thing in things if callable(thing))
+    return "".join(
+        _documented(name, thing) for name, thing in things if callable(thing) and get_origin(thing) is None
+    )
 
 
 def _documented(name: str, thing: Callable[..., object]) -> str:
