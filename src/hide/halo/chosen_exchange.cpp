@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -138,4 +138,4 @@ void Exchange::release() noexcept {
   held_ = false;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::vector<double> measure(Plan &plan, const std::vector<Choice> &choices,
   return medians;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

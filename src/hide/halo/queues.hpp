@@ -11,7 +11,7 @@
 #include <span>
 #include <type_traits>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // What the algorithms on shared memory stand on: the machine, or a test's model of a weaker one. Each is a
 // template over this, starts from zeros, and lies in memory that several processes have mapped.
@@ -218,4 +218,4 @@ private:
   std::size_t taken_ = 0;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -130,4 +130,4 @@ Pages::~Pages() {
   munmap(base_, bytes_);
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

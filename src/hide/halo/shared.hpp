@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // Which ranks share memory with this one.
 struct Node {
@@ -61,4 +61,4 @@ private:
   std::uint64_t exchange_ = 0;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

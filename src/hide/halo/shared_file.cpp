@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 Mark random_mark() noexcept {
   Mark mark{};
@@ -74,4 +74,4 @@ bool populate(const File &file, std::byte *begin, std::size_t offset, std::size_
   return posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

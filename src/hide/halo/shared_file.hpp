@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 inline constexpr std::size_t page = 4096, large_page = std::size_t{2} << 20;
 
@@ -55,4 +55,4 @@ bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept;
 // Gets the pages, so that running out of memory is an answer and no signal, and the owner's node has them.
 bool populate(const File &file, std::byte *begin, std::size_t offset, std::size_t bytes) noexcept;
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -4,7 +4,7 @@
 #include <climits>
 #include <map>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 void agree(MPI_Comm comm, const std::string &mine) {
   int rank = 0, size = 0, first = 0;
@@ -172,4 +172,4 @@ Edges read_edges(MPI_Comm topology, MPI_Comm comm, const std::size_t *send_bytes
   return edges;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

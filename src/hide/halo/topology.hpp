@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // Thrown on all ranks of a communicator.
 struct Refused : std::runtime_error {
@@ -91,4 +91,4 @@ struct Edges {
 Edges read_edges(MPI_Comm topology, MPI_Comm comm, const std::size_t *send_bytes,
                  const std::size_t *receive_bytes);
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Its end at the receiver.
 struct Lane {
@@ -327,4 +327,4 @@ void renew(Lane &lane, void *buffer) {
   attend();
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

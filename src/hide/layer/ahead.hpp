@@ -13,7 +13,7 @@
 
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Both collective over MPI_COMM_WORLD. `usable`: this rank's layer runs. The second before MPI_Finalize.
 void open_lanes(bool usable);
@@ -46,4 +46,4 @@ Landed landed(const Lane &lane);
 // The lane goes on with this buffer, or, if it is null, with another one.
 void renew(Lane &lane, void *buffer);
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

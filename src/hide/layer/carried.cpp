@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -83,4 +83,4 @@ void write_record() {
   passed = {};
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -3,7 +3,7 @@
 
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
   if (!has_requests()) return call();
@@ -406,4 +406,4 @@ int peek_some(int count, const MPI_Request *handles, int *done, int *indices, MP
   return peek_among(count, handles, count, done, indices, statuses_for(count, given));
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

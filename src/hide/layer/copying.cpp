@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -327,4 +327,4 @@ bool help() {
   return false;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

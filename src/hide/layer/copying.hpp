@@ -3,7 +3,7 @@
 
 #include "hide/layer/layer.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Memory of a rank of the node: a place in its arena, or an address that only the kernel can reach.
 struct Place {
@@ -34,4 +34,4 @@ bool help();
 void expect_from(std::size_t rank) noexcept;
 void expect_no_more_from(std::size_t rank) noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Until both are over, whichever comes first. Either may be none of ours.
 inline void wait_until_ready(Request *receives, Request *sends) {
@@ -159,4 +159,4 @@ int post_exchange_in_place(void *buffer, MPI_Count count, MPI_Datatype type, int
   return remember_receive(target, false, -1, false, *handle, nullptr);
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

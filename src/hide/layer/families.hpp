@@ -6,7 +6,7 @@
 #include "hide/layer/exchanges.hpp"
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Calls below the threshold, which are most: what generated wrappers do before they call anything else.
 // Without a call the compiler saves no registers. A type that is not known yet takes the long way, which asks
@@ -134,4 +134,4 @@ template <class Call> int finalize(Call &&call) {
   return result;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -248,4 +248,4 @@ void attend_abandoned() {
   layer.abandoned.store(!abandoned.empty(), std::memory_order_relaxed);
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Whether the library may complete it now; lets it make progress. A send of ours is over then.
 bool may_complete(Request &request);
@@ -137,4 +137,4 @@ inline void wait_until_ready(Request &request) {
   }
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

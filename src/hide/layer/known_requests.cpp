@@ -6,7 +6,7 @@
 #include <deque>
 #include <type_traits>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 using interpose::value_of;
 
@@ -233,6 +233,6 @@ std::vector<Request *> known_requests() {
   return table.all();
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer
 
-void haloscope::interpose::forget_types() noexcept { stencil::layer::forget_types(); }
+void haloscope::interpose::forget_types() noexcept { layer::forget_types(); }

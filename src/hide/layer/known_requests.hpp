@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // A message's memory in the program: its type's size, and whether its bytes lie one after the other.
 struct Shape {
@@ -159,4 +159,4 @@ inline void come_back(Request *request) {
 inline bool any_known() noexcept { return known_count > 0; }
 std::vector<Request *> known_requests();
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 using interpose::ensure_resolved;
 using interpose::forward;
@@ -69,4 +69,4 @@ public:
 void initialise();
 void finalise() noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

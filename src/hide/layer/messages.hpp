@@ -4,7 +4,7 @@
 #include "hide/layer/ahead.hpp"
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 template <class Call>
 int send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -236,4 +236,4 @@ template <class Ask, class Call> int await_probe(MPI_Comm comm, MPI_Status *stat
   return result;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

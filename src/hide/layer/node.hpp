@@ -16,7 +16,11 @@
 #include <memory>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
+
+// Shared memory, and what is said through it.
+using namespace halo;
+using namespace heap;
 
 // A token is a message whose length says in which slot its message is described, so that a probe can tell the
 // true size. These lengths are odd, and no multiple of an element that programs send. A sender uses a length
@@ -163,4 +167,4 @@ private:
   int keyval_ = MPI_KEYVAL_INVALID;
 };
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // A buffer too small for a token gets none.
 inline bool may_bring_token(const Target &target) noexcept {
@@ -54,4 +54,4 @@ int find_buffer(const MPI_Status &status, void **buffer);
 int release_buffer(const MPI_Status &status, void *buffer);
 std::size_t lent_buffers() noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -182,4 +182,4 @@ std::optional<std::uint64_t> shared_place(const void *address, std::size_t bytes
   return node.place_of(run->place + (begin - run->begin));
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

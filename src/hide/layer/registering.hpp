@@ -6,7 +6,7 @@
 
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // What they return is an MPI error class; they say what is wrong.
 int register_memory(void *memory, MPI_Aint bytes);
@@ -15,4 +15,4 @@ int deregister_memory(void *memory);
 // Where it lies in this rank's arena, if all of it is where others can reach it.
 std::optional<std::uint64_t> shared_place(const void *address, std::size_t bytes) noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -310,4 +310,4 @@ int make_handle(Request *request, MPI_Request *handle) {
 
 void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

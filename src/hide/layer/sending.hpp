@@ -3,7 +3,7 @@
 
 #include "hide/layer/known_requests.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Where a message of the program goes.
 struct Envelope {
@@ -37,4 +37,4 @@ void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envel
 int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
                 MPI_Request *handle);
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 std::size_t next_asked = 0;
@@ -56,4 +56,4 @@ Away::Away() {
 
 Away::~Away() { layer.node->desk().away.fetch_sub(1, std::memory_order_relaxed); }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

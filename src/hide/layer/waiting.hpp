@@ -3,7 +3,7 @@
 
 #include "hide/layer/copying.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 void nudge(); // the library, to go on with what it has
 // Looks at a pending receive of this rank, and at what others ask for. True if something was done.
@@ -50,4 +50,4 @@ public:
   Away &operator=(const Away &) = delete;
 };
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

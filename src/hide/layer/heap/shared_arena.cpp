@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
 
 namespace {
 
@@ -354,4 +354,4 @@ bool Arena::make_private() noexcept {
   return true;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap

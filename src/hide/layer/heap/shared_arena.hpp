@@ -11,7 +11,9 @@
 #include <mutex>
 #include <optional>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
+
+using namespace halo; // files that processes share
 
 // From how many bytes on a message is carried, and a block of the shared heap lies where it can be.
 inline constexpr std::size_t default_threshold = 32768;
@@ -114,7 +116,7 @@ private:
   std::size_t bytes_;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap
 
 // The arena of large malloc'ed blocks, where libhaloscope-heap.so is preloaded; null if it has none.
-extern "C" haloscope::stencil::Arena *haloscope_shared_arena(void);
+extern "C" haloscope::heap::Arena *haloscope_shared_arena(void);
