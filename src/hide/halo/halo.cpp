@@ -166,7 +166,7 @@ int refuse(int code, std::string text) {
   return code;
 }
 
-// No exception leaves the library.
+// Turns exceptions into MPI's error codes: none leaves the library.
 template <class Function> int guarded(Function function) noexcept {
   try {
     return function();

@@ -19,7 +19,7 @@ Mark random_mark() noexcept {
 }
 
 bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept {
-  // Beyond the limit it is a signal.
+  // Beyond the limit ftruncate would raise a signal.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return false;
   return file.open() && fchmod(file.get(), S_IRUSR | S_IWUSR) == 0 &&

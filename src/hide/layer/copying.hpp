@@ -21,7 +21,7 @@ struct Copied {
   std::uint32_t chunks = 1, helpers = 0;
 };
 
-// Copies into our own memory. `receiving`: the source's owner has something to receive itself.
+// Copies into our own memory. `receiving`: the rank that owns the source is itself to receive something.
 Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving);
 
 // Plain loads and stores, for what another core wrote.

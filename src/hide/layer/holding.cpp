@@ -123,7 +123,7 @@ int Batch::completed(MPI_Status *statuses, int result) {
   return MPI_ERR_IN_STATUS;
 }
 
-// Whether something went wrong that MPI does not know.
+// Returns whether something went wrong that MPI does not know of.
 bool Batch::end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm) {
   std::vector<std::pair<std::size_t, int>> wrong;
   const auto note_error = [&](std::size_t i, int error, MPI_Comm own) {

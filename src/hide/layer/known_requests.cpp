@@ -39,7 +39,7 @@ public:
     while (entries_[i].request != nullptr && entries_[i].handle != handle) i = (i + 1) & mask_;
     if (entries_[i].request == nullptr) return;
     count_--;
-    // What follows moves up where that brings it nearer to its place.
+    // Entries behind it move up if that brings them nearer to their place.
     for (std::size_t j = (i + 1) & mask_; entries_[j].request != nullptr; j = (j + 1) & mask_) {
       const std::size_t wanted = place(entries_[j].handle);
       if (((j - wanted) & mask_) < ((j - i) & mask_)) continue;

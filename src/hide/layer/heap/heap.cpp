@@ -1,5 +1,5 @@
 // malloc and its kin, preloaded: large blocks lie in an arena, where other processes of the node can reach
-// them, and all others in the C library's heap. Whose a block is, its address says.
+// them, and all others in the C library's heap. The address of a block tells where it is from.
 //
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
 // arena is full, large blocks are the C library's too.
@@ -99,7 +99,7 @@ std::size_t usable_elsewhere(void *p) noexcept {
   return function(p);
 }
 
-// What small blocks have no part in stays out of their way.
+// Not inlined: code for large blocks must not slow down small ones.
 [[gnu::noinline]] void *allocate_large(std::size_t bytes) noexcept {
   void *p = large(bytes);
   return p != nullptr ? p : __libc_malloc(bytes);

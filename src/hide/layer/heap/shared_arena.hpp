@@ -25,7 +25,7 @@ struct ArenaName {
   std::uint64_t mark[2], bytes;
 };
 
-// Not memcpy, whose place sanitizers take: in their eyes such pages have holes.
+// Not memcpy, which sanitizers replace: they believe that such pages have holes.
 [[gnu::no_sanitize("address")]] void copy_pages(std::byte *to, const std::byte *from,
                                                 std::size_t bytes) noexcept;
 
@@ -36,9 +36,9 @@ public:
   Arena(const Arena &) = delete;
   Arena &operator=(const Arena &) = delete;
 
-  // Others can reach what lies there. In a child that fork() made nothing is: it has a copy of its own.
+  // Whether others can reach what lies there. In a child of fork() they can't: it has a copy of its own.
   [[nodiscard]] bool holds(const void *p) const noexcept { return distance(p) < shared_; }
-  // It was taken here.
+  // Whether it was taken from this arena.
   [[nodiscard]] bool owns(const void *p) const noexcept { return distance(p) < bytes_; }
   [[nodiscard]] std::byte *base() const noexcept { return base_; }
   [[nodiscard]] bool is_shared() const noexcept { return shared_ > 0; }
