@@ -70,7 +70,6 @@ def _measured_here(directory: Path) -> pl.DataFrame:
         str(sweep),
         "--format",
         "csv",
-        "--summary",
     ]
     subprocess.run(command, env=MPI_ENVIRONMENT, stdout=subprocess.DEVNULL, check=True, timeout=400)
     return Sweep.read(sweep).points

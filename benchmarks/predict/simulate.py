@@ -7,6 +7,7 @@ ones, with which its solver is quicker; those of the replay are the latter.
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 import subprocess
@@ -19,8 +20,8 @@ from common import Estimate, emit
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
-COMMON = ("--platform", "torus", "--compute", "0")
-SIMPLE = ("--mpi", "smpi")
+COMMON = ("--platform", "torus", "--compute-factor", "0")
+SIMPLE = ("--collectives", "smpi")
 PROGRAM = "simulate cg, 1024 ranks on a torus, Open MPI's collectives"
 QUICKER = "simulate cg, 1024 ranks on a torus, simple collectives"
 MEMORY = "simulate cg, 1024 ranks, memory"
@@ -46,8 +47,9 @@ def measure() -> None:
 def _simulate(limit: float, *words: str) -> float:
     """Seconds taken; what takes longer than `limit` is an error."""
     begin = time.monotonic()
-    command = [str(HALOSCOPE), "simulate", *COMMON, "--time-limit", str(limit), *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    command = [str(HALOSCOPE), "simulate", *COMMON, *words]
+    environment = {**os.environ, "HALOSCOPE_TIME_LIMIT": str(limit)}
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
     return time.monotonic() - begin

@@ -32,7 +32,7 @@ from haloscope.predict.tune import (
     measure_all,
     measure_both,
     settings,
-    tune,
+    write_rules,
 )
 
 __all__ = ["CASES", "measure"]
@@ -52,7 +52,7 @@ def measure() -> None:
     sweep = measure_all(bench, points, [0], METHOD, lambda what: None)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "rules"
-        made = tune(bench, choose_from(sweep), file, Plan(METHOD, ROUNDS))
+        made = write_rules(bench, choose_from(sweep), file, Plan(METHOD, ROUNDS))
         trials = measured_once_more(bench, made, file)
     mean_row(made, trials)
     worst_row(made, trials)

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -29,6 +28,8 @@ from support.mpi import Mpi, find
 
 __all__ = ["measure"]
 
+Record = dict[str, Any]
+Settings = dict[str, Any]
 LINK = "4gbit"
 # Where a computation is to hide an exchange links are slower, since what the system does for a byte
 # takes the processors that compute: the slower, the smaller a part.
@@ -42,19 +43,26 @@ HIDDEN = 94.0  # % of the exchange
 # Of the time of Open MPI's exchange.
 LATENCY = {"256 KiB": 0.68, "2 MiB": 0.62}
 # Of the program; what the layer does with its own buffers is the scheme of the slides.
-MEMORY = {
-    "alloc": ("--memory", "alloc"),
-    "NULL buffers": ("--memory", "alloc", "--null-buffers"),
-    "share-heap": ("--memory", "share-heap"),
+MEMORY: dict[str, Settings] = {
+    "alloc": {"memory": "alloc"},
+    "NULL buffers": {"memory": "alloc", "null_buffers": True},
+    "share-heap": {"memory": "share-heap"},
 }
+# Measures with the settings of its first word, and prints the records.
+PROGRAM = """\
+import json, sys
+from haloscope.hide import build_protocols_for
+from haloscope.predict.bench import StencilMethod, stencil, write_stencil
+method = StencilMethod(layers=("off", "on"), **json.loads(sys.argv[1]))
+result = stencil(method, launcher=sys.argv[2:], build_layer=build_protocols_for)
+write_stencil(result, "json", False, sys.stdout)
+"""
 LEAST_INTRA = 0.15  # of inter-only, else the ideal is trivial
-
-Record = dict[str, Any]
 
 
 def measure(library: Library, rounds: int) -> None:
     """Rows of the 7-point stencil, overlap and amr, with the layer and without it by turns."""
-    one_node = json.loads(output([*_command("stencil", 2, rounds), "-i", "40", "-x", "5"]))
+    one_node = json.loads(output(_command("stencil", 2, rounds, iterations=40, warmup=5)))
     _latency(one_node, "two ranks on one node: layer, alloc", aimed=True)
     mpi = find("openmpi-system")
     reason = obstacle() or ("" if mpi else "no Open MPI")
@@ -62,9 +70,9 @@ def measure(library: Library, rounds: int) -> None:
         print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
         return
     with shaped(LINK) as nodes:
-        for memory, words in MEMORY.items():
+        for memory, settings in MEMORY.items():
             times = rounds // 2 if memory == "share-heap" else rounds
-            _ideal(_bench(nodes, mpi, "stencil", times, *words), memory)
+            _ideal(_bench(nodes, mpi, "stencil", times, **settings), memory)
     for speed, link in SLOW_LINKS.items():
         with shaped(link) as nodes:
             _overlap(nodes, mpi, rounds, speed)
@@ -74,17 +82,17 @@ def measure(library: Library, rounds: int) -> None:
 
 def _overlap(nodes: Cluster, mpi: Mpi, rounds: int, speed: str) -> None:
     lost = median(stolen(nodes.hosts, SIZES["2 MiB"], rounds))
-    kinds = ((2, "0.0001", ()), (2, "0.0001", ("--late",)), (2, "0", ()), (4, "0.0001", ()))
+    kinds = ((2, 1e-4, False), (2, 1e-4, True), (2, 0.0, False), (4, 1e-4, False))
     for ranks, every, late in kinds if speed == "1 Gbit/s" else kinds[:2]:
-        words = ("--null-buffers", "--test-every", every, "-m", "2097152:2097152", *late)
-        found = _bench(nodes, mpi, "overlap", rounds // 2, *words, ranks=ranks)
-        calls = "a Test every 100 us" if every != "0" else "no calls"
+        settings = {"null_buffers": True, "test_every": every, "late": late, "sizes": [2097152]}
+        found = _bench(nodes, mpi, "overlap", rounds // 2, ranks, **settings)
+        calls = "a Test every 100 us" if every else "no calls"
         calls += ", receives posted after the computation" if late else ""
         case = f"overlap of 2 MiB over {speed}, 3-D stencil, ranks: {ranks // 2} a node, {calls}"
-        _hidden(found, case, HIDDEN / 100 if every != "0" and not late else None)
-        if not late and every != "0":
+        _hidden(found, case, HIDDEN / 100 if every and not late else None)
+        if not late and every:
             _exchange(found, f"exchange of 2 MiB over {speed}, ranks: {ranks // 2} a node")
-        if ranks == 2 and every != "0" and not late:
+        if ranks == 2 and every and not late:
             _limit(found, case, lost)
 
 
@@ -108,37 +116,15 @@ def shaped(link: str) -> Iterator[Cluster]:
         yield up
 
 
-def _command(test: str, ranks: int, rounds: int) -> list[str]:
-    return [
-        str(Path(sys.executable).with_name("haloscope")),
-        "bench",
-        test,
-        "-n",
-        str(ranks),
-        "--layer",
-        "both",
-        "--rounds",
-        str(rounds),
-        "--format",
-        "json",
-        "-m",
-        ",".join(map(str, SIZES.values())),
-    ]
+def _command(test: str, ranks: int, rounds: int, **more: Any) -> list[str]:
+    settings = {"test": test, "ranks": ranks, "rounds": rounds, "sizes": list(SIZES.values()), **more}
+    return [sys.executable, "-c", PROGRAM, json.dumps(settings)]
 
 
-def _bench(nodes: Cluster, mpi: Mpi, test: str, rounds: int, *words: str, ranks: int = 4) -> list[Record]:
-    command = [
-        *_command(test, ranks, rounds),
-        "--pause",
-        "0.02",
-        "-i",
-        "15",
-        "-x",
-        "3",
-        *words,
-        "--mpiexec",
-        f"{mpi.mpiexec} --bind-to none" + " --map-by node" * (ranks == 2),
-    ]
+def _bench(nodes: Cluster, mpi: Mpi, test: str, rounds: int, ranks: int = 4, **settings: Any) -> list[Record]:
+    few = {"pause": 0.02, "iterations": 15, "warmup": 3}
+    launcher = [str(mpi.mpiexec), "--bind-to", "none", *(["--map-by", "node"] if ranks == 2 else [])]
+    command = [*_command(test, ranks, rounds, **few, **settings), *launcher]
     found: list[Record] = json.loads(_output(nodes, mpi, command))
     return found
 

@@ -14,10 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "predict/measure/clock.hpp"
-#include "predict/measure/control.hpp"
+#include "predict/measure/command_line.hpp"
 #include "predict/measure/operation.hpp"
-#include "predict/measure/options.hpp"
+#include "predict/measure/world.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Fixed work quanta: the same work again and again on each processor, and how long it took. What it takes
 // longer than at its best went to others: the system, other programs, a slower clock. Needs no MPI.
-#include "predict/measure/options.hpp"
+#include "predict/measure/command_line.hpp"
 
 #include <sched.h>
 

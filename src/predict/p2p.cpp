@@ -1,6 +1,6 @@
 // Messages between pairs of ranks: latency, bandwidth, overheads. `haloscope bench p2p` starts it and reads
 // the lines of JSON that rank 0 prints. One pair after the other; ranks that have no turn sleep.
-#include "predict/measure/options.hpp"
+#include "predict/measure/command_line.hpp"
 #include "predict/pairs/side.hpp"
 
 #include <memory>

@@ -1,9 +1,9 @@
 // Exchanges of a stencil on a Cartesian grid of ranks: with all neighbours, with those on other nodes, with
 // those on the same one; or, for overlap, communication alone, computation that takes as long, and both.
 // `haloscope bench stencil` and `bench overlap` start it and read the lines of JSON that rank 0 prints.
-#include "predict/grid/exchange.hpp"
-#include "predict/grid/work.hpp"
-#include "predict/measure/options.hpp"
+#include "predict/grid/computation.hpp"
+#include "predict/grid/messages.hpp"
+#include "predict/measure/command_line.hpp"
 
 #include <functional>
 #include <sstream>

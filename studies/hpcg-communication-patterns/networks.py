@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import subprocess
 import sys
 import tempfile
@@ -58,18 +59,17 @@ def point(network: str, ranks: int) -> dict[str, str] | None:
             network,
             "-n",
             str(ranks),
-            "--compute",
+            "--compute-factor",
             "0",
-            "--mpi",
+            "--collectives",
             "smpi",
-            "--time-limit",
-            str(LIMIT),
             "-o",
             str(output),
             *CG,
         ]
         begin = time.monotonic()
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        environment = {**os.environ, "HALOSCOPE_TIME_LIMIT": str(LIMIT)}
+        done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
         wall = time.monotonic() - begin
         if done.returncode:
             print(f"{network} {ranks}: {done.stderr.strip()}", file=sys.stderr)

@@ -34,7 +34,7 @@ def measured(collective: str) -> pl.DataFrame:
         "bench",
         "collective",
         collective,
-        "--simulate",
+        "--platform",
         "orfeo",
         "-n",
         ",".join(map(str, RANKS)),
@@ -48,7 +48,6 @@ def measured(collective: str) -> pl.DataFrame:
         ",".join(names),
         "--format",
         "csv",
-        "--summary",
     ]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     return pl.read_csv(io.BytesIO(printed)).select(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, collective
 from support.mpi import Mpi
 from support.mpis import tools
 
 pytestmark = pytest.mark.alone
 
-_QUICK = ("-i", "6", "-x", "1", "--time-limit", "30")
+_QUICK = ("-i", "6", "-x", "1")
+_FEW = {"iterations": 6, "warmup": 1, "time_limit": 30.0}
+Measured = Callable[..., tuple[Sweep, list[str]]]
 _OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
@@ -45,7 +47,21 @@ class Bench:
 
 @pytest.fixture
 def bench(mpi: Mpi, haloscope: Path, tmp_path: Path) -> Bench:
-    return Bench(haloscope, tools(mpi), tmp_path)
+    return Bench(haloscope, {**tools(mpi), "HALOSCOPE_TIME_LIMIT": "30"}, tmp_path)
+
+
+@pytest.fixture
+def measured(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """`measured(grid, …)` is the sweep that the function measures, here, with that MPI."""
+    for name, value in tools(mpi).items():
+        monkeypatch.setenv(name, value)
+
+    def measure(grid: Grid, output: Path | None = None, **more: Any) -> tuple[Sweep, list[str]]:
+        said: list[str] = []
+        method = CollectiveMethod(**{**_FEW, **more})
+        return collective(grid, method, output=output, remark=said.append), said
+
+    return measure
 
 
 def _lines(text: str) -> list[list[str]]:
@@ -61,7 +77,7 @@ def _points(path: Path) -> list[dict[str, Any]]:
 
 def test_all_algorithms_and_the_default(bench: Bench, mpi: Mpi, tmp_path: Path) -> None:
     collective = {"openmpi": "gather", "mpich": "bcast"}[mpi.abi]
-    printed = bench(collective, "-n", "2", "-m", "4:8", "-c", "-u", "1", "-o", "s.jsonl", *_QUICK)
+    printed = bench(collective, "-n", "2", "-m", "4:8", "-c", "-o", "s.jsonl", *_QUICK)
     points = _points(tmp_path / "s.jsonl")
     names = {point["algorithm"] for point in points}
     assert "default" in names
@@ -80,51 +96,23 @@ def test_all_algorithms_and_the_default(bench: Bench, mpi: Mpi, tmp_path: Path) 
 @_OPEN_MPI
 @pytest.mark.parametrize(
     ("datatype", "collectives", "count"),
-    [("mpi_char", "all", 14), ("mpi_float", "allreduce,reduce_scatter,alltoallv", 3)],
+    [("char", ["all"], 14), ("float", ["allreduce", "reduce_scatter", "alltoallv"], 3)],
 )
-def test_collectives_bring_the_right_data(bench: Bench, datatype: str, collectives: str, count: int) -> None:
-    printed = bench(
-        collectives,
-        "-n",
-        "3",
-        "-m",
-        "16,4100",
-        "-T",
-        datatype,
-        "--algorithm",
-        "default",
-        "-c",
-        "--format",
-        "json",
-        *_QUICK,
-    )
-    points = json.loads(printed.stdout)
-    assert len({point["collective"] for point in points}) == count
-    sizes = 2 * count - (collectives == "all")  # the barrier has one
-    assert [point["status"] for point in points] == ["ok"] * sizes
-    assert "3 processes share" in printed.stderr or "one way only" in printed.stderr
+def test_collectives_bring_the_right_data(
+    measured: Measured, datatype: str, collectives: list[str], count: int
+) -> None:
+    grid = Grid(collectives, [3], [16, 4100], ["default"])
+    sweep, said = measured(grid, type=datatype, validate=5)
+    assert sweep.points["collective"].n_unique() == count
+    sizes = 2 * count - (collectives == ["all"])  # the barrier has one
+    assert sweep.points["status"].to_list() == ["ok"] * sizes
+    assert any("3 processes share" in line or "one way only" in line for line in said)
 
 
 @_OPEN_MPI
-def test_segments_fanouts_and_mappings_are_axes(bench: Bench, tmp_path: Path) -> None:
-    bench(
-        "bcast",
-        "-n",
-        "2",
-        "-m",
-        "8192,16384",
-        "--algorithm",
-        "default,chain",
-        "--segment",
-        "0,4096",
-        "--fanout",
-        "2",
-        "--map-by",
-        "core,socket",
-        "-o",
-        "s.jsonl",
-        *_QUICK,
-    )
+def test_segments_fanouts_and_mappings_are_axes(measured: Measured, tmp_path: Path) -> None:
+    grid = Grid(["bcast"], [2], [8192, 16384], ["default", "chain"], [0, 4096], [2], ["core", "socket"])
+    measured(grid, tmp_path / "s.jsonl")
     points = _points(tmp_path / "s.jsonl")
     found = {(p["algorithm"], p["segment"], p["fanout"], p["mapping"], p["bytes"]) for p in points}
     assert len(found) == len(points) == 2 * 2 * (1 + 2)
@@ -136,21 +124,9 @@ def test_segments_fanouts_and_mappings_are_axes(bench: Bench, tmp_path: Path) ->
 
 
 @_OPEN_MPI
-def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
-    bench(
-        "allreduce",
-        "-n",
-        "2",
-        "-m",
-        "64:128",
-        "--algorithm",
-        "default",
-        "-o",
-        "s.jsonl",
-        "--synchronisation",
-        "window",
-        *_QUICK,
-    )
+def test_windows_of_a_common_clock(measured: Measured, tmp_path: Path) -> None:
+    grid = Grid(["allreduce"], [2], [64, 128], ["default"])
+    measured(grid, tmp_path / "s.jsonl", synchronisation="window")
     environment, *points = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
     assert environment["method"]["synchronisation"] == "window"
     assert [point["status"] for point in points] == ["ok", "ok"]
@@ -162,25 +138,11 @@ def test_windows_of_a_common_clock(bench: Bench, tmp_path: Path) -> None:
 
 
 @_OPEN_MPI
-def test_precision_stops_early(bench: Bench) -> None:
-    done = bench(
-        "barrier",
-        "-n",
-        "2",
-        "--algorithm",
-        "default",
-        "-x",
-        "10",
-        "-i",
-        "4000",
-        "--precision",
-        "1",
-        "--format",
-        "json",
-        "--summary",
-    )
+def test_precision_stops_early(measured: Measured) -> None:
+    grid = Grid(["barrier"], [2], algorithms=["default"])
+    sweep, _ = measured(grid, warmup=10, iterations=4000, precision=1.0)
     # A tenth of them at a time; on a busy machine the first of them may not do.
-    assert json.loads(done.stdout)[0]["iterations"] in range(400, 4000, 400)
+    assert sweep.points["iterations"][0] in range(400, 4000, 400)
 
 
 @_OPEN_MPI
@@ -210,19 +172,21 @@ def test_a_sweep_goes_on_where_it_ended(bench: Bench, tmp_path: Path) -> None:
 @_OPEN_MPI
 def test_formats(bench: Bench, tmp_path: Path) -> None:
     words = ("reduce", "-n", "2", "-m", "8", "--algorithm", "default", "-o", "s.jsonl", *_QUICK)
-    full = _lines(bench(*words, "-f", "-z50,99", "--page", "p.html").stdout)
+    full = _lines(bench(*words, "-f", "-z50,99").stdout)
     bench.command[-1] = "read"
     assert len(full) == 4  # 1, 2, 4, 8
     size, mean, low, high, iterations, median, tail = full[0]
     assert (size, iterations) == ("1", "6")
     assert float(low) <= float(mean) <= float(high)
     assert float(median) <= float(tail)
-    csv = bench("s.jsonl", "--format", "csv").stdout.splitlines()
+    csv = bench("s.jsonl", "--format", "samples").stdout.splitlines()
     assert csv[0].endswith("rank,iteration,time")
     assert len(csv) == 1 + 4 * 2 * 6
     points = json.loads(bench("s.jsonl", "--format", "json").stdout)
-    assert len(points[0]["samples_ns"][1]) == 6
+    assert (len(points), points[0]["iterations"]) == (4, 6)
     assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
+    bench.command[-2:] = ["report"]
+    bench("s.jsonl", "-o", "p.html")
     page = (tmp_path / "p.html").read_text()
     assert "reduce on 2 processes" in page
     assert "https://" not in page.partition('id="data"')[2].partition("</script>")[0]

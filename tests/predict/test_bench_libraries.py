@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
+from haloscope.predict.bench._algorithms import mpich_algorithms, openmpi_algorithms
 from haloscope.predict.bench._mpi_library import Algorithm
-from haloscope.predict.bench._mpich import offered
-from haloscope.predict.bench._openmpi import parse
 from support.mpi import Mpi
 from support.mpis import tools
 
@@ -59,7 +58,7 @@ mca:coll:tuned:param:coll_tuned_exscan_algorithm:enumerator:value:1:linear
 
 
 def test_open_mpi_is_taken_at_its_word() -> None:
-    found = parse(_OMPI_INFO)
+    found = openmpi_algorithms(_OMPI_INFO)
     chain, whole, new = found["bcast"]
     assert (chain.name, chain.number, chain.segments, chain.fanouts) == ("chain", 2, True, True)
     assert not whole.segments
@@ -71,7 +70,7 @@ def test_open_mpi_is_taken_at_its_word() -> None:
 
 
 def test_segments_and_fanouts_are_settings() -> None:
-    chain = parse(_OMPI_INFO)["bcast"][0]
+    chain = openmpi_algorithms(_OMPI_INFO)["bcast"][0]
     both = dict(chain.with_segment(8192).with_fanout(2).settings)
     assert both["OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize"] == "8192"
     assert both["OMPI_MCA_coll_tuned_bcast_algorithm_chain_fanout"] == "2"
@@ -95,7 +94,7 @@ def test_mpich_descriptions_with_and_without_lines(newline: str) -> None:
         "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE": "",
     }
     library = b"\0MPIR_Bcast_intra_binomial\0MPIR_Bcast_allcomm_nb\0MPIR_Bcast_intra_tree\0"
-    found = offered(variables, library)["bcast"]
+    found = mpich_algorithms(variables, library)["bcast"]
     assert [one.name for one in found] == ["binomial", "nb", "tree"]
     assert [one.fanouts for one in found] == [False, False, True]
     assert dict(found[2].with_segment(4096).settings) == {

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from haloscope.base.errors import UsageError
 from haloscope.cli import _main
+from haloscope.hide import build_protocols_for
+from haloscope.predict.bench import StencilMethod, stencil, write_stencil
 from support.cluster import Cluster
 from support.mpi import Mpi
 from support.mpis import tools
 from support.programs import without_builds
 
 OPENMPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+BETWEEN_NODES = """\
+import sys
+from haloscope.predict.bench import StencilMethod, stencil, write_stencil
+method = StencilMethod(sizes=(65536,), ranks=4, iterations=6, warmup=1, pause=0.001)
+write_stencil(stencil(method, launcher=sys.argv[1:]), "json", False, sys.stdout)
+"""
 FEW = ("-i", "6", "-x", "1")
 Bench = Callable[..., str]
+Measured = Callable[[StencilMethod], list[dict[str, Any]]]
 
 
 @pytest.fixture
@@ -47,6 +61,21 @@ def bench(environment: dict[str, str], haloscope: Path, tmp_path: Path) -> Bench
     return run
 
 
+@pytest.fixture
+def measured(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """`measured(method)` are the records of a few exchanges, measured here with that MPI."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(method: StencilMethod) -> list[dict[str, Any]]:
+        told = io.StringIO()
+        few = replace(method, iterations=6, warmup=1)
+        write_stencil(stencil(few, build_layer=build_protocols_for), "json", False, told)
+        return json.loads(told.getvalue())  # type: ignore[no-any-return]
+
+    return run
+
+
 def rows(text: str) -> list[list[float]]:
     """What is left by `awk '!/^#/'`."""
     lines = (line for line in text.splitlines() if not line.startswith("#"))
@@ -70,15 +99,16 @@ def test_on_one_node_all_neighbours_are_near(bench: Bench) -> None:
 
 
 @OPENMPI
-def test_four_dimensions(bench: Bench) -> None:
+def test_four_dimensions(bench: Bench, measured: Measured) -> None:
     """All samples, of odd sizes too; a periodic grid of two has each neighbour on both sides."""
-    words = ("-n", "4", "--dims", "4", "--periodic", "-m", "1001,65537", *FEW)
-    records = json.loads(bench("stencil", *words, "--memory", "malloc", "--format", "json"))
+    method = StencilMethod(sizes=(1001, 65537), ranks=4, dims=4, periodic=True, memory="malloc")
+    records = measured(method)
     assert [one["bytes"] for one in records] == [1001, 65537]
     for one in records:
         assert one["sides"] == [2, 2, 1, 1]
         assert (one["layer"], one["protocol"], one["memory"]) == ("off", None, "malloc")
         assert {part: len(times[0]) for part, times in one["samples"].items()} == {"total": 6, "intra": 6}
+    words = ("-n", "4", "--dims", "4", "-m", "1001,65537", *FEW)
     found = list(csv.DictReader(bench("stencil", *words, "--format", "csv").splitlines()))
     assert len(found) == 2 * 2 * 6
     assert all(float(row["time"]) > 0 for row in found)
@@ -98,12 +128,11 @@ def test_what_a_computation_hides(bench: Bench) -> None:
 
 
 @OPENMPI
-def test_between_nodes(two_nodes: Cluster, mpi: Mpi, environment: dict[str, str], haloscope: Path) -> None:
+def test_between_nodes(two_nodes: Cluster, mpi: Mpi, environment: dict[str, str]) -> None:
     """A square of ranks: each has a neighbour on its node, and one on the other node."""
     hosts = ",".join(f"{host}:2" for host in two_nodes.hosts)
-    launcher = f"{mpi.mpiexec} --host {hosts} --bind-to none"
-    words = ["-n", "4", "--mpiexec", launcher, "-m", "65536:65536", "--pause", "0.001", *FEW]
-    done = two_nodes.run(mpi, [haloscope, "bench", "stencil", *words, "--format", "json"], env=environment)
+    launcher = [str(mpi.mpiexec), "--host", hosts, "--bind-to", "none"]
+    done = two_nodes.run(mpi, [sys.executable, "-c", BETWEEN_NODES, *launcher], env=environment)
     assert done.returncode == 0, done.stderr
     (record,) = json.loads(done.stdout)
     assert record["nodes"] == 2
@@ -119,10 +148,8 @@ def test_between_nodes(two_nodes: Cluster, mpi: Mpi, environment: dict[str, str]
     [
         (("stencil", "-n", "1"), 2, "1 is not in the range"),
         (("stencil", "-m", "4294967296:4294967296"), 2, "more than an MPI call can count"),
-        (("stencil", "--null-buffers"), 2, "add --layer on or both"),
-        (("overlap", "--protocol", "steal"), 2, "add --layer on or both"),
-        (("overlap", "--mpiexec", "no-such-launcher"), 1, "no-such-launcher: not found"),
-        (("stencil", "--mpiexec", "env -i true"), 1, "env brought 0 records"),
+        (("overlap", "--", "no-such-launcher"), 1, "no-such-launcher: not found"),
+        (("stencil", "--", "env", "-i", "true"), 1, "env brought 0 records"),
     ],
 )
 def test_mistakes(
@@ -155,12 +182,18 @@ def test_with_and_without_the_layer(bench: Bench) -> None:
 
 
 @OPENMPI
-def test_buffers_of_the_layer(bench: Bench) -> None:
+def test_buffers_of_the_layer(measured: Measured) -> None:
     """Contents are checked in every exchange; the layer's own buffers hold them too."""
-    words = ("-n", "2", "-m", "524288:524288", "--layer", "on", "--format", "json", *FEW)
-    library = ("--null-buffers", "--protocol", "static", "--late")
-    (record,) = json.loads(bench("overlap", *words, *library))
+    base = StencilMethod(sizes=(524288,), ranks=2, layers=("on",))
+    library = replace(base, test="overlap", null_buffers=True, protocol="static", late=True)
+    (record,) = measured(library)
     assert (record["layer"], record["protocol"], record["null_buffers"]) == ("on", "static", True)
     assert record["late"]
-    (record,) = json.loads(bench("stencil", *words, "--memory", "share-heap"))
+    (record,) = measured(replace(base, memory="share-heap"))
     assert (record["memory"], record["null_buffers"]) == ("share-heap", False)
+
+
+@pytest.mark.parametrize("more", [{"null_buffers": True}, {"protocol": "steal"}])
+def test_what_only_the_layer_has(more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="measure with the layer"):
+        StencilMethod(ranks=2, **more).checked()

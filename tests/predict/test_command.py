@@ -36,7 +36,7 @@ def model(haloscope: Path, tmp_path: Path) -> Command:
 
 
 def test_rows_for_programs(model: Command) -> None:
-    asked = "--machine orfeo --collective bcast --algorithm pipeline --ranks 2:256 --bytes 2"
+    asked = "orfeo bcast --algorithm pipeline -n 2:256 -m 2:2"
     done = model(f"{asked} --formula paper --format json")
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
@@ -54,34 +54,35 @@ def test_rows_for_programs(model: Command) -> None:
 
 
 def test_lists_and_ranges(model: Command) -> None:
-    asked = "--machine orfeo --collective bcast,reduce --algorithm binomial --format json"
-    rows = json.loads(model(f"{asked} --ranks 8,16:18 --bytes 3:20,2").stdout)
+    asked = "orfeo bcast reduce --algorithm binomial --format json"
+    rows = json.loads(model(f"{asked} -n 8,16:18 -m 3:20,2").stdout)
     pairs = [(r["ranks"], r["bytes"]) for r in rows if r["collective"] == "reduce"]
     assert pairs == [(p, size) for p in (8, 16, 17, 18) for size in (3, 6, 12, 2)]
 
 
 def test_table_for_people(model: Command) -> None:
-    done = model("--machine orfeo --collective reduce --ranks 256")
+    done = model("orfeo reduce -n 256")
     assert "rabenseifner" in done.stdout
     assert "14.6 µs" in done.stdout
-    assert "--machine orfeo" in model("--help").stdout
+    assert "model orfeo bcast" in model("--help").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ("--collective bcast", 2, "--machine"),
-        ("--machine nemo --collective bcast", 1, "nemo"),
-        ("--machine orfeo --collective scan", 2, "scan"),
-        ("--machine orfeo --collective bcast --algorithm binary", 2, "binary"),
-        ("--machine orfeo --collective bcast --ranks 1:9", 2, "2 are the fewest"),
-        ("--machine orfeo --collective bcast --ranks 9:3", 2, "9:3"),
-        ("--machine orfeo --collective bcast --ranks two", 2, "two"),
-        ("--machine orfeo --collective bcast --ranks 2:9999999999", 2, "65536 numbers"),
-        ("--machine orfeo --collective bcast --ranks 300", 2, "256 cores"),
-        ("--machine orfeo --collective bcast --bytes 0", 2, "1 byte"),
-        ("--machine orfeo --collective bcast --formula hockney", 1, "bandwidth"),
-        ("--machine orfeo --collective bcast --ranks 2 -o no/such/page.html", 1, "page.html"),
+        ("", 2, "MACHINE"),
+        ("orfeo", 2, "name a collective"),
+        ("nemo bcast", 1, "nemo"),
+        ("orfeo scan", 2, "scan"),
+        ("orfeo bcast --algorithm binary", 2, "binary"),
+        ("orfeo bcast -n 1:9", 2, "2 are the fewest"),
+        ("orfeo bcast -n 9:3", 2, "9:3"),
+        ("orfeo bcast -n two", 2, "two"),
+        ("orfeo bcast -n 2:9999999999", 2, "65536 numbers"),
+        ("orfeo bcast -n 300", 2, "256 cores"),
+        ("orfeo bcast -m 0:0", 2, "1 byte"),
+        ("orfeo bcast --formula hockney", 1, "bandwidth"),
+        ("orfeo bcast -n 2 -o no/such/page.html", 1, "page.html"),
     ],
 )
 def test_mistakes(words: str, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +98,7 @@ def test_the_page_draws_the_table_and_marks_the_topology(model: Command, tmp_pat
     hostile = "<b>%{x}</b></script>{{data}}"
     near, far = f"name: '{hostile}', cores: 4, latency: 1 us", "name: all, cores: 32, latency: 1 s"
     (tmp_path / "own.yaml").write_text(f"name: '{hostile}'\nlevels: [{{{near}}}, {{{far}}}]\n")
-    done = model("--machine own.yaml --collective bcast,reduce --ranks 2:32 --bytes 2,64 -o p.html")
+    done = model("own.yaml bcast reduce -n 2:32 -m 2,64 -o p.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     if not CHROMIUM.exists():
         missing("no browser: apt-get install chromium")
@@ -123,8 +124,6 @@ def test_the_page_draws_the_table_and_marks_the_topology(model: Command, tmp_pat
                 assert place.locator(".annotation").text_content() == hostile
         drawn = page.evaluate("Array.from(document.getElementById('bcast-plot').data[0].y)")
         browser.close()
-    rows = json.loads(
-        model("--machine own.yaml --collective bcast --algorithm pipeline --format json").stdout
-    )
+    rows = json.loads(model("own.yaml bcast --algorithm pipeline --format json").stdout)
     assert drawn == [row["time"] for row in rows]
     assert [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))] == []

@@ -12,8 +12,8 @@ import pytest
 from haloscope import predict
 from haloscope.base.errors import UsageError
 from haloscope.cli import _main
+from haloscope.predict._machine import FittedAlgorithm, Range
 from haloscope.predict.bench._sweep import frame
-from haloscope.predict.fitted._parameters import FittedAlgorithm, Range
 
 SIZES = [4**k for k in range(1, 11)]
 RANKS = [2, 4, 8, 16, 32]
@@ -169,7 +169,7 @@ def test_from_sweep_to_page(
     files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, sweep = files
-    words = ["model", "--machine", str(source), "--fit", str(sweep), "--format", "json"]
+    words = ["model", str(source), "--fit", str(sweep), "--format", "json"]
     out = tmp_path / "fitted.yaml"
     assert _main._run([*words, "-o", str(out)]) == 0
     summary = json.loads(capsys.readouterr().out)
@@ -180,12 +180,12 @@ def test_from_sweep_to_page(
     assert [model.library for model in loaded.fitted] == ["Open MPI 4.1.4"] * 2
     predict.save_fitted(out, loaded.fitted, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_text() == out.read_text()
-    asked = ["model", "--machine", str(out), "--formula", "fitted", "--collective", "bcast"]
-    assert _main._run([*asked, "--ranks", "24", "--bytes", "100", "--format", "json"]) == 0
+    asked = ["model", str(out), "bcast", "--formula", "fitted"]
+    assert _main._run([*asked, "-n", "24", "-m", "100:100", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["algorithm"] for row in rows} == {"chain", "binomial"}
     page = tmp_path / "page.html"
-    against = ["model", "--machine", str(out), "--measured", str(sweep)]
+    against = ["model", str(out), "--measured", str(sweep)]
     assert _main._run([*against, "-o", str(page)]) == 0
     assert "median error" in page.read_text()
     assert _main._run(against) == 0

@@ -9,9 +9,8 @@ import pytest
 
 from haloscope import predict
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict import _trees
-from haloscope.predict.fitted._observation import Observation, Theta
-from haloscope.predict.schedule import Schedule
+from haloscope.predict._observation import Observation, Theta
+from haloscope.predict.schedule import Schedule, _trees
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 
 # Latency and bandwidth out of proportion, so that every path is the critical one for some size.

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from haloscope import predict
+from haloscope.base.errors import UsageError
 from haloscope.cli import _main
+from haloscope.predict import bench
 from support.cluster import Cluster
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
@@ -58,7 +60,7 @@ def rows(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_every_test(p2p: P2P) -> None:
-    done = p2p("--test", "all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99", "-T", "mpi_int")
+    done = p2p("all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99")
     assert (done.returncode, without_builds(done.stderr)) == (0, "")
     titles = [line for line in done.stdout.splitlines() if line.startswith("# haloscope bench p2p")]
     assert len(titles) == done.stdout.count("\n# Size") + done.stdout.startswith("# Size") == 6
@@ -86,7 +88,7 @@ def test_newer_libraries(p2p: P2P) -> None:
 
 @OPENMPI
 def test_samples_for_programs(p2p: P2P) -> None:
-    words = ("--test", "latency,bw,overhead", "-m", "1:64", "-i", "50", "-x", "2")
+    words = ("latency", "bw", "overhead", "-m", "1:64", "-i", "50", "-x", "2")
     records = json.loads(p2p(*words, "--format", "json").stdout)
     assert [(one["test"], one["bytes"]) for one in records] == [
         (test, 1 << power) for test in ("latency", "bw", "overhead") for power in range(7)
@@ -96,8 +98,8 @@ def test_samples_for_programs(p2p: P2P) -> None:
         assert len(one["samples"]) * one["batch"] == one["iterations"] >= 50
         assert one["time"] == pytest.approx(sum(one["samples"]) / len(one["samples"]), rel=1e-3)
         assert len(one["receive_samples"]) == (50 if one["test"] == "overhead" else 0)
-    words = ("--test", "overhead", "-m", "1:1", *FEW)
-    table = list(csv.DictReader(p2p(*words, "--format", "csv").stdout.splitlines()))
+    few = ("overhead", "-m", "1:1", *FEW)
+    table = list(csv.DictReader(p2p(*few, "--format", "csv").stdout.splitlines()))
     assert {row["side"] for row in table} == {"first", "second"}
     assert len(table) == 40
     assert all(float(row["time"]) >= 0 for row in table)
@@ -114,7 +116,6 @@ def test_open_mpis_eager_limit_is_found(p2p: P2P, tmp_path: Path, limit: int) ->
         "500",
         "-x",
         "50",
-        "--test",
         "latency",
         "-o",
         "m.yaml",
@@ -133,7 +134,7 @@ def test_open_mpis_eager_limit_is_found(p2p: P2P, tmp_path: Path, limit: int) ->
 
 @OPENMPI
 def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
-    done = p2p("-m", "1:65536", *FEW, "-o", "own.yaml", "--page", "own.html", "--all-pairs")
+    done = p2p("-m", "1:65536", *FEW, "-o", "own.yaml", "--pair", "all")
     assert done.returncode == 0, done.stderr
     found = predict.load_machine(tmp_path / "own.yaml")
     assert found.cores == len(os.sched_getaffinity(0)) >= 2
@@ -147,6 +148,8 @@ def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
     assert low <= level.latency <= high
     measured = {int(row[0]) for row in rows(done.stdout)}
     assert measured >= {1 << power for power in range(17)}
+    assert [one.bytes for one in level.measured if one.gap] == [1 << power for power in range(17)]
+    assert _main._run(["report", str(tmp_path / "own.yaml"), "-o", str(tmp_path / "own.html")]) == 0
     assert (tmp_path / "own.html").read_text().count("Plotly") > 1
     assert "Made by: haloscope bench p2p" in (tmp_path / "own.yaml").read_text()
 
@@ -158,14 +161,13 @@ def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
         (("--pair", "0,9999"), 2, "there is no core 9999: this node has cores 0 to"),
         (("--pair", "1,1"), 2, "core 1 with itself"),
         (("--pair", "one"), 2, "not like 0,8"),
-        (("--test", "lateness"), 2, "'lateness' is not one of latency, bw"),
+        (("lateness",), 2, "'lateness' is not one of latency, bw"),
         (("-m", "8:4"), 2, "is not like"),
-        (("-m", "4294967296:4294967296", "-M", "99999999999"), 2, "more elements than"),
-        (("-m", "1:1073741824"), 2, "raise the bound with -M"),
-        (("-m", "1:2", "-T", "mpi_float"), 2, "4 bytes or more"),
+        (("-m", "4294967296:4294967296"), 2, "more elements than"),
+        (("-m", "1:1073741824"), 2, "raise P2pMethod.memory"),
         (("-o", "no/such.yaml"), 1, "such.yaml: cannot be written"),
-        (("--mpiexec", "no-such-launcher"), 1, "no-such-launcher: not found"),
-        (("-m", "1:1", "--mpiexec", "env -i true"), 1, "env brought no result"),
+        (("--", "no-such-launcher"), 1, "no-such-launcher: not found"),
+        (("-m", "1:1", "--", "env", "-i", "true"), 1, "env brought no result"),
         (("--nodes", "2"), 1, "give it the hosts"),
     ],
 )
@@ -185,6 +187,21 @@ def test_mistakes(
     assert told.out == ""
     assert told.err.count("\n") == 1
     assert said in told.err
+
+
+@OPENMPI
+def test_other_types_of_data(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in tools(mpi).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match="4 bytes or more"):
+        bench.P2pMethod((1, 2), datatype="mpi_float").checked()
+    with pytest.raises(UsageError, match="more elements than"):
+        bench.P2pMethod((1 << 32,), memory=1 << 60).checked()
+    method = bench.P2pMethod((4, 8), 20, 2, check=True, datatype="mpi_int")
+    made = bench.p2p(bench.P2P_TESTS, method)
+    assert [one.bytes for one in made.points] == [4, 8] * 6
+    assert not made.failures
+    assert sum(one.valid is True for one in made.points) >= 10
 
 
 @OPENMPI
@@ -209,7 +226,7 @@ def test_a_pair_that_hangs_is_given_up(mpi: Mpi, p2p: P2P, tmp_path: Path) -> No
     )
     library = tmp_path / "hang.so"
     subprocess.run([mpi.mpicc, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    done = p2p("-m", "1:256", *FEW, "--time-limit", "3", LD_PRELOAD=str(library))
+    done = p2p("-m", "1:256", *FEW, HALOSCOPE_TIME_LIMIT="3", LD_PRELOAD=str(library))
     assert done.returncode == 1
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
     assert done.stderr.splitlines() == ["haloscope: latency, core 0 to core 1: nothing came for 3 s"]
@@ -241,12 +258,12 @@ def test_an_interrupt_keeps_what_is_finished(mpi: Mpi, haloscope: Path, tmp_path
 def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
     """Two emulated nodes of two ranks: one level more, and the matrix of all four cores."""
     hosts = ",".join(f"{host}:2" for host in two_nodes.hosts)
-    launcher = f"{any_mpi.mpiexec} --host {hosts} --bind-to none"
-    words = ["--nodes", "2", "--mpiexec", launcher, "-m", "1:8", *FEW, "--test", "latency"]
+    launcher: list[str | Path] = [any_mpi.mpiexec, "--host", hosts, "--bind-to", "none"]
+    words = ["latency", "--nodes", "2", "--pair", "all", "-m", "1:8", *FEW]
     output = tmp_path / "cluster.yaml"
     done = two_nodes.run(
         any_mpi,
-        [haloscope, "bench", "p2p", *words, "--all-pairs", "-o", output],
+        [haloscope, "bench", "p2p", *words, "-o", output, "--", *launcher],
         env=tools(any_mpi) if any_mpi.name.endswith("system") else None,
     )
     assert done.returncode == 0, done.stderr

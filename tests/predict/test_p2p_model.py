@@ -17,9 +17,7 @@ from haloscope.predict.bench import _p2p
 from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary
 from haloscope.predict.bench._p2p import Point
-from haloscope.predict.bench._p2p_page import write_page
-from haloscope.predict.bench._pairs import Pair, System
-from haloscope.predict.bench._topology import Shared, Topology
+from haloscope.predict.bench._system import Pair, Shared, System, Topology
 from support.missing import missing
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -157,7 +155,8 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_levels_lines_and_the_matrix(tmp_path: Path) -> None:
-    write_page(machine(HOSTILE, SYSTEM, POINTS, *ABOUT), SYSTEM, POINTS, tmp_path / "p.html")
+    write_machine(machine(HOSTILE, SYSTEM, POINTS, *ABOUT), tmp_path / "m.yaml")
+    predict.write_machine_page(predict.load_machine(tmp_path / "m.yaml"), tmp_path / "p.html")
     if not CHROMIUM.exists():
         missing("no browser: apt-get install chromium")
     from playwright.sync_api import sync_playwright

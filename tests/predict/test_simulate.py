@@ -16,12 +16,16 @@ from typing import Any
 import pytest
 
 from haloscope import explain
+from haloscope.base.errors import SimulationError
+from haloscope.predict.bench import CollectiveMethod, Grid, collective
+from haloscope.predict.simulate import Simulation
 from haloscope.predict.simulate._pattern import Pattern, _share
 from support.missing import missing
 from support.mpi import Mpi
 from support.profiles import draft, path_rows, process_rows
 
 Simulate = Callable[..., subprocess.CompletedProcess[str]]
+IDEAL = ("--latency-factor", "0", "--bandwidth-factor", "inf")
 SMALL = ("cg", "--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "1")
 
 PROGRAM = r"""
@@ -158,11 +162,9 @@ def regions(profile: Path, columns: Sequence[str]) -> dict[str, tuple[Any, ...]]
     return {row[0]: row[1:] for row in rows}
 
 
-def test_a_program_and_its_regions(simulate: Simulate, program: Path, tmp_path: Path) -> None:
+def test_a_program_and_its_regions(program: Path, tmp_path: Path) -> None:
     # SMPI blocks now and then where persistent sends are buffered.
-    words = ("--platform", "fat-tree", "-n", 4, "--eager", 0, "-o", "ring.halo")
-    done = simulate(*words, "--", program)
-    assert done.returncode == 0, done.stderr
+    Simulation(program, "fat-tree", 4, eager=0).run(tmp_path / "ring.halo")
     found = regions(
         tmp_path / "ring.halo",
         ("instances", "sends_total", "bytes_sent_total", "bytes_recv_total", "colls_total"),
@@ -180,11 +182,13 @@ def test_a_program_and_its_regions(simulate: Simulate, program: Path, tmp_path: 
     assert [(row["operation"], row["comm_size"]) for row in collectives] == [("Allreduce", 2)]
 
 
-def test_latencies_of_a_machine_are_exact(simulate: Simulate, program: Path) -> None:
-    done = simulate(
-        "--platform", "orfeo", "-n", 129, "--compute", 0, "--eager", 0, "--", program, "latencies"
-    )
-    measured = dict(line.split() for line in done.stdout.splitlines() if line[:1].isdigit())
+def test_latencies_of_a_machine_are_exact(
+    program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    simulation = Simulation([program, "latencies"], "orfeo", 129, compute_factor=0, eager=0)
+    simulation.run(tmp_path / "latencies.halo")
+    lines = capfd.readouterr().out.splitlines()
+    measured = dict(line.split() for line in lines if line[:1].isdigit())
     expected = [0.15, 0.15, 0.32, 0.35, 0.43, 0.43, 0.69, 1.82]
     assert [float(value) for value in measured.values()] == pytest.approx(expected, abs=1e-3)
 
@@ -272,7 +276,7 @@ def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale:
 
 
 def test_what_if(simulate: Simulate, cg_8: Path) -> None:
-    words = ("--platform", "torus", "--sensitivity", "0,1,2", "--format", "json", "--compute", 0)
+    words = ("--platform", "torus", "--sensitivity", "0,1,2", "--format", "json", "--compute-factor", 0)
     done = simulate(*words, cg_8)
     assert done.returncode == 0, done.stderr
     rows = {row["path"]: row for row in json.loads(done.stdout)}
@@ -280,21 +284,21 @@ def test_what_if(simulate: Simulate, cg_8: Path) -> None:
     assert whole["time_x0"] < whole["time_x1"] < whole["time_x2"]
     assert whole["slope"] == pytest.approx((whole["time_x2"] - whole["time_x0"]) / 2, rel=1e-6)
     assert whole["slope"] > rows["main/cg/dot_product"]["slope"] > 0
-    people = simulate("--platform", "torus", "--sensitivity", "0,2", "--compute", 0, cg_8)
+    people = simulate("--platform", "torus", "--sensitivity", "0,2", "--compute-factor", 0, cg_8)
     assert people.stdout.splitlines()[0].split("  ")[0] == "region", people.stderr
     assert "latency × 2" in people.stdout
 
 
 def test_computing_is_not_communicating(simulate: Simulate, tmp_path: Path) -> None:
     """On a network that takes no time nearly all of a run is computing, and none of it MPI's."""
-    words = ("--platform", "torus", "-n", 2, "--ideal", "-o", "cg.halo")
+    words = ("--platform", "torus", "-n", 2, *IDEAL, "-o", "cg.halo")
     assert simulate(*words, "cg", "--nx", 32, "--ny", 32, "--nz", 32, "--iterations", 2).returncode == 0
     whole = explain.open(tmp_path / "cg.halo").table("regions").row(0, named=True)
     assert whole["compute_time_mean"] > 0.5 * whole["time_mean"] > 0
 
 
 def test_ideal_network_takes_no_time(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
-    words = ("--platform", "fat-tree", "--ideal", "--compute", 0, "-o", "ideal.halo")
+    words = ("--platform", "fat-tree", *IDEAL, "--compute-factor", 0, "-o", "ideal.halo")
     assert simulate(*words, cg_8).returncode == 0
     assert explain.open(tmp_path / "ideal.halo").info["duration"] < 1e-6
 
@@ -315,7 +319,7 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
         ]
         text = "".join(f"{rank} {line}\n" for line in lines)
         (traces / f"rank{rank}.txt").write_text(text, encoding="ascii")
-    done = simulate("--platform", "torus", "--trace", traces, "-o", "t.halo")
+    done = simulate("--platform", "torus", "-o", "t.halo", traces)
     assert done.returncode == 0, done.stderr
     frame = explain.open(tmp_path / "t.halo").table("regions")
     assert frame["region"].to_list() == ["<program>", "a/b"]
@@ -325,19 +329,19 @@ def test_a_trace(simulate: Simulate, tmp_path: Path) -> None:
 
 def test_collective_algorithms_can_be_chosen(simulate: Simulate, cg_8: Path) -> None:
     words = ("--platform", "torus", "-o", "x.halo", cg_8)
-    assert simulate("--mpi", "mpich", "--algorithm", "allreduce=lr", *words).returncode == 0
-    fails(simulate("--algorithm", "allreduce=none", *words), 1, "allreduce", "has no algorithm")
-    fails(simulate("--mpi", "lam", *words), 2, "lam", "openmpi")
+    assert simulate("--collectives", "mpich,allreduce=lr", *words).returncode == 0
+    fails(simulate("--collectives", "allreduce=none", *words), 1, "allreduce", "has no algorithm")
+    fails(simulate("--collectives", "lam", *words), 2, "lam", "openmpi")
 
 
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("deadlock", ("deadlock", "--eager")),
+        ("deadlock", ("deadlock", "eager")),
         ("crash", ("SIGSEGV",)),
         ("abort", ("rank 1", "MPI_Abort", "3")),
         ("status", ("exit status 5",)),
-        ("forever", ("more than 2 s", "--time-limit")),
+        ("forever", ("more than 2 s", "HALOSCOPE_TIME_LIMIT")),
     ],
 )
 def test_programs_that_fail(
@@ -348,22 +352,22 @@ def test_programs_that_fail(
         "torus",
         "-n",
         2,
-        "--time-limit",
-        2 if what == "forever" else 60,
         "-o",
         "no.halo",
         program,
         what,
+        env={**os.environ, "HALOSCOPE_TIME_LIMIT": "2" if what == "forever" else "60"},
     )
     fails(done, 1, *words)
     assert not (tmp_path / "no.halo").exists()
 
 
-def test_buffered_sends(simulate: Simulate, program: Path) -> None:
+def test_buffered_sends(simulate: Simulate, program: Path, tmp_path: Path) -> None:
     """Both send before they receive: it needs buffers, which other people's programs get."""
     words = ("--platform", "torus", "-n", 2, "-o", "b.halo")
     assert simulate(*words, program, "buffers").returncode == 0
-    fails(simulate(*words, "--eager", 0, program, "buffers"), 1, "deadlock")
+    with pytest.raises(SimulationError, match="deadlock"):
+        Simulation([program, "buffers"], "torus", 2, eager=0).run(tmp_path / "none.halo")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -408,45 +412,17 @@ def test_usage(simulate: Simulate, cg_8: Path, tmp_path: Path) -> None:
     fails(simulate("--platform", "torus", "-n", 2, "cg", env=nowhere), 1, "apt-get install")
 
 
-def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path) -> None:
+def test_a_pattern_without_grid_is_not_scaled(simulate: Simulate, program: Path, tmp_path: Path) -> None:
     """In a ring of 4 and its halves, ranks that are 2 apart talk: no grid has that."""
-    words = ("--platform", "torus", "-n", 7, "--eager", 0, "-o", "7.halo")
-    assert simulate(*words, program).returncode == 0
+    Simulation(program, "torus", 7, eager=0).run(tmp_path / "7.halo")
     fails(simulate("--platform", "torus", "-n", 14, "7.halo"), 2, "no grid of 7 ranks")
 
 
-def test_measuring_on_a_simulated_machine(haloscope: Path) -> None:
+def test_measuring_on_a_simulated_machine() -> None:
     """A chain of 2-byte messages is as long as its hops, or less by what ranks are late."""
-    done = subprocess.run(
-        [
-            haloscope,
-            "bench",
-            "collective",
-            "bcast",
-            "--simulate",
-            "orfeo",
-            "-n",
-            "5",
-            "-m",
-            "2:2",
-            "-x",
-            "1",
-            "-i",
-            "2",
-            "--algorithm",
-            "default,chain,binomial_tree",
-            "--fanout",
-            "1",
-            "--format",
-            "json",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    rows = {row["algorithm"]: row for row in json.loads(done.stdout)}
+    grid = Grid(["bcast"], [5], [2], ["default", "chain", "binomial_tree"], fanouts=[1])
+    sweep = collective(grid, CollectiveMethod(warmup=1, iterations=2), platform="orfeo")
+    rows = {row["algorithm"]: row for row in sweep.points.to_dicts()}
     assert set(rows) == {"default", "chain", "binomial_tree"}
     longest = 3 * 0.15e-6 + 0.32e-6
     assert longest / 2 < rows["chain"]["time_max"] < longest + 5e-9

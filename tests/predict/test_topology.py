@@ -13,8 +13,7 @@ import pytest
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench._mpi_library import OtherLibrary
-from haloscope.predict.bench._pairs import System, leaf_switches
-from haloscope.predict.bench._topology import Shared, Topology, parse, topology
+from haloscope.predict.bench._system import Shared, System, Topology, leaf_switches, parse, topology
 from support.missing import missing
 
 Synthetic = Callable[[str], str]

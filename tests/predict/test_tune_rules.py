@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.predict.tune._mpich_rules import canary, embedded_tree, read_tree, write_tree
-from haloscope.predict.tune._openmpi_rules import IDENTIFIERS, read_json, read_text, write_json, write_text
-from haloscope.predict.tune._rules import Rule, block_bytes, closed, counted_bytes, rule_for
+from haloscope.predict.tune._rules import (
+    IDENTIFIERS,
+    Rule,
+    block_bytes,
+    closed,
+    counted_bytes,
+    read_json,
+    read_text,
+    rule_for,
+    write_json,
+    write_text,
+)
 from support.missing import missing
 from support.mpi import find
 

@@ -17,12 +17,12 @@ import pytest
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.tune import _tune
 from haloscope.predict.tune._choice import Candidate
-from haloscope.predict.tune._openmpi_rules import read_text
-from haloscope.predict.tune._table import program_gain, summary, table
+from haloscope.predict.tune._gains import program_gain, summary, table
+from haloscope.predict.tune._rules import read_text
+from haloscope.predict.tune._sources import Workload
 from haloscope.predict.tune._trial import Trial, gain_interval, mean_gain, not_holding, slower
 from haloscope.predict.tune._tune import Plan, Tuning
 from haloscope.predict.tune._verify import Bench, Point
-from haloscope.predict.tune._workload import Workload
 from support.mpi import Mpi
 from support.mpis import tools
 from support.watched import program, watch
@@ -110,7 +110,7 @@ def test_what_holds_is_written_and_the_rest_dropped(
     monkeypatch.setattr(_tune, "measure_both", measured)
     file = tmp_path / "rules.conf"
     chosen = {POINTS[0]: OWN, POINTS[1]: CHAIN, POINTS[2]: CHAIN, lost: Candidate("ring", 4)}
-    made = _tune.tune(bench, chosen, file, Plan(Method()))
+    made = _tune.write_rules(bench, chosen, file, Plan(Method()))
     written = read_text(file.read_text())
     assert [(r.collective, r.ranks, r.bytes, r.number, r.segment) for r in written] == [
         ("bcast", 4, 0, 0, 0),
@@ -141,7 +141,7 @@ def test_rules_that_are_not_met_are_not_written(
     monkeypatch.setenv("OMPI_MCA_coll", "self,basic,libnbc")
     file = tmp_path / "rules.conf"
     file.write_text("old")
-    made = _tune.tune(bench, {POINTS[0]: CHAIN}, file, Plan(Method()))
+    made = _tune.write_rules(bench, {POINTS[0]: CHAIN}, file, Plan(Method()))
     assert made.rules == []
     assert len(made.problems) == 1
     assert "tuned" in made.problems[0]
@@ -191,9 +191,8 @@ def test_from_a_profile(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler: Any
     )
     watched = watch(mpi, 2, [compiler(mpi, source)], tmp_path)
     file = tmp_path / "rules"
-    words = ("--from", str(watched.path), "-o", str(file), "--format", "json", *QUICK)
-    page = tmp_path / "gains.html"
-    done = run(haloscope, tools(mpi), tmp_path, *words, "--page", str(page))
+    words = (str(watched.path), "-o", str(file), "--format", "json", *QUICK)
+    done = run(haloscope, tools(mpi), tmp_path, *words)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [(row["collective"], row["ranks"], row["bytes"]) for row in rows] == [
@@ -204,6 +203,9 @@ def test_from_a_profile(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler: Any
     ruled = [row for row in rows if row["algorithm"] != "default"]
     assert file.exists() == bool(ruled)
     assert all(row["verified"] for row in ruled)
+    page = tmp_path / "gains.html"
+    gains = [str(haloscope), "report", str(tmp_path / "rules.gains.json"), "-o", str(page)]
+    subprocess.run(gains, check=True)
     assert "Haloscope tune" in page.read_text()
 
 
@@ -238,11 +240,11 @@ def test_what_cannot_be_tuned_is_said_in_a_line(
     refused(bare, "cannot be written")
     refused(run(haloscope, environment, tmp_path, str(sweep), "-o", "r.json"), "*.conf", 2)
     refused(run(haloscope, environment, tmp_path, str(tmp_path / "none")), "none")
-    refused(run(haloscope, environment, tmp_path), "name one of", 2)
-    refused(run(haloscope, environment, tmp_path, "--machine", "orfeo"), "model --fit", 2)
+    refused(run(haloscope, environment, tmp_path), "SWEEP", 2)
+    refused(run(haloscope, environment, tmp_path, "orfeo"), "--fit", 2)
     # One process has no collectives that an algorithm could do.
     watched = watch(mpi, 1, [program(compiler, mpi, "collectives.c")], tmp_path, status=None)
-    refused(run(haloscope, environment, tmp_path, "--from", str(watched.path)), "no collective of 2")
+    refused(run(haloscope, environment, tmp_path, str(watched.path)), "no collective of 2")
     # An installation without ompi_info does not say what could be selected.
     other = tmp_path / "others"
     other.mkdir()

@@ -68,7 +68,7 @@ def test_outside_nothing_private_is_used(folder: str) -> None:
         ("from haloscope.explain._page import page", "predict", True),
         ("from haloscope.watch import _live", None, True),
         ("from haloscope.explain import page", "predict", False),
-        ("from haloscope.predict._trees import depth", "predict", False),
+        ("from haloscope.predict.schedule._trees import depth", "predict", False),
         ("from haloscope import __version__", None, False),
         ("from numpy import _core", "base", False),
     ],

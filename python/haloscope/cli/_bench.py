@@ -14,7 +14,7 @@ _COMMANDS = {
     "collective": "_bench_collective",
     "stencil": "_bench_stencil",
     "overlap": "_bench_stencil",
-    "read": "_bench_read",
+    "read": "_bench_collective",
     "noise": "_bench_noise",
 }
 

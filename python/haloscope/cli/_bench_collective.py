@@ -1,55 +1,76 @@
-"""`haloscope bench collective`."""
+"""`haloscope bench collective` and `haloscope bench read`."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import signal
-from collections.abc import Sequence
+import csv
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from haloscope.cli._bench_output import output_options, print_sweep
+from haloscope.cli._measuring import Launching, format_option, interruptible, percentiles, time_limit, words
 from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.bench import Journal, Library
+    from haloscope.predict.bench import Sweep
 
-__all__ = ["collective"]
+__all__ = ["collective", "read"]
 
-_EXAMPLES = """\b
+_COLLECTIVE_EXAMPLES = """\b
 Examples:
   haloscope bench collective allreduce
-  haloscope bench collective bcast reduce -n 2:8 -m 2:1048576 -o sweep.jsonl --page sweep.html
+  haloscope bench collective bcast reduce -n 2:8 -m 2:1048576 -o sweep.jsonl
   haloscope bench collective bcast -n 8 --algorithm default,chain --segment 0,8192,65536
-  haloscope bench collective all -n 64,128 --map-by core,node --mpiexec "srun --mpi=pmix"
-  haloscope bench collective barrier -n 4 --synchronisation window --precision 0.02
+  haloscope bench collective all -n 64,128 --map-by core,node -- srun --mpi=pmix
+  haloscope bench collective bcast -n 64 --platform fat-tree -i 3 -x 1
 """
+_READ_EXAMPLES = """\b
+Examples:
+  haloscope bench read sweep.jsonl --format table
+  haloscope bench read osu_allreduce.txt -n 64 --format csv
+"""
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_OUTPUT = (
+    click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."),
+    click.option(
+        "-z",
+        "--tail-lat",
+        "tails",
+        callback=percentiles,
+        metavar="[P1,P2]",
+        is_flag=False,
+        flag_value="50,90,99",
+        default=None,
+        help="As OSU: print percentiles of the iterations, too. Without values these are 50,90,99.",
+    ),
+    format_option(
+        "osu",
+        "table",
+        "csv",
+        "json",
+        "samples",
+        text="Print as OSU does, a row a point with medians, or every sample as CSV.",
+    ),
+)
 
 
-def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    words = [word.strip() for word in (text or "").split(",") if word.strip()]
-    return [] if "all" in words else list(dict.fromkeys(words))
+def _printed(command: _Command) -> _Command:
+    for option in reversed(_OUTPUT):
+        command = option(command)
+    return command
 
 
-def _validated(context: click.Context, _option: click.Parameter, value: int | None) -> int | None:
-    if value is not None and not context.params.get("check"):
-        raise click.BadParameter("goes with -c only")
-    return value
-
-
-@click.command(epilog=_EXAMPLES)
-@click.argument("collectives", nargs=-1, required=True, metavar="COLLECTIVE…")
+@click.command(cls=Launching, epilog=_COLLECTIVE_EXAMPLES)
+@click.argument("collectives", nargs=-1, required=True, metavar="COLLECTIVE...")
 @click.option(
     "-n",
-    "--ranks",
+    "ranks",
     callback=counts,
     metavar="2:8|4,8",
-    help="Numbers of processes; as many as this machine has cores for, if not said.",
+    help="Numbers of processes. The default is the number of cores of this machine.",
 )
 @click.option(
     "-m",
@@ -59,7 +80,7 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     default="1:1048576",
     show_default=True,
     metavar="[MIN:]MAX|2,4096",
-    help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
+    help="As OSU: sizes of messages in bytes, doubled from MIN (1) to MAX, or a list.",
 )
 @click.option(
     "-i",
@@ -67,7 +88,7 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="OSU: measured calls, for messages of every size.",
+    help="As OSU: measured calls, for messages of every size.",
 )
 @click.option(
     "-x",
@@ -75,33 +96,15 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     type=click.IntRange(0),
     default=100,
     show_default=True,
-    help="OSU: calls before, which are not measured.",
+    help="As OSU: calls before these, which are not measured.",
 )
-@click.option("-c", "--validation", "check", is_flag=True, is_eager=True, help="OSU: check data.")
-@click.option(
-    "-u",
-    "--validation-warmup",
-    "untimed",
-    type=click.IntRange(0),
-    callback=_validated,
-    metavar="N",
-    help="OSU: calls before each measured one, with -c (5, if not said).",
-)
-@click.option(
-    "-T",
-    "--type",
-    "datatype",
-    type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
-    default="mpi_char",
-    show_default=True,
-    help="OSU: what messages are made of.",
-)
+@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data of each call.")
 @click.option(
     "--algorithm",
     "algorithms",
-    callback=_words,
+    callback=words,
     metavar="all|NAME[,NAME]",
-    help="The library's names, or default, its own choice; all that it has, if not said.",
+    help="Names of the library's algorithms, or default, its own choice. By default all are measured.",
 )
 @click.option(
     "--segment",
@@ -109,177 +112,128 @@ def _validated(context: click.Context, _option: click.Parameter, value: int | No
     callback=counts,
     default="0",
     metavar="BYTES[,BYTES]",
-    help="Segment sizes, for algorithms that cut messages; 0: the library's own.",
-)
-@click.option(
-    "--fanout",
-    "fanouts",
-    callback=counts,
-    default="0",
-    metavar="N[,N]",
-    help="Fan-outs, for algorithms with trees or chains that have one; 0: the library's own.",
+    help="Sizes of segments, for algorithms that cut messages. 0 is the library's own size.",
 )
 @click.option(
     "--map-by",
     "mappings",
-    callback=_words,
+    callback=words,
     metavar="NAME[,NAME]",
-    help="Mappings, in the launcher's words (core, socket, node); its own, if not said.",
-)
-@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
-@click.option(
-    "--simulate",
-    "platform",
-    metavar="PLATFORM",
-    help="Measure SimGrid's MPI on a described network or machine, by the simulated clock.",
+    help="Mappings of ranks in the launcher's words (core, socket, node). The default is its own.",
 )
 @click.option(
-    "--synchronisation",
-    type=click.Choice(("barrier", "window")),
-    default="barrier",
-    show_default=True,
-    help="A barrier between calls, as OSU does, or windows of a common clock.",
-)
-@click.option(
-    "--precision",
-    type=click.FloatRange(0, 1, min_open=True),
-    metavar="SHARE",
-    help="Stop a point when half the median's interval is at most this share of it.",
-)
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Confidence of that interval.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random order.")
-@click.option("--in-order", is_flag=True, help="Measure in order, not in random order.")
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="For each point; what takes longer has failed, and the rest goes on.",
+    "--platform",
+    metavar="NAME|FILE",
+    help="Measure SimGrid's MPI on this network or machine, by the simulated clock.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="SWEEP.jsonl",
-    help="Keep every point with its samples there at once; an unfinished sweep is continued.",
+    help="Keep every point with its samples here at once. An unfinished sweep is continued.",
 )
-@output_options
-def collective(collectives: Sequence[str], output: Path | None, mpiexec: str | None, **asked: Any) -> None:
+@_printed
+def collective(
+    collectives: Sequence[str],
+    ranks: list[int] | None,
+    sizes: list[int],
+    iterations: int,
+    warmup: int,
+    check: bool,
+    algorithms: list[str],
+    segments: list[int],
+    mappings: list[str],
+    platform: str | None,
+    output: Path | None,
+    full: bool,
+    tails: list[float],
+    form: str,
+    launcher: tuple[str, ...],
+) -> None:
     """Measure collectives with every algorithm of the MPI library, and with its own choice.
 
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
-    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all.
+    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all. LAUNCHER starts
+    the ranks instead of mpiexec.
     """
-    from haloscope.predict.bench import Grid, Sweep, journal, library, surroundings, units
+    from haloscope.predict.bench import CollectiveMethod as Method
+    from haloscope.predict.bench import Grid
+    from haloscope.predict.bench import collective as measured
 
-    launcher = tuple(shlex.split(mpiexec or ""))
-    offered = _simulated(asked["platform"]) if asked["platform"] else library(launcher)
-    method = _method(asked)
-    cores = len(os.sched_getaffinity(0))
+    names = [word.strip().lower() for text in collectives for word in text.split(",")]
     grid = Grid(
-        _collectives(collectives, offered),
-        asked["ranks"] or [max(cores, 2)],
-        asked["sizes"],
-        asked["algorithms"],
-        asked["segments"],
-        asked["fanouts"],
-        asked["mappings"] or (None,),
+        names,
+        ranks or (),
+        sizes,
+        () if "all" in algorithms else algorithms,
+        segments,
+        mappings=mappings or (None,),
     )
-    made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
-    alone = bool(launcher or asked["platform"])  # cores of here say nothing
-    _remark(grid.collectives, offered, max(grid.ranks), 0 if alone else cores)
-    about = surroundings(
-        offered.name, shlex.join(launcher) or ("smpirun" if asked["platform"] else "mpiexec"), method.words()
+    method = Method(
+        warmup=warmup, iterations=iterations, validate=5 if check else None, time_limit=time_limit()
     )
-    interrupted = False
-    with journal(output, about) as kept:
-        try:
-            _measure(made, offered, method, kept)
-        except KeyboardInterrupt:
-            interrupted = True
-            _say_interrupted(kept, output)
-    sweep = Sweep.of(kept.environment, _asked(made, kept))
-    printed = ("form", "full", "tails", "summary", "page")
-    print_sweep(sweep, **{name: asked[name] for name in printed})
+    with interruptible():
+        sweep = measured(
+            grid, method, launcher=launcher, platform=platform, output=output, progress=progress, remark=say
+        )
+    if sweep.interrupted:
+        where = f"are in {output}; the same command goes on" if output else "follow"
+        say(f"interrupted: {len(sweep.points)} finished points {where}")
+    _print(sweep, form, full, tails)
     _say_failures(sweep)
-    if interrupted:
+    if sweep.interrupted:
         raise KeyboardInterrupt
 
 
-def _simulated(platform: str) -> Library:
-    from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
+@click.command(epilog=_READ_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option(
+    "-n",
+    "ranks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The number of processes, which OSU's output does not tell.",
+)
+@_printed
+def read(files: Sequence[Path], ranks: int | None, full: bool, tails: list[float], form: str) -> None:
+    """Read measurements of collectives: sweeps, output of the OSU benchmarks or of IMB-MPI1."""
+    from haloscope.predict.bench import joined, read_any
 
-    smpirun()  # said before anything is compiled
-    return SmpiLibrary(load_platform(platform))
-
-
-def _measure(made: Sequence[Any], offered: Library, method: Method, kept: Journal) -> None:
-    from haloscope.predict.bench import measure_collectives as measure
-
-    # A batch system's TERM must not leave ranks behind either.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with progress(sum(len(unit.sizes) for unit in made)) as step:
-            measure(made, offered, method, kept, step)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    _print(joined([read_any(path, ranks) for path in files]), form, full, tails)
 
 
-def _asked(made: Sequence[Any], kept: Journal) -> list[Any]:
-    """Of all that the journal holds, what was asked for now."""
-    from haloscope.predict.bench import identity
+def _print(sweep: Sweep, form: str, full: bool, tails: Sequence[float]) -> None:
+    from haloscope import explain
+    from haloscope.predict.bench import write_osu
 
-    keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
-    return [kept.points[key] for key in keys if key in kept.points]
-
-
-def _method(asked: dict[str, Any]) -> Method:
-    from haloscope.predict.bench import CollectiveMethod as Method
-
-    untimed = 5 if asked["untimed"] is None else asked["untimed"]
-    return Method(
-        synchronisation=asked["synchronisation"],
-        warmup=asked["warmup"],
-        iterations=asked["iterations"],
-        type=asked["datatype"].removeprefix("mpi_"),
-        validate=untimed if asked["check"] else None,
-        confidence=asked["confidence"],
-        precision=asked["precision"],
-        order="given" if asked["in_order"] else "random",
-        seed=asked["seed"],
-        time_limit=asked["time_limit"],
-    )
-
-
-def _collectives(asked: Sequence[str], offered: Library) -> list[str]:
-    words = [word.strip().lower() for text in asked for word in text.split(",")]
-    return list(offered.collectives() if "all" in words else dict.fromkeys(words))
-
-
-def _remark(collectives: Sequence[str], offered: Library, ranks: int, cores: int) -> None:
-    if all(len(offered.algorithms(name)) == 1 for name in offered.collectives()):
-        say(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
+    sweep = sweep.sorted()
+    if form == "osu":
+        write_osu(sweep, sys.stdout, full, tails)
+    elif form == "samples":
+        _write_samples(sweep)
     else:
-        alone = [name for name in collectives if len(offered.algorithms(name)) == 1]
-        if alone:
-            say(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
-    if cores and ranks > cores:
-        say(f"{ranks} processes share {cores} cores here: such times say little")
+        explain.render(sweep.points, form, "points", sys.stdout)
 
 
-def _say_interrupted(kept: Journal, output: Path | None) -> None:
-    where = f"are in {output}; the same command goes on" if output else "follow"
-    say(f"interrupted: {len(kept.points)} finished points {where}")
+def _write_samples(sweep: Sweep) -> None:
+    """Write a row a sample; points without samples have one row, too, with their status."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    names = [name for name in sweep.points.columns if name not in _SUMMARISED]
+    writer.writerow([*names, "rank", "iteration", "time"])
+    for index, row in enumerate(sweep.points.to_dicts()):
+        shared = [row[name] for name in names]
+        samples = sweep.samples(index)
+        if not samples.size:
+            writer.writerow([*shared, None, None, row["time"]])
+        for rank, values in enumerate(samples.tolist() if samples.size else []):
+            writer.writerows([*shared, rank, at, f"{v}e-9"] for at, v in enumerate(values))
 
 
-def _say_failures(sweep: Any) -> None:
+_SUMMARISED = frozenset({"time", "time_min", "time_max", "median", "ci_low", "ci_high"})
+
+
+def _say_failures(sweep: Sweep) -> None:
     failed = sweep.points.filter(sweep.points["status"].is_in(["failed", "timeout"]))
     if len(failed):
         first = failed.row(0, named=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -42,7 +42,7 @@ _COLUMNS = {
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to work.",
+    help="How long the processors work.",
 )
 @click.option(
     "--quantum",
@@ -50,14 +50,14 @@ _COLUMNS = {
     default=1e-5,
     show_default=True,
     metavar="SECONDS",
-    help="What one piece of work takes at best.",
+    help="How long one piece of work takes at best.",
 )
 @click.option(
     "--cpus",
     "processors",
     callback=counts,
     metavar="0:3|0,2",
-    help="The system's numbers of the processors; all that may be used, if not said.",
+    help="Numbers of processors, as the system counts them. The default is all that may be used.",
 )
 @click.option(
     "--format",
@@ -65,16 +65,16 @@ _COLUMNS = {
     type=click.Choice(("table", "csv", "json")),
     default="table",
     show_default=True,
-    help="A row a processor; every sample (csv); the summary with them (json).",
+    help="Print a row for each processor, every sample (csv), or both (json).",
 )
-def noise(form: str, **asked: Any) -> None:
+def noise(duration: float, quantum: float, processors: list[int] | None, form: str) -> None:
     """Measure what the system takes from programs, with fixed quanta of work on each processor.
 
     What is lost is the share of the time beyond that of the best quantum.
     """
     from haloscope.predict.bench import noise as measured
 
-    found = measured(**asked)
+    found = measured(duration, quantum, processors)
     if form == "json":
         samples = {str(cpu): [_plain(t) for t in times] for cpu, times in found.samples.items()}
         click.echo(json.dumps({**found.summary(), "samples": samples}))

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
-import shlex
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.base.errors import OutputError
-from haloscope.cli._bench_output import percentiles
+from haloscope.cli._measuring import (
+    Launching,
+    check_place,
+    format_option,
+    interruptible,
+    percentiles,
+    time_limit,
+)
 from haloscope.cli._messages import say
 from haloscope.cli._options import sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench import Failure, System
-    from haloscope.predict.bench import P2pMethod as Method
+    from haloscope.predict.bench import P2pMeasured as Measured
     from haloscope.predict.bench import P2pPoint as Point
 
 __all__ = ["p2p"]
@@ -29,17 +32,15 @@ _EXAMPLES = """\b
 Examples:
   haloscope bench p2p
   haloscope bench p2p -m 2:2 -i 1000 -x 100
-  haloscope bench p2p --test bw,bibw --pair 0,1
-  haloscope bench p2p -o machine.yaml --page machine.html
-  haloscope bench p2p --nodes 2 --mpiexec "mpiexec --hostfile hosts" --all-pairs -o cluster.yaml
+  haloscope bench p2p bw bibw --pair 0,1
+  haloscope bench p2p -o machine.yaml
+  haloscope bench p2p --nodes 2 --pair all -o cluster.yaml -- mpiexec --hostfile hosts
 """
-_MODELLED = ("latency", "bw", "bibw", "overhead", "reduce")
 
 
-def _tests(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
+def _tests(_context: click.Context, _option: click.Parameter, names: Sequence[str]) -> list[str]:
     from haloscope.predict.bench import P2P_TESTS as TESTS
 
-    names = [word.strip() for word in (text or "").split(",") if word.strip()]
     if "all" in names:
         return list(TESTS)
     for name in names:
@@ -48,24 +49,23 @@ def _tests(_context: click.Context, _option: click.Parameter, text: str | None) 
     return list(dict.fromkeys(names))
 
 
-def _pairs(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> list[tuple[int, int]]:
+def _pairs(
+    _context: click.Context, _option: click.Parameter, texts: Sequence[str]
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return the pairs of cores that are named, and whether all are asked for."""
     pairs = []
     for text in texts:
         parts = text.split(",")
+        if text == "all":
+            continue
         if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
             raise click.BadParameter(f"{text!r} is not like 0,8: the numbers of two cores")
         pairs.append((int(parts[0]), int(parts[1])))
-    return pairs
+    return pairs, "all" in texts
 
 
-@click.command(epilog=_EXAMPLES)
-@click.option(
-    "--test",
-    "tests",
-    callback=_tests,
-    metavar="NAME[,NAME]",
-    help="latency (if not said), bw, bibw, mbw_mr, overhead, reduce, all; with -o all that a model needs.",
-)
+@click.command(cls=Launching, epilog=_EXAMPLES)
+@click.argument("tests", nargs=-1, callback=_tests, metavar="[TEST...]")
 @click.option(
     "-m",
     "--message-size",
@@ -74,10 +74,20 @@ def _pairs(_context: click.Context, _option: click.Parameter, texts: Sequence[st
     default="1:4194304",
     show_default=True,
     metavar="[MIN:]MAX|2,4096",
-    help="OSU: sizes in bytes, doubled from MIN (1) to MAX.",
+    help="As OSU: sizes of messages in bytes, doubled from MIN (1) to MAX, or a list.",
 )
-@click.option("-i", "--iterations", type=click.IntRange(1), help="OSU: measured iterations.")
-@click.option("-x", "--warmup", type=click.IntRange(0), help="OSU: iterations before them.")
+@click.option(
+    "-i",
+    "--iterations",
+    type=click.IntRange(1),
+    help="As OSU: measured iterations. Without it the number depends on the test and the size.",
+)
+@click.option(
+    "-x",
+    "--warmup",
+    type=click.IntRange(0),
+    help="As OSU: iterations before them. Without it the number depends on the test and the size.",
+)
 @click.option(
     "-W",
     "--window-size",
@@ -85,10 +95,10 @@ def _pairs(_context: click.Context, _option: click.Parameter, texts: Sequence[st
     type=click.IntRange(1, 1 << 16),
     default=64,
     show_default=True,
-    help="OSU: messages under way at once in bw, bibw, mbw_mr.",
+    help="As OSU: how many messages are under way at once in bw, bibw and mbw_mr.",
 )
-@click.option("-c", "--validation", "check", is_flag=True, help="OSU: check what arrives.")
-@click.option("-f", "--full", is_flag=True, help="OSU: minimum, maximum, iterations too.")
+@click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check what arrives.")
+@click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too.")
 @click.option(
     "-z",
     "--tail-lat",
@@ -98,178 +108,115 @@ def _pairs(_context: click.Context, _option: click.Parameter, texts: Sequence[st
     is_flag=False,
     flag_value="50,90,99",
     default=None,
-    help="OSU: percentiles of the times too; 50,90,99 if none are named.",
-)
-@click.option(
-    "-T",
-    "--type",
-    "datatype",
-    type=click.Choice(("mpi_char", "mpi_int", "mpi_float")),
-    default="mpi_char",
-    show_default=True,
-    help="OSU: what messages are made of.",
-)
-@click.option(
-    "-M",
-    "--mem-limit",
-    "memory",
-    type=click.IntRange(1),
-    default=1 << 29,
-    show_default=True,
-    metavar="BYTES",
-    help="OSU: bytes that the buffers of a rank may take.",
+    help="As OSU: print percentiles of the times, too. Without values these are 50,90,99.",
 )
 @click.option(
     "--pair",
     "pairs",
     multiple=True,
     callback=_pairs,
-    metavar="CORE,CORE",
-    help="Two cores instead of core 0 and one of each level; may be repeated. Cores are "
-    "counted as hwloc does, through all nodes.",
+    metavar="CORE,CORE|all",
+    help="Measure between these two cores; may be repeated. Cores are counted as hwloc does, through "
+    "all nodes. With all, the latency between every two cores is measured as well.",
 )
-@click.option("--all-pairs", "matrix", is_flag=True, help="The latencies of all pairs as well.")
 @click.option(
     "--nodes",
     type=click.IntRange(1),
     envvar="SLURM_JOB_NUM_NODES",
     default=1,
-    help="Number of nodes, all like this one; a Slurm job's own, if not said.",
+    help="Number of nodes, all like this one. In a Slurm job the default is the number of its nodes.",
 )
-@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
-@click.option(
-    "--time-limit",
-    "limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="For each point; then the pair has failed.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("osu", "csv", "json")),
-    default="osu",
-    show_default=True,
-    help="As OSU prints, or for programs, with every sample.",
-)
+@format_option("osu", "csv", "json", text="Print as OSU does, or every sample for programs.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="MACHINE.yaml",
-    help="Write the machine model; an existing one is replaced.",
-)
-@click.option(
-    "--page",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="Write a page with figures of the model; an existing one is replaced.",
+    help="Measure all that a machine model needs and write the model; an existing file is replaced.",
 )
 def p2p(
-    tests: Sequence[str], form: str, full: bool, output: Path | None, page: Path | None, **asked: Any
+    tests: list[str],
+    sizes: list[int],
+    iterations: int | None,
+    warmup: int | None,
+    window: int,
+    check: bool,
+    full: bool,
+    tails: list[float],
+    pairs: tuple[list[tuple[int, int]], bool],
+    nodes: int,
+    form: str,
+    output: Path | None,
+    launcher: tuple[str, ...],
 ) -> None:
     """Measure messages between two cores or nodes, and fit a model of the machine to them.
 
-    By default core 0 sends to one core of each level of the topology.
+    TEST is latency (the default), bw, bibw, mbw_mr, overhead, reduce, or all. By default core 0
+    sends to one core of each level of the topology. LAUNCHER starts the ranks instead of mpiexec.
     """
-    from haloscope.predict.bench import Failure
     from haloscope.predict.bench import P2pMethod as Method
+    from haloscope.predict.bench import p2p as measured
 
-    names = ("iterations", "warmup", "window", "datatype", "check", "limit", "memory")
-    method = Method(tuple(asked["sizes"]), **{name: asked[name] for name in names}).checked()
-    _check_places(output, page)
-    system = _system(asked["nodes"], asked["mpiexec"], method)
-    modelled = output is not None or page is not None
-    wanted = list(tests) or list(_MODELLED if modelled else ("latency",))
-    chosen = [system.pair(*pair) for pair in asked["pairs"]] or system.representatives()
-    kept: list[Point] = []
-    failures: list[Failure] = []
-    stopped = False
-    header = ("", 0, 0)
-    # A batch system's TERM must not leave ranks behind either.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        for one in _measured(system, wanted, chosen, method, modelled, asked["matrix"]):
-            if isinstance(one, Failure):
-                failures.append(one)
-                continue
-            kept += [one]
-            # Sizes that only the model asked for would stand out of order.
-            if form == "osu" and one.bytes in method.sizes:
-                header = _print(one, header, system, full, asked["tails"])
-    except KeyboardInterrupt:
-        stopped = True
-        say(f"interrupted: {len(kept)} finished points are kept")
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    limit = time_limit()
+    method = Method(
+        tuple(sizes), iterations, warmup, window, check=check, time_limit=limit, for_model=output is not None
+    ).checked()
+    check_place(output)
+    printer = _Printer(full, tails)
+
+    def each(made: Measured, point: Point) -> None:
+        # Sizes that only the model asked for would stand out of order.
+        if form == "osu" and point.bytes in sizes:
+            printer.show(point, made.system.library.name)
+
+    with interruptible():
+        made = measured(
+            tests,
+            method,
+            pairs=pairs[0],
+            all_pairs=pairs[1],
+            nodes=nodes,
+            launcher=launcher,
+            each=each,
+            remark=say,
+        )
+    _finish(made, form, output)
+
+
+def _finish(made: Measured, form: str, output: Path | None) -> None:
+    from haloscope.predict import write_machine
+
+    if made.interrupted:
+        say(f"interrupted: {len(made.points)} finished points are kept")
     if form != "osu":
-        _write(kept, form)
-    _say_failures(failures)
-    if modelled and kept:
-        _write_model(system, kept, output, page)
-    if stopped:
+        _write(made.points, form)
+    for failure in made.failures:
+        cores = f"core {failure.pair.first} to core {failure.pair.second}"
+        say(f"{failure.test}, {cores}: {failure.reason}")
+    if output is not None and made.points:
+        command = " ".join(["haloscope", *sys.argv[1:]])
+        write_machine(made.machine(output.stem), output, [f"Made by: {command}"])
+    if made.interrupted:
         raise KeyboardInterrupt
-    if failures or any(one.valid is False for one in kept):
+    if made.failures or any(one.valid is False for one in made.points):
         raise click.exceptions.Exit(1)
 
 
-def _say_failures(failures: Sequence[Failure]) -> None:
-    for failure in failures:
-        cores = f"core {failure.pair.first} to core {failure.pair.second}"
-        say(f"{failure.test}, {cores}: {failure.reason}")
+class _Printer:
+    """Prints points as they come, with a header for each test and pair."""
 
+    def __init__(self, full: bool, tails: Sequence[float]) -> None:
+        self._full, self._tails = full, tails
+        self._before: tuple[str, int, int] | None = None
 
-def _check_places(*files: Path | None) -> None:
-    """Before minutes are spent on what cannot be written."""
-    for file in filter(None, files):
-        if file.is_dir() or not file.absolute().parent.is_dir():
-            raise OutputError(f"{file}: cannot be written; name a file in a directory that exists")
+    def show(self, point: Point, library: str) -> None:
+        from haloscope.predict.bench import p2p_header, p2p_row
 
-
-def _system(nodes: int, mpiexec: str | None, method: Method) -> System:
-    from haloscope.predict.bench import System, launcher_of, library, topology, with_switches
-
-    launcher = launcher_of(shlex.split(mpiexec or ""))
-    found = topology()
-    for remark in found.remarks:
-        say(remark)
-    return with_switches(System(found, library(launcher), nodes, launcher), method.limit)
-
-
-def _measured(
-    system: System, tests: Sequence[str], pairs: Sequence[Any], method: Method, modelled: bool, matrix: bool
-) -> Iterator[Point | Failure]:
-    from haloscope.predict.bench import P2pPoint as Point
-    from haloscope.predict.bench import all_pairs, refined
-    from haloscope.predict.bench import measure_p2p as measure
-
-    for test in tests:
-        # What one core does alone is measured once.
-        several = pairs[:1] if test == "reduce" else pairs
-        points = []
-        for one in measure(system, test, several, method):
-            if isinstance(one, Point):
-                points.append(one)
-            yield one
-        if test == "latency" and modelled:
-            yield from refined(system, points, method)
-    if matrix:
-        yield from all_pairs(system, method)
-
-
-def _print(
-    point: Point, before: tuple[str, int, int], system: System, full: bool, tails: Sequence[float]
-) -> tuple[str, int, int]:
-    from haloscope.predict.bench import p2p_header as header
-    from haloscope.predict.bench import p2p_row as row
-
-    same = (point.test, point.pair.first, point.pair.second)
-    if same != before:
-        click.echo(header(point, system.library.name, full, tails))
-    click.echo(row(point, full, tails))
-    return same
+        now = (point.test, point.pair.first, point.pair.second)
+        if now != self._before:
+            click.echo(p2p_header(point, library, self._full, self._tails))
+        self._before = now
+        click.echo(p2p_row(point, self._full, self._tails))
 
 
 def _write(points: Sequence[Point], form: str) -> None:
@@ -284,25 +231,6 @@ def _write(points: Sequence[Point], form: str) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow([*names, "side", "sample", "time"])
     for one in records:
-        words = [one[name] for name in names]
+        shared = [one[name] for name in names]
         for side, key in (("first", "samples"), ("second", "receive_samples")):
-            writer.writerows([*words, side, at, time] for at, time in enumerate(one[key]))
-
-
-def _write_model(system: System, points: Sequence[Point], output: Path | None, page: Path | None) -> None:
-    from haloscope.predict import write_machine
-    from haloscope.predict.bench import machine, surroundings
-
-    about = surroundings(system.library.name, "", {})
-    cores = f"{len(system.topology.cores)} cores"
-    described = {
-        "description": f"{about['host']}: {system.nodes} × {cores}, {about['processor']}",
-        "source": f"haloscope {about['haloscope']} bench p2p, {system.library.name}, {about['date'][:10]}",
-    }
-    made = machine((output or page or Path(about["host"])).stem, system, points, **described)
-    if output is not None:
-        write_machine(made, output, [f"Made by: {about['command']}"])
-    if page is not None:
-        from haloscope.predict.bench import write_p2p_page as write_page
-
-        write_page(made, system, points, page)
+            writer.writerows([*shared, side, at, time] for at, time in enumerate(one[key]))

@@ -22,7 +22,7 @@ _VERBS = {
     "env": "_watch",
     "recover": "_recover",
     "show": "_show",
-    "report": "_show",
+    "report": "_report",
     "regimes": "_regimes",
     "bench": "_bench",
     "model": "_model",

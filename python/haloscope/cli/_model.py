@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.cli._measuring import FORMAT, format_option, words
 from haloscope.cli._messages import progress
-from haloscope.cli._options import counts, doublings
+from haloscope.cli._options import counts, sizes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,49 +19,45 @@ __all__ = ["model"]
 
 _EXAMPLES = """\b
 Examples:
-  haloscope model --machine orfeo --collective bcast
-  haloscope model --machine orfeo --collective reduce --algorithm binary,binomial --ranks 8,16,32
-  haloscope model --machine orfeo --collective bcast,reduce --ranks 2:256 -o orfeo.html
-  haloscope model --machine mine.yaml --collective bcast --bytes 2:1048576 --formula hockney
-  haloscope model --machine mine.yaml --fit sweep.jsonl -o fitted.yaml
-  haloscope model --machine fitted.yaml --formula fitted --collective allreduce --ranks 8,64
-  haloscope model --machine fitted.yaml --measured sweep.jsonl -o measured.html
+  haloscope model orfeo bcast
+  haloscope model orfeo reduce --algorithm binary,binomial -n 8,16,32
+  haloscope model orfeo bcast reduce -n 2:256 -o orfeo.html
+  haloscope model mine.yaml bcast -m 2:1048576 --formula hockney
+  haloscope model mine.yaml --fit sweep.jsonl -o fitted.yaml
+  haloscope model fitted.yaml allreduce --formula fitted -n 8,64
+  haloscope model fitted.yaml --measured sweep.jsonl -o measured.html
 """
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option(
-    "--machine",
-    required=True,
-    metavar="NAME|FILE.yaml",
-    help="The machine: one that comes with Haloscope (orfeo), or a file.",
-)
-@click.option(
-    "--collective",
-    metavar="NAME[,NAME]",
-    help="The collectives: bcast, reduce; with other formulas allreduce, alltoall … too.",
-)
+@click.argument("machine", metavar="MACHINE|FILE.yaml")
+@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
 @click.option(
     "--algorithm",
+    "algorithms",
+    callback=words,
     default="all",
     show_default=True,
     metavar="NAME[,NAME]",
-    help="By the paper: pipeline, binomial, chain; binary, binomial, rabenseifner.",
+    help="Algorithms, by the names of the formula. The paper's are pipeline, binomial, chain for bcast, "
+    "and binary, binomial, rabenseifner for reduce.",
 )
 @click.option(
-    "--ranks",
+    "-n",
+    "ranks",
     callback=counts,
     metavar="2:256|8,16",
-    help="Numbers of processes; all that the machine has cores for, if not said.",
+    help="Numbers of processes. The default is 2 to all cores of the machine.",
 )
 @click.option(
-    "--bytes",
+    "-m",
+    "--message-size",
     "sizes",
-    callback=doublings,
-    default="2",
+    callback=sizes,
+    default="2:2",
     show_default=True,
-    metavar="2|2:1048576",
-    help="Sizes of the message; 2:16 is 2, 4, 8, 16.",
+    metavar="[MIN:]MAX|2,4096",
+    help="Sizes of the message in bytes, doubled from MIN (1) to MAX, or a list.",
 )
 @click.option(
     "--formula",
@@ -69,73 +66,58 @@ Examples:
     metavar="paper|hockney|fitted",
     help="The paper's formulas (latency only), models after the libraries' code, or those fitted.",
 )
-@click.option(
-    "--chains",
-    type=click.IntRange(1),
-    default=4,
-    show_default=True,
-    help="Parallel chains of the algorithm chain.",
-)
-@click.option(
-    "--segment",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    metavar="BYTES",
-    help="Bytes of a segment, where algorithms have them; 0: not in segments.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
+@format_option(*FORMAT, text="Print for people, or for programs.")
 @click.option(
     "--fit",
     "sweeps",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="SWEEP.jsonl",
-    help="Fit every algorithm that haloscope bench collective measured; -o MACHINE.yaml keeps it.",
+    help="Fit every algorithm that haloscope bench collective measured. -o MACHINE.yaml keeps the models.",
 )
 @click.option(
     "--measured",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="SWEEP.jsonl",
-    help="Set what was measured against the fitted models: a table, or with -o a page.",
+    help="Compare what was measured with the fitted models: in a table, or with -o on a page.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="PAGE.html|MACHINE.yaml",
-    help="Write a page with the figures instead; an existing one is replaced.",
+    help="Write a page with the figures instead of the table; an existing file is replaced.",
 )
 def model(
     machine: str,
-    collective: str | None,
-    algorithm: str,
+    collectives: tuple[str, ...],
+    algorithms: list[str],
+    ranks: list[int] | None,
+    sizes: list[int],
+    formula: str,
     form: str,
-    output: Path | None,
-    *,
     sweeps: tuple[Path, ...],
     measured: tuple[Path, ...],
-    **asked: Any,
+    output: Path | None,
 ) -> None:
-    """Predict what collectives take, from a model of the machine."""
+    """Predict what collectives take on a machine, from a model of it.
+
+    MACHINE comes with Haloscope (orfeo) or is a file. COLLECTIVE is bcast or reduce, with the other
+    formulas allreduce, alltoall and others, too.
+    """
+    names = list(dict.fromkeys(word for text in collectives for word in text.split(",")))
     if sweeps or measured:
-        points, library = _points(sweeps or measured, collective, algorithm)
+        points, library = _points(sweeps or measured, names, algorithms)
         if sweeps:
             _fit(machine, points, library, form, output)
         else:
             _compare(machine, points, form, output)
-    elif collective is None:
-        raise click.UsageError("say which with --collective, such as --collective bcast,reduce")
+    elif not names:
+        raise click.UsageError("name a collective after the machine, such as orfeo bcast")
     else:
-        _predicted(machine, collective, algorithm, asked, form=form, output=output)
+        rows = _predicted(machine, names, algorithms, ranks, sizes, formula)
+        _show(rows, machine, formula, form, output)
 
 
 def _fit(machine: str, points: pl.DataFrame, library: str, form: str, output: Path | None) -> None:
@@ -161,51 +143,50 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
         predict.write_measured_page(rows, described, output)
 
 
-def _points(paths: tuple[Path, ...], collective: str | None, algorithm: str) -> tuple[pl.DataFrame, str]:
-    """What was measured, of the collectives and algorithms asked for, and the library's name."""
+def _points(paths: tuple[Path, ...], names: list[str], algorithms: list[str]) -> tuple[pl.DataFrame, str]:
+    """Return what was measured, of what is asked for, and the library's name."""
     import polars as pl
 
     from haloscope.predict.bench import Sweep
 
     read = [Sweep.read(path) for path in paths]
     points = pl.concat([sweep.points for sweep in read])
-    if collective is not None:
-        points = points.filter(pl.col("collective").is_in(_words(collective)))
-    if algorithm != "all":
-        points = points.filter(pl.col("algorithm").is_in(_words(algorithm)))
+    if names:
+        points = points.filter(pl.col("collective").is_in(names))
+    if algorithms != ["all"]:
+        points = points.filter(pl.col("algorithm").is_in(algorithms))
     return points, str(read[0].environment.get("library") or "")
 
 
 def _predicted(
-    machine: str, collective: str, algorithm: str, asked: dict[str, Any], *, form: str, output: Path | None
-) -> None:
+    machine: str,
+    names: list[str],
+    algorithms: list[str],
+    ranks: list[int] | None,
+    sizes: list[int],
+    formula: str,
+) -> pl.DataFrame:
     import polars as pl
 
-    from haloscope import explain, predict
+    from haloscope import predict
 
     described = predict.load_machine(machine)
-    wanted = [
-        (name, one)
-        for name in _words(collective)
-        for one in (
-            predict.algorithms_of(asked["formula"], name, described)
-            if algorithm == "all"
-            else _words(algorithm)
-        )
-    ]
+    every = algorithms == ["all"]
+    known = {name: predict.algorithms_of(formula, name, described) if every else algorithms for name in names}
     parts = []
-    with progress(len(wanted)) as step:
-        for name, one in wanted:
-            step(f"{name} {one}")
-            parts.append(predict.model(described, name, [one], **asked))
-    rows = pl.concat(parts)
+    with progress(sum(map(len, known.values()))) as step:
+        for name, ones in known.items():
+            for one in ones:
+                step(f"{name} {one}")
+                parts.append(predict.model(described, name, [one], ranks, sizes, formula=formula))
+    return pl.concat(parts)
+
+
+def _show(rows: pl.DataFrame, machine: str, formula: str, form: str, output: Path | None) -> None:
+    from haloscope import explain, predict
+
     if output is None:
         explain.render(rows, form, "model", sys.stdout)
-        return
-    segments = f", segments of {asked['segment']} B" if asked["segment"] else ""
-    made = f"formula {asked['formula']}, {asked['chains']} chains{segments}"
-    predict.write_page(rows, described, output, about={"Made with": made})
-
-
-def _words(text: str) -> list[str]:
-    return list(dict.fromkeys(word.strip() for word in text.split(",")))
+    else:
+        about = {"Made with": f"formula {formula}"}
+        predict.write_page(rows, predict.load_machine(machine), output, about=about)

@@ -1,4 +1,4 @@
-"""`haloscope show` and `haloscope report`."""
+"""`haloscope show`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["report", "show"]
+__all__ = ["show"]
 
 _TABLES = (
     "regions",
@@ -21,20 +21,15 @@ _TABLES = (
     "slices",
     "info",
 )
-_SHOW_EXAMPLES = """\b
+_EXAMPLES = """\b
 Examples:
   haloscope show run.halo
   haloscope show run.halo --table partners --region halo
   haloscope show run.halo --table sizes --format csv > sizes.csv
 """
-_REPORT_EXAMPLES = """\b
-Examples:
-  haloscope report run.halo -o report.html
-  haloscope report run-*.halo -o scaling.html
-"""
 
 
-@click.command(epilog=_SHOW_EXAMPLES)
+@click.command(epilog=_EXAMPLES)
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
     "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="The table to print."
@@ -57,20 +52,3 @@ def show(profile: Path, table: str, region: str | None, exclusive: bool, form: s
         opened.verify()  # a damaged file is refused, even if this table of it is whole
         frame = opened.table(table, exclusive=exclusive, region=region)
     explain.render(frame, form, table, sys.stdout)
-
-
-@click.command(epilog=_REPORT_EXAMPLES)
-@click.argument("profiles", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F.halo...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="report.html",
-    help="The page to write; an existing one is replaced when the new one is whole.",
-)
-def report(profiles: tuple[Path, ...], output: Path) -> None:
-    """Write one self-contained interactive page, for one profile or several."""
-    from haloscope import explain
-
-    explain.report(list(profiles), output)

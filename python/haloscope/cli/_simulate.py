@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import click
 
+from haloscope.cli._measuring import FORMAT, format_option
 from haloscope.cli._messages import progress
-
-if TYPE_CHECKING:
-    from haloscope.predict.simulate import Options, Work
 
 __all__ = ["simulate"]
 
@@ -21,17 +18,30 @@ Examples:
   haloscope simulate --platform fat-tree -n 64 cg --nx 16 --ny 16 --nz 16 --iterations 2
   haloscope simulate --platform orfeo -n 256 -- ./app input.txt
   haloscope simulate --platform torus -n 1024 --scale weak cg-64.halo -o torus-1024.halo
+  haloscope simulate --platform torus --collectives mpich,bcast=binomial_tree cg-64.halo
   haloscope simulate --platform dragonfly cg-64.halo --sensitivity 0,1,2,4
 """
 
 
-def _algorithms(_context: click.Context, _option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        collective, equals, name = pair.partition("=")
-        if not (collective and equals and name):
-            raise click.BadParameter(f"{pair!r} is not COLLECTIVE=NAME, such as bcast=binomial_tree")
-        found[collective] = name
+class _Collectives(NamedTuple):
+    """Whose choice of algorithms, and SimGrid's names of single ones."""
+
+    selector: str
+    algorithms: dict[str, str]
+
+
+def _collectives(_context: click.Context, _option: click.Parameter, text: str) -> _Collectives:
+    found = _Collectives("openmpi", {})
+    for word in text.split(","):
+        collective, equals, name = word.partition("=")
+        if not equals and word:
+            found = found._replace(selector=word)
+        elif collective and name:
+            found.algorithms[collective] = name
+        else:
+            raise click.BadParameter(
+                f"{word!r} is no library, nor COLLECTIVE=NAME such as bcast=binomial_tree"
+            )
     return found
 
 
@@ -63,19 +73,19 @@ class _Simulating(click.Command):
 
 @click.command(cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @click.option("--platform", required=True, metavar="NAME|FILE", help="The network, or a machine.")
-@click.option("-n", "--ranks", type=click.IntRange(1, 1 << 16), metavar="N", help="Ranks.")
+@click.option(
+    "-n",
+    "ranks",
+    type=click.IntRange(1, 1 << 16),
+    metavar="N",
+    help="Number of ranks. A profile or trace has its own.",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="The profile; an existing one is replaced. [default: PROGRAM-N-DATE.halo]",
-)
-@click.option(
-    "--trace",
-    type=click.Path(path_type=Path),
-    metavar="DIR|LIST",
-    help="Replay traces in SimGrid's text: a directory with a file a rank, or their list.",
 )
 @click.option(
     "--scale",
@@ -85,134 +95,81 @@ class _Simulating(click.Command):
     help="How a profile's pattern changes with the number of ranks.",
 )
 @click.option(
-    "--mpi",
-    "selector",
+    "--collectives",
+    callback=_collectives,
     default="openmpi",
     show_default=True,
-    metavar="openmpi|mpich|mvapich2|intelmpi|smpi",
-    help="Whose choice of collective algorithms.",
+    metavar="LIBRARY[,COLLECTIVE=NAME]",
+    help="Whose choice of collective algorithms is taken (openmpi, mpich, mvapich2, intelmpi, smpi), and "
+    "SimGrid's algorithm for single collectives.",
 )
 @click.option(
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    callback=_algorithms,
-    metavar="COLLECTIVE=NAME",
-    help="SimGrid's algorithm for one collective; may be repeated.",
-)
-@click.option("--latency", type=_FACTOR, default=1, show_default=True, help="Latencies times this.")
-@click.option(
-    "--bandwidth",
-    type=click.FloatRange(0, 1e6, min_open=True),
-    default=1,
-    show_default=True,
-    help="Bandwidths times this.",
-)
-@click.option("--ideal", is_flag=True, help="No latency, no limit of bandwidth.")
-@click.option(
-    "--sensitivity",
-    callback=_factors,
-    metavar="F,F,…",
-    help="Simulate with latencies times each factor; print each region's time and slope.",
-)
-@click.option(
-    "--compute",
+    "--latency-factor",
     type=_FACTOR,
     default=1,
     show_default=True,
-    help="Computing takes so many times as long as here, or as in the profile; 0: no time.",
+    help="Latencies are multiplied by this. 0 means none.",
 )
 @click.option(
-    "--eager",
-    type=click.IntRange(0),
-    metavar="BYTES",
-    help="Smaller messages wait for no receiver. [default: 65536 for your programs, else 0]",
-)
-@click.option(
-    "--time-limit", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Give up after so long."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
+    "--bandwidth-factor",
+    type=click.FloatRange(0, min_open=True),
+    default=1,
     show_default=True,
-    help="Of --sensitivity, for people or for programs.",
+    help="Bandwidths are multiplied by this. inf means no limit.",
 )
-@click.argument("what", nargs=-1, type=click.UNPROCESSED)
-def simulate(what: tuple[str, ...], platform: str, ranks: int | None, **asked: Any) -> None:
+@click.option(
+    "--compute-factor",
+    type=_FACTOR,
+    default=1,
+    show_default=True,
+    help="Computing takes so many times as long as here, or as in the profile. 0 means no time.",
+)
+@click.option(
+    "--sensitivity",
+    callback=_factors,
+    metavar="F,F,...",
+    help="Simulate with latencies times each factor; print each region's time and slope.",
+)
+@format_option(*FORMAT, text="Print the table of --sensitivity for people, or for programs.")
+@click.argument("what", nargs=-1, type=click.UNPROCESSED, metavar="WHAT...")
+def simulate(
+    what: tuple[str, ...],
+    platform: str,
+    ranks: int | None,
+    output: Path | None,
+    scale: str,
+    collectives: _Collectives,
+    latency_factor: float,
+    bandwidth_factor: float,
+    compute_factor: float,
+    sensitivity: list[float] | None,
+    form: str,
+) -> None:
     """Run a program, or the pattern of a profile, on a described network.
 
     WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
-    a profile. The result is a profile like any other.
+    a profile; or a trace in SimGrid's text, a directory with a file a rank or the list of the files.
+    The result is a profile like any other.
     """
-    from haloscope.predict.simulate import load_platform, sensitivity, smpirun, what_if
-
-    network = load_platform(platform)
-    smpirun()  # said before anything is compiled
-    work, count = _work(what, ranks, asked)
-    options = _options(network, count, work, asked)
-    if asked["sensitivity"] is None:
-        output = _output(asked["output"], work.name, count)
-        with progress(1) as step:
-            step(f"simulating {count} ranks on {network.name}")
-            what_if(work, options, output)
-        _summarise(output)
-        return
     from haloscope import explain
+    from haloscope.cli._measuring import time_limit
+    from haloscope.predict.simulate import Simulation
 
-    with progress(len(asked["sensitivity"])) as step:
-        rows = sensitivity(work, options, asked["sensitivity"], step)
-    explain.render(rows, asked["form"], "sensitivity", sys.stdout)
-
-
-def _work(what: tuple[str, ...], ranks: int | None, asked: dict[str, Any]) -> tuple[Work, int]:
-    from haloscope.predict.simulate import ProfileWork, ProgramWork, TraceWork
-
-    if asked["trace"] is not None:
-        if what:
-            raise click.UsageError("--trace takes the place of a program or profile")
-        traced = TraceWork(asked["trace"], ranks)
-        return traced, traced.ranks
-    if not what:
-        raise click.UsageError("say what to simulate: cg --nx 16, or ./app, or a profile")
-    if what[0].endswith(".halo"):
-        if len(what) > 1:
-            raise click.UsageError(f"{what[1]}: one profile is replayed, and has no arguments")
-        replayed = ProfileWork(Path(what[0]), ranks, asked["scale"], asked["compute"])
-        return replayed, replayed.ranks
-    if ranks is None:
-        raise click.UsageError("how many ranks? -n N")
-    return ProgramWork(what), ranks
-
-
-def _options(network: Any, count: int, work: Work, asked: dict[str, Any]) -> Options:
-    from haloscope.predict.simulate import Change, Options, host_names
-
-    host_names(network, count)  # too many ranks are said now, not after a compilation
-    change = Change.ideal() if asked["ideal"] else Change(asked["latency"], asked["bandwidth"])
-    eager = work.eager if asked["eager"] is None else asked["eager"]
-    options = Options(
-        network,
-        count,
-        asked["selector"],
-        asked["algorithms"],
-        change,
-        asked["compute"],
-        eager,
-        asked["time_limit"],
+    limit = time_limit(float("inf"))
+    simulation = Simulation(
+        what,
+        platform,
+        ranks,
+        scale,
+        collectives.selector,
+        collectives.algorithms,
+        latency_factor,
+        bandwidth_factor,
+        compute_factor,
+        time_limit=None if limit == float("inf") else limit,
     )
-    return replace(options)
-
-
-def _output(given: Path | None, name: str, ranks: int) -> Path:
-    from haloscope.watch import Output, expand
-
-    return expand(Output.prepare(given).pattern, ranks, name)
-
-
-def _summarise(profile: Path) -> None:
-    from haloscope import explain
-
-    lines = explain.summary(explain.open(profile))
-    click.echo("\n".join(lines), err=True)
+    if sensitivity is not None:
+        explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
+        return
+    profile = simulation.run(output, progress)
+    click.echo("\n".join(explain.summary(explain.open(profile))), err=True)

@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.cli._measuring import FORMAT, Launching, format_option, interruptible, time_limit
 from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
 
 if TYPE_CHECKING:
-    from haloscope.predict.tune import Bench, Candidate, Plan, Point, Tuning, Workload
+    from haloscope.predict.tune import Tuning
 
 __all__ = ["tune"]
 
 _EXAMPLES = """\b
 Examples:
   haloscope bench collective bcast allreduce -n 2:8 -o sweep.jsonl
-  haloscope tune sweep.jsonl -o rules.conf --page gains.html
-  haloscope tune --from app-8-20260101-120000.halo -o rules.conf
-  haloscope tune --machine cluster.yaml --collective bcast -n 64,128 -m 2:1048576 --no-run
+  haloscope tune sweep.jsonl -o rules.conf
+  haloscope tune app-8-20260101-120000.halo -o rules.conf -- mpiexec --hostfile hosts
+  haloscope tune cluster.yaml bcast -n 64,128 -m 2:1048576 --no-run
+  haloscope report rules.gains.json -o gains.html
 """
 
 
-def _words(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    return list(dict.fromkeys(word.strip() for word in (text or "").split(",") if word.strip()))
-
-
-@click.command(epilog=_EXAMPLES)
-@click.argument("sweep", required=False, type=click.Path(path_type=Path), metavar="[SWEEP.jsonl]")
-@click.option(
-    "--from",
-    "profile",
-    type=click.Path(path_type=Path),
-    metavar="F.halo",
-    help="Measure what this program uses: its collectives, sizes and communicators' sizes.",
-)
-@click.option(
-    "--machine", metavar="NAME|FILE.yaml", help="Choose by the models that were fitted to a machine."
-)
-@click.option(
-    "--collective",
-    "collectives",
-    callback=_words,
-    metavar="NAME[,NAME]",
-    help="With --machine: these collectives, else all that were fitted.",
-)
+@click.command(cls=Launching, epilog=_EXAMPLES)
+@click.argument("source", metavar="SWEEP.jsonl|F.halo|MACHINE")
+@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
 @click.option(
     "-n",
-    "--ranks",
+    "ranks",
     callback=counts,
     default="2",
     show_default=True,
     metavar="2:8|4,8",
-    help="With --machine: numbers of processes.",
+    help="Numbers of processes, for a machine model.",
 )
 @click.option(
     "-m",
@@ -67,30 +47,7 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     default="1:1048576",
     show_default=True,
     metavar="[MIN:]MAX",
-    help="With --machine: sizes in bytes, doubled from MIN (1) to MAX.",
-)
-@click.option(
-    "--segment",
-    "segments",
-    callback=counts,
-    default="0",
-    metavar="BYTES[,BYTES]",
-    help="With --from: segment sizes, for algorithms that cut messages; 0: the library's own.",
-)
-@click.option(
-    "--margin",
-    type=click.FloatRange(0),
-    default=0.05,
-    show_default=True,
-    metavar="SHARE",
-    help="A rule must be faster by more than this share, and a change of rule worth it.",
-)
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.05,
-    show_default=True,
-    help="Level of the tests, after correction for their number.",
+    help="Sizes in bytes, doubled from MIN (1) to MAX, for a machine model.",
 )
 @click.option(
     "--rounds",
@@ -105,7 +62,7 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     type=click.IntRange(10),
     default=1000,
     show_default=True,
-    help="OSU: measured calls.",
+    help="As OSU: measured calls.",
 )
 @click.option(
     "-x",
@@ -113,145 +70,73 @@ def _words(_context: click.Context, _option: click.Parameter, text: str | None) 
     type=click.IntRange(0),
     default=100,
     show_default=True,
-    help="OSU: calls before, which are not measured.",
-)
-@click.option("--map-by", "mapping", metavar="NAME", help="Mapping, in the launcher's words.")
-@click.option("--mpiexec", metavar="COMMAND", help="The launcher with its options, instead of mpiexec.")
-@click.option("--no-run", is_flag=True, help="Run nothing: write the choice unverified (SWEEP, --machine).")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
+    help="As OSU: calls before these, which are not measured.",
 )
 @click.option(
-    "--page",
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="Write a page with the gains as well; an existing one is replaced.",
+    "--map-by",
+    "mapping",
+    metavar="NAME",
+    help="Mapping of ranks in the launcher's words (core, socket, node).",
 )
+@click.option(
+    "--no-run",
+    is_flag=True,
+    help="Run nothing: write what a sweep or a machine model says, without verifying it.",
+)
+@format_option(*FORMAT, text="Print for people, or for programs.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="RULES",
-    help="The rules; rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH), if not said.",
+    help="The rules. The default is rules.conf (Open MPI 4, 5) or rules.json (Open MPI 6, MPICH). "
+    "The gains are written beside them, for haloscope report.",
 )
 def tune(
-    sweep: Path | None,
-    profile: Path | None,
-    machine: str | None,
-    page: Path | None,
+    source: str,
+    collectives: tuple[str, ...],
+    ranks: list[int],
+    sizes: list[int],
+    rounds: int,
+    iterations: int,
+    warmup: int,
+    mapping: str | None,
+    no_run: bool,
     form: str,
     output: Path | None,
-    **asked: Any,
+    launcher: tuple[str, ...],
 ) -> None:
-    """Choose collectives' algorithms, and write the MPI library's own rules for them.
+    """Choose the algorithms of collectives, and write rules for the MPI library that hold in real runs.
 
-    From a sweep of `haloscope bench collective`, from a program's profile (--from), or from a
-    machine's models (--machine). A rule is written only where it is seen to take effect and to be
-    faster than what the library does by itself.
+    The choice is made from a sweep of bench collective, from what a program's profile says that it
+    uses (this is measured now), or from the models that were fitted to a machine: for COLLECTIVE, or
+    all that were fitted. LAUNCHER starts the ranks instead of mpiexec.
     """
     from haloscope import explain
-    from haloscope.predict.tune import Bench, check_output, table
+    from haloscope.predict.bench import CollectiveMethod as Method
+    from haloscope.predict.tune import Choice, Gains, Plan, table
     from haloscope.predict.tune import tune as tuned
 
-    if [sweep, profile, machine].count(None) != 2:
-        raise click.UsageError("name one of: a sweep, --from F.halo, --machine NAME")
-    if profile and asked["no_run"]:
-        raise click.UsageError("--from measures; --no-run goes with a sweep or --machine")
-    work = _workload(profile) if profile else None
-    bench = Bench.here(tuple(shlex.split(asked["mpiexec"] or "")), asked["mapping"])
-    output = output or Path("rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
-    check_output(output, bench.form)
-    _check_selectable(bench)
-    chosen = _chosen(sweep, machine, work, bench, asked)
-    plan = None if asked["no_run"] else _plan(asked)
-    most = 2 * asked["rounds"] * len(chosen)
-    with progress(most) if plan else nullcontext(lambda what: None) as step:
-        made = tuned(bench, chosen, output, plan, step)
-    rows = table(made)
-    explain.render(rows, form, "tune", sys.stdout)
-    _say_result(made, work, asked["no_run"])
-    if page:
-        from haloscope.predict.tune import write_page
-
-        write_page(made, rows, work, page)
-
-
-def _chosen(
-    sweep: Path | None, machine: str | None, work: Workload | None, bench: Bench, asked: dict[str, Any]
-) -> dict[Point, Candidate]:
-    from haloscope.predict.bench import Sweep
-    from haloscope.predict.tune import choose_from
-
-    if machine:
-        from haloscope.predict import load_machine
-        from haloscope.predict.tune import choose_by_model, model_points
-
-        described = load_machine(machine)
-        points = model_points(described, asked["collectives"], asked["ranks"], asked["sizes"])
-        return choose_by_model(described, points, asked["margin"])
-    if work:
-        measured = _measured(bench, work, asked)
-    else:
-        assert sweep is not None
-        measured = Sweep.read(sweep)
-        _check_same(sweep, measured.environment.get("library"), bench)
-    return choose_from(measured, asked["margin"], asked["level"])
-
-
-def _check_same(sweep: Path, library: object, bench: Bench) -> None:
-    from haloscope.base.errors import RecorderError
-
-    if library and library != bench.library.name:
-        raise RecorderError(
-            f"{sweep}: measured with {library}, but the mpicc in use is that of "
-            f"{bench.library.name}: load the MPI that was measured, or measure this one"
+    method = Method(warmup=warmup, iterations=iterations, time_limit=time_limit())
+    with interruptible():
+        made = tuned(
+            source,
+            output,
+            choice=Choice(collectives, ranks, sizes),
+            plan=Plan(method, rounds),
+            verified=not no_run,
+            launcher=launcher,
+            mapping=mapping,
+            progress=progress,
         )
+    explain.render(table(made), form, "tune", sys.stdout)
+    gains = made.output.with_name(f"{made.output.stem}.gains.json")
+    Gains.of(made).save(gains)
+    _say_result(made, no_run)
+    say(f"{gains}: what the rules gain; haloscope report draws it")
 
 
-def _check_selectable(bench: Bench) -> None:
-    from haloscope.base.errors import RecorderError
-
-    library = bench.library
-    if all(len(library.algorithms(name)) == 1 for name in library.collectives()):
-        raise RecorderError(
-            f"{library.name} has no algorithms to select from: is the ompi_info of this "
-            "installation missing? There is nothing to tune"
-        )
-
-
-def _workload(profile: Path) -> Workload:
-    from haloscope.predict.tune import read_workload
-
-    return read_workload(profile)
-
-
-def _measured(bench: Bench, work: Workload, asked: dict[str, Any]) -> Any:
-    from haloscope.predict.tune import measure_all, steps_of_all
-
-    points = sorted(work.calls)
-    segments = asked["segments"] or [0]
-    with progress(steps_of_all(bench, points, segments)) as step:
-        return measure_all(bench, points, segments, _method(asked), step)
-
-
-def _method(asked: dict[str, Any]) -> Any:
-    from haloscope.predict.bench import CollectiveMethod as Method
-
-    return Method(warmup=asked["warmup"], iterations=asked["iterations"])
-
-
-def _plan(asked: dict[str, Any]) -> Plan:
-    from haloscope.predict.tune import Plan
-
-    return Plan(_method(asked), asked["rounds"], asked["level"])
-
-
-def _say_result(made: Tuning, work: Workload | None, unverified: bool) -> None:
+def _say_result(made: Tuning, unverified: bool) -> None:
     from haloscope.predict.tune import program_gain, program_text, summary, usage
 
     say(summary(made))
@@ -259,8 +144,8 @@ def _say_result(made: Tuning, work: Workload | None, unverified: bool) -> None:
         more = len(made.problems) - 1
         rest = f" (and {more} more)" if more else ""
         say(f"left to the library: {made.problems[0]}{rest}")
-    if work is not None:
-        say(program_text(program_gain(made, work), work))
+    if made.work is not None:
+        say(program_text(program_gain(made, made.work), made.work))
     if not made.rules:
         say("no rule is worth it: no file is written, the library's own choice stands")
         return

@@ -7,31 +7,42 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict._formulas import ALGORITHMS, FORMULAS, algorithms_of
+    from haloscope.predict._fitting import fit_points
+    from haloscope.predict._kinds import Kind, UnknownKindError, kind_of
     from haloscope.predict._machine import Level, Machine
     from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
-    from haloscope.predict._model import model
+    from haloscope.predict._machine_page import write_machine_page
+    from haloscope.predict._model import ALGORITHMS, FORMULAS, algorithms_of, model
     from haloscope.predict._model_page import write_measured_page, write_page
+    from haloscope.predict._prediction import (
+        Chosen,
+        choose,
+        error_summary,
+        error_table,
+        errors,
+        losses,
+        predict,
+    )
     from haloscope.predict.bench._foreign import read_imb, read_osu
     from haloscope.predict.bench._surroundings import noise
     from haloscope.predict.bench._sweep import Sweep
-    from haloscope.predict.fitted._evaluation import error_summary, error_table, errors, losses
-    from haloscope.predict.fitted._fitting import fit_points
-    from haloscope.predict.fitted._prediction import Chosen, choose, predict
 
 __all__ = [
     "ALGORITHMS",
     "FORMULAS",
     "Chosen",
+    "Kind",
     "Level",
     "Machine",
     "Sweep",
+    "UnknownKindError",
     "algorithms_of",
     "choose",
     "error_summary",
     "error_table",
     "errors",
     "fit_points",
+    "kind_of",
     "load_machine",
     "losses",
     "machines",
@@ -42,6 +53,7 @@ __all__ = [
     "read_osu",
     "save_fitted",
     "write_machine",
+    "write_machine_page",
     "write_measured_page",
     "write_page",
 ]
@@ -50,28 +62,32 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "ALGORITHMS": "_formulas",
-            "Chosen": "fitted._prediction",
-            "FORMULAS": "_formulas",
+            "ALGORITHMS": "_model",
+            "Chosen": "_prediction",
+            "FORMULAS": "_model",
+            "Kind": "_kinds",
             "Level": "_machine",
+            "UnknownKindError": "_kinds",
+            "kind_of": "_kinds",
             "Machine": "_machine",
             "Sweep": "bench._sweep",
-            "algorithms_of": "_formulas",
-            "choose": "fitted._prediction",
-            "error_summary": "fitted._evaluation",
-            "error_table": "fitted._evaluation",
-            "errors": "fitted._evaluation",
-            "fit_points": "fitted._fitting",
+            "algorithms_of": "_model",
+            "choose": "_prediction",
+            "error_summary": "_prediction",
+            "error_table": "_prediction",
+            "errors": "_prediction",
+            "fit_points": "_fitting",
             "load_machine": "_machine_files",
-            "losses": "fitted._evaluation",
+            "losses": "_prediction",
             "machines": "_machine_files",
             "model": "_model",
             "noise": "bench._surroundings",
-            "predict": "fitted._prediction",
+            "predict": "_prediction",
             "read_imb": "bench._foreign",
             "read_osu": "bench._foreign",
             "save_fitted": "_machine_files",
             "write_machine": "_machine_files",
+            "write_machine_page": "_machine_page",
             "write_measured_page": "_model_page",
             "write_page": "_model_page",
         },

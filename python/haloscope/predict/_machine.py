@@ -1,4 +1,4 @@
-"""A machine model: levels of topology, and what a message costs across each."""
+"""A machine model: levels of topology, what a message costs across each, and fitted algorithms."""
 
 from __future__ import annotations
 
@@ -13,21 +13,40 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from haloscope.base import quantities
 from haloscope.base.errors import UsageError
-from haloscope.predict.fitted._parameters import FittedAlgorithm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Hockney", "Level", "Link", "LogGP", "Machine", "Matrix", "PLogP", "Protocol"]
+    from haloscope.predict.schedule import Plan
+
+
+__all__ = [
+    "FittedAlgorithm",
+    "Hockney",
+    "Level",
+    "Link",
+    "LogGP",
+    "Machine",
+    "Matrix",
+    "MeasuredTime",
+    "PLogP",
+    "Protocol",
+    "Range",
+    "generic_rows",
+]
 
 Time = Annotated[Decimal, BeforeValidator(quantities.time)]
 Cost = Annotated[Decimal, BeforeValidator(quantities.cost)]
 Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
 Text = Annotated[str, Field(min_length=1)]
 _BEYOND_A_NODE = ("network", "switch", "leaf switch", "spine")
-_RULES = ConfigDict(extra="forbid", frozen=True)
+_Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Bytes = Annotated[int, Field(ge=0)]
+Interval = tuple[float, float, float]
+"""A value with the bounds of its 95 % interval."""
+_Estimate = tuple[_Number, _Number, _Number]
 
 
 class _Rules(BaseModel):
@@ -77,6 +96,18 @@ class PLogP(_Rules):
     receive: Annotated[Cost, Field(alias="or")]
 
 
+class MeasuredTime(_Rules):
+    """The median one-way time of messages of so many bytes, with its 95 % interval.
+
+    `gap` is the median time from message to message of a window.
+    """
+
+    bytes: Annotated[int, Field(gt=0)]
+    time: Cost
+    interval: tuple[Cost, Cost] | None = None
+    gap: Cost | None = None
+
+
 class Link(_Rules):
     """Messages between two cores: `latency` of small ones, `bandwidth` of large ones."""
 
@@ -88,6 +119,8 @@ class Link(_Rules):
     loggp: LogGP | None = None
     protocols: tuple[Protocol, ...] = ()
     plogp: tuple[PLogP, ...] = ()
+    measured: tuple[MeasuredTime, ...] = ()
+    """What the others were fitted to, by size."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Link:
@@ -154,10 +187,8 @@ class Level(Link):
     """What each part of the level below can send into this one, and take from it, altogether."""
 
 
-class Matrix(BaseModel):
+class Matrix(_Rules):
     """Latencies that were measured between all pairs of these cores, in microseconds."""
-
-    model_config = _RULES
 
     cores: Annotated[tuple[int, ...], Field(min_length=2)]
     microseconds: tuple[tuple[Annotated[float, Field(ge=0)] | None, ...], ...]
@@ -169,14 +200,64 @@ class Matrix(BaseModel):
         return self
 
 
-class Machine(BaseModel):
+def generic_rows(plans: Sequence[Plan]) -> NDArray[np.float64]:
+    """1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
+    ranks = np.array([plan.ranks for plan in plans], np.float64)
+    size = np.array([plan.bytes for plan in plans], np.float64)
+    rounds = np.log2(ranks)
+    return np.column_stack([ranks**0, rounds, ranks, size, size * rounds, size * ranks])
+
+
+class Range(_Rules):
+    """Parameters of messages from so many bytes on, each as [value, low, high].
+
+    A message of m bytes on a level with latency L and byte time W occupies both its ports for
+    `overhead` + `beta` W, and is there `alpha` L later. `overhead` is seconds, the others are
+    factors of what the machine says.
+    """
+
+    first: Annotated[_Bytes, Field(alias="from")] = 0
+    overhead: _Estimate
+    alpha: _Estimate
+    beta: _Estimate
+
+
+class FittedAlgorithm(_Rules):
+    """The model of one algorithm: of `ranges` where its messages are known, else a generic one.
+
+    The time is OSU's, the mean over ranks. The generic form is the sum of `generic` times 1,
+    log2 P, P, m, m log2 P and m P, for P ranks and m bytes.
+    """
+
+    collective: str
+    algorithm: str
+    number: int | None = None
+    library: str = ""
+    call: _Estimate = (0.0, 0.0, 0.0)
+    """Seconds that every call takes."""
+    gamma: _Estimate = (0.0, 0.0, 0.0)
+    """Seconds to add a byte."""
+    eager: _Bytes = 0
+    """Messages of fewer bytes do not wait for their receiver."""
+    ranges: tuple[Range, ...] = ()
+    generic: tuple[_Number, ...] = ()
+    segments: tuple[_Bytes, ...] = (0,)
+    fanouts: tuple[_Bytes, ...] = (0,)
+    """The segments and fan-outs that were measured."""
+    ranks: tuple[int, int] = (2, 2)
+    sizes: tuple[_Bytes, _Bytes] = (0, 0)
+    """Fewest and most that were measured."""
+    points: int = 0
+    error: _Number = 0.0
+    """Median relative error of these points."""
+
+
+class Machine(_Rules):
     """What is known of a system. Rank r runs on core r: filled by core, one node after the other.
 
     Levels go from the nearest to the farthest; the last one holds all cores. Times are seconds,
     speeds bytes a second, exact as they were written.
     """
-
-    model_config = _RULES
 
     name: Text
     description: str = ""

@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from haloscope.predict._machine import Link
-    from haloscope.predict.fitted._parameters import FittedAlgorithm
+    from haloscope.predict._machine import FittedAlgorithm, Link
 
-__all__ = ["load_machine", "machine_source", "machine_text", "machines", "save_fitted", "write_machine"]
+__all__ = [
+    "MOST_BYTES",
+    "load_machine",
+    "machine_source",
+    "machine_text",
+    "machines",
+    "save_fitted",
+    "write_machine",
+]
 
 _SHIPPED = files("haloscope.predict") / "machines"
-_MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
 _FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md tells the form.\n"
@@ -74,11 +81,11 @@ def _place(machine: str | Path) -> Traversable:
 def _bytes(place: Traversable, name: str) -> bytes:
     try:
         with place.open("rb") as stream:
-            text = stream.read(_MOST_BYTES + 1)
+            text = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise MachineError(f"{name}: cannot be read: {error.strerror}") from None
-    if len(text) > _MOST_BYTES:
-        raise MachineError(f"{name}: is no machine model: larger than {_MOST_BYTES} bytes")
+    if len(text) > MOST_BYTES:
+        raise MachineError(f"{name}: is no machine model: larger than {MOST_BYTES} bytes")
     return text
 
 
@@ -150,6 +157,11 @@ def _link_lines(link: Link) -> Iterator[str]:
         if model:
             yield f"{name}:"
             yield from (f"  {key}: {_value(value)}" for key, value in model if value is not None)
+    yield from _table_lines(link)
+
+
+def _table_lines(link: Link) -> Iterator[str]:
+    """What has a row for each size."""
     if link.protocols:
         yield "protocols:"
         for one in link.protocols:
@@ -161,6 +173,12 @@ def _link_lines(link: Link) -> Iterator[str]:
         for row in link.plogp:
             times = f"g: {_time(row.g)}, os: {_time(row.send)}, or: {_time(row.receive)}"
             yield f"  - {{bytes: {row.bytes}, {times}}}"
+    if link.measured:
+        yield "measured:"
+        for point in link.measured:
+            spread = f", interval: {_interval(point.interval)}" if point.interval else ""
+            gap = "" if point.gap is None else f", gap: {_time(point.gap)}"
+            yield f"  - {{bytes: {point.bytes}, time: {_time(point.time)}{spread}{gap}}}"
 
 
 def _value(value: Any) -> str:

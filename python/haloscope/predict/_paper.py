@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
 
-from haloscope.predict._trees import runs
+from haloscope.predict.schedule._trees import runs
 
 __all__ = [
     "Latency",

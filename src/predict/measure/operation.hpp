@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "predict/measure/control.hpp"
+#include "predict/measure/world.hpp"
 
 namespace measure {
 

@@ -8,29 +8,29 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict.bench._collective import Method as CollectiveMethod
-    from haloscope.predict.bench._collective import measure as measure_collectives
+    from haloscope.predict.bench._collective import collective
     from haloscope.predict.bench._exchanges import Method as StencilMethod
-    from haloscope.predict.bench._exchanges import measure as measure_stencil
-    from haloscope.predict.bench._exchanges_text import write as write_stencil
+    from haloscope.predict.bench._exchanges import Result as StencilResult
+    from haloscope.predict.bench._exchanges import stencil
+    from haloscope.predict.bench._exchanges import write as write_stencil
     from haloscope.predict.bench._foreign import read_any, write_osu
     from haloscope.predict.bench._grid import Grid, units
     from haloscope.predict.bench._measured import machine
     from haloscope.predict.bench._mpi_library import Library, library
     from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
-    from haloscope.predict.bench._p2p import Failure, all_pairs, refined, with_switches
+    from haloscope.predict.bench._p2p import Failure, p2p
+    from haloscope.predict.bench._p2p import Measured as P2pMeasured
     from haloscope.predict.bench._p2p import Method as P2pMethod
     from haloscope.predict.bench._p2p import Point as P2pPoint
     from haloscope.predict.bench._p2p import measure as measure_p2p
-    from haloscope.predict.bench._p2p_page import write_page as write_p2p_page
-    from haloscope.predict.bench._p2p_text import header as p2p_header
-    from haloscope.predict.bench._p2p_text import record as p2p_record
-    from haloscope.predict.bench._p2p_text import row as p2p_row
-    from haloscope.predict.bench._pairs import Pair, System, launcher_of
+    from haloscope.predict.bench._p2p_output import header as p2p_header
+    from haloscope.predict.bench._p2p_output import record as p2p_record
+    from haloscope.predict.bench._p2p_output import row as p2p_row
     from haloscope.predict.bench._stream import stream
     from haloscope.predict.bench._surroundings import Noise, noise, surroundings
     from haloscope.predict.bench._sweep import Journal, Sweep, frame, identity, joined, journal
     from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._topology import topology
+    from haloscope.predict.bench._system import Pair, System, launcher_of, topology
 
 __all__ = [
     "P2P_TESTS",
@@ -40,13 +40,15 @@ __all__ = [
     "Journal",
     "Library",
     "Noise",
+    "P2pMeasured",
     "P2pMethod",
     "P2pPoint",
     "Pair",
     "StencilMethod",
+    "StencilResult",
     "Sweep",
     "System",
-    "all_pairs",
+    "collective",
     "frame",
     "identity",
     "joined",
@@ -54,22 +56,19 @@ __all__ = [
     "launcher_of",
     "library",
     "machine",
-    "measure_collectives",
     "measure_p2p",
-    "measure_stencil",
     "noise",
+    "p2p",
     "p2p_header",
     "p2p_record",
     "p2p_row",
     "read_any",
-    "refined",
+    "stencil",
     "stream",
     "surroundings",
     "topology",
     "units",
-    "with_switches",
     "write_osu",
-    "write_p2p_page",
     "write_page",
     "write_stencil",
 ]
@@ -85,37 +84,36 @@ if not TYPE_CHECKING:
             "Library": "_mpi_library",
             "Noise": "_surroundings",
             "P2P_TESTS": "_p2p:TESTS",
+            "P2pMeasured": "_p2p:Measured",
             "P2pMethod": "_p2p:Method",
+            "p2p": "_p2p",
             "P2pPoint": "_p2p:Point",
-            "Pair": "_pairs",
+            "Pair": "_system",
             "StencilMethod": "_exchanges:Method",
+            "StencilResult": "_exchanges:Result",
+            "collective": "_collective",
+            "stencil": "_exchanges",
             "Sweep": "_sweep",
-            "System": "_pairs",
-            "all_pairs": "_p2p",
+            "System": "_system",
             "frame": "_sweep",
             "identity": "_sweep",
             "joined": "_sweep",
             "journal": "_sweep",
-            "launcher_of": "_pairs",
+            "launcher_of": "_system",
             "library": "_mpi_library",
             "machine": "_measured",
-            "measure_collectives": "_collective:measure",
             "measure_p2p": "_p2p:measure",
-            "measure_stencil": "_exchanges:measure",
             "noise": "_surroundings",
-            "p2p_header": "_p2p_text:header",
-            "p2p_record": "_p2p_text:record",
-            "p2p_row": "_p2p_text:row",
+            "p2p_header": "_p2p_output:header",
+            "p2p_record": "_p2p_output:record",
+            "p2p_row": "_p2p_output:row",
             "read_any": "_foreign",
-            "refined": "_p2p",
             "stream": "_stream",
             "surroundings": "_surroundings",
-            "topology": "_topology",
+            "topology": "_system",
             "units": "_grid",
-            "with_switches": "_p2p",
             "write_osu": "_foreign",
-            "write_p2p_page": "_p2p_page:write_page",
             "write_page": "_sweep_page",
-            "write_stencil": "_exchanges_text:write",
+            "write_stencil": "_exchanges:write",
         },
     )

@@ -1,9 +1,10 @@
-"""Measures the points of a grid, launch by launch, into a journal."""
+"""Measures collectives: the points of a grid, launch by launch, into a journal."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Any
 from scipy.stats import norm
 
 from haloscope.base.errors import LaunchError
-from haloscope.predict.bench._grid import Unit
-from haloscope.predict.bench._mpi_library import Library
+from haloscope.predict._progress import Progress, Remark, silent, unheard
+from haloscope.predict.bench._grid import Grid, Unit, units
+from haloscope.predict.bench._mpi_library import Library, library
 from haloscope.predict.bench._stream import Stopped, stream
-from haloscope.predict.bench._sweep import Journal
+from haloscope.predict.bench._surroundings import surroundings
+from haloscope.predict.bench._sweep import Journal, Sweep, identity, journal
+from haloscope.predict.bench._system import launcher_of
 
-__all__ = ["Method", "launch_environment", "measure"]
+__all__ = ["Method", "collective", "launch_environment", "measure"]
 
 # After so many failures in a row the other sizes of an algorithm are not tried.
 _PATIENCE = 2
@@ -25,7 +29,15 @@ _PATIENCE = 2
 
 @dataclass(frozen=True)
 class Method:
-    """How a point is measured; what is not OSU's own is explained in docs/reference/bench.md."""
+    """How a point is measured.
+
+    `synchronisation` is what keeps the ranks together between calls: a `barrier`, as in the OSU
+    benchmarks, or each call in a `window` of a common clock. `warmup` calls before the `iterations`
+    that count are not measured. `type` is `char`, `int` or `float`. If `validate` is a number, data
+    are checked, with so many calls before each timed one. With `precision` a point ends as soon as
+    half the interval of its median, at `confidence`, is at most this share of it. `order` is
+    `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed.
+    """
 
     synchronisation: str = "barrier"
     warmup: int = 100
@@ -54,6 +66,70 @@ class Method:
             "deviations": float(norm.ppf(0.5 + self.confidence / 2)),
         }
         return [word for name, value in given.items() for word in (f"--{name}", str(value))]
+
+
+def collective(
+    grid: Grid,
+    method: Method | None = None,
+    *,
+    launcher: Sequence[str] = (),
+    platform: str | Path | None = None,
+    output: str | Path | None = None,
+    progress: Progress = silent,
+    remark: Remark = unheard,
+) -> Sweep:
+    """Measure collectives with every algorithm of the MPI in use, and with its own choice.
+
+    `grid` says what is measured. `launcher` is the command that starts ranks, with its options,
+    such as `["srun", "--mpi=pmix"]`; without it the MPI's own. With `platform`, the name or file of
+    a network or machine, SimGrid's MPI is measured there by the simulated clock. `output` is the
+    sweep's file: each point is there before the next one begins, and points that it has already are
+    not measured again.
+
+    Return the points that were asked for, also those of an earlier run; a point that failed is one
+    of them. Ctrl-C ends the sweep early: `interrupted` is true then. Raises `UsageError` for a grid
+    that cannot be measured, `OutputError` for a file of another library, host or method.
+
+        sweep = haloscope.bench_collective(Grid(["allreduce"], ranks=[2, 4], sizes=[8, 1024]))
+        print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
+    """
+    method, launcher = method or Method(), launcher_of(launcher)
+    offered = library(launcher) if platform is None else _simulated(platform)
+    alone = bool(launcher or platform)  # the cores of this machine say nothing then
+    cores = len(os.sched_getaffinity(0))
+    grid = grid.completed(offered, max(cores, 2))
+    made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
+    _remark_on(grid, offered, 0 if alone else cores, remark)
+    starter = shlex.join(launcher) or ("mpiexec" if platform is None else "smpirun")
+    place, interrupted = None if output is None else Path(output), False
+    with journal(place, surroundings(offered.name, starter, method.words())) as kept:
+        try:
+            with progress(sum(len(unit.sizes) for unit in made)) as step:
+                measure(made, offered, method, kept, step)
+        except KeyboardInterrupt:
+            interrupted = True
+    keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
+    sweep = Sweep.of(kept.environment, [kept.points[key] for key in keys if key in kept.points])
+    return replace(sweep, interrupted=interrupted)
+
+
+def _simulated(platform: str | Path) -> Library:
+    from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
+
+    smpirun()  # that it is missing is said before anything is compiled
+    return SmpiLibrary(load_platform(str(platform)))
+
+
+def _remark_on(grid: Grid, offered: Library, cores: int, remark: Remark) -> None:
+    if all(len(offered.algorithms(name)) == 1 for name in offered.collectives()):
+        remark(f"{offered.name} cannot be asked for its algorithms: only its own choice is measured")
+    else:
+        alone = [name for name in grid.collectives if len(offered.algorithms(name)) == 1]
+        if alone:
+            remark(f"{offered.name} has one way only of {', '.join(alone)}: measured as default")
+    ranks = max(grid.ranks)
+    if cores and ranks > cores:
+        remark(f"{ranks} processes share {cores} cores here: such times say little")
 
 
 def measure(
@@ -129,8 +205,7 @@ def _check_ranks(start: Mapping[str, Any], unit: Unit, command: Sequence[str]) -
     if start["ranks"] != unit.ranks:
         raise LaunchError(
             f"{command[0]} started {unit.ranks} processes, but each sees {start['ranks']}: it "
-            "belongs to another MPI than mpicc; load one MPI only, or name its launcher with "
-            "--mpiexec"
+            "belongs to another MPI than mpicc; load one MPI only, or name its launcher after --"
         )
 
 

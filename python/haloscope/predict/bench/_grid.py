@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
+from haloscope.predict.bench._surroundings import free_memory
 
 __all__ = ["Grid", "Unit", "units"]
 
@@ -21,15 +21,28 @@ _EXCHANGING = frozenset({"alltoall", "alltoallv"})
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes; an empty `algorithms` means all that the library offers."""
+    """The axes. `sizes` are bytes as the OSU benchmarks count them.
+
+    Empty `collectives` or the word `all`, and empty `algorithms`, mean all that the library offers;
+    empty `ranks` mean as many as there are cores here. `default` is the library's own choice.
+    `segments` (bytes) and `fanouts` are for algorithms that have such a setting, 0 is the library's
+    own. `mappings` are words of the launcher such as `core` or `node`, None is its own.
+    """
 
     collectives: Sequence[str]
-    ranks: Sequence[int]
-    sizes: Sequence[int]
+    ranks: Sequence[int] = ()
+    sizes: Sequence[int] = tuple(1 << power for power in range(21))
     algorithms: Sequence[str] = ()
     segments: Sequence[int] = (0,)
     fanouts: Sequence[int] = (0,)
     mappings: Sequence[str | None] = (None,)
+
+    def completed(self, library: Library, ranks: int) -> Grid:
+        """Return the same grid with what is empty filled in."""
+        every = not self.collectives or "all" in self.collectives
+        names = library.collectives() if every else tuple(dict.fromkeys(self.collectives))
+        mappings = self.mappings or (None,)
+        return replace(self, collectives=names, ranks=self.ranks or (ranks,), mappings=mappings)
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) 
     _check_names(grid, library)
     if min(grid.ranks) < 2:
         raise UsageError("-n: a collective needs 2 processes or more")
-    _check_sizes(grid, None if remote else _free_memory())
+    _check_sizes(grid, None if remote else free_memory())
     made = [
         Unit(chosen, segment, fanout, ranks, mapping, sizes)
         for collective in grid.collectives
@@ -136,14 +149,3 @@ def _buffers(collective: str, ranks: int) -> int:
     if collective in _EXCHANGING:
         return 2 * ranks
     return ranks + 1 if collective in _COLLECTING | _SPREADING else 2
-
-
-def _free_memory() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

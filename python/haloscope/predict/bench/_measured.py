@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import MachineError
-from haloscope.predict._fits import line, pieces
-from haloscope.predict._machine import Hockney, Level, Link, LogGP, Machine, Matrix, PLogP, Protocol
-from haloscope.predict.bench._pairs import SMT, System
+from haloscope.predict._lines import line, pieces
+from haloscope.predict._machine import (
+    Hockney,
+    Level,
+    Link,
+    LogGP,
+    Machine,
+    Matrix,
+    MeasuredTime,
+    PLogP,
+    Protocol,
+)
 from haloscope.predict.bench._sweep import median_interval
+from haloscope.predict.bench._system import SMT, System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +91,21 @@ def link(points: Sequence[Point]) -> Link | None:
             )
             for one in pieces(sizes, medians)
         )
+    parts["measured"] = _measured(own, times)
     return Link(**parts, **_parallel_models(own, latency, (low, high)))
+
+
+def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[MeasuredTime, ...]:
+    """The medians of latencies, with gaps where they were measured at the same size."""
+    apart = gaps(points)
+    rows = []
+    for one in times:
+        middle, low, high = median_interval(one.samples)
+        gap = _time(apart[one.bytes]) if one.bytes in apart else None
+        rows.append(
+            MeasuredTime(bytes=one.bytes, time=_time(middle), interval=(_time(low), _time(high)), gap=gap)
+        )
+    return tuple(rows)
 
 
 def _parallel_models(

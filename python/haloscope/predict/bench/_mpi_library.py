@@ -147,8 +147,7 @@ class OtherLibrary:
 
 def library(launcher: Sequence[str] = ()) -> Library:
     """Return the library of the `mpicc` in use; `launcher` is used instead of its mpiexec."""
-    from haloscope.predict.bench._mpich import Mpich
-    from haloscope.predict.bench._openmpi import OpenMpi
+    from haloscope.predict.bench._algorithms import Mpich, OpenMpi
 
     tools = toolchain()
     if not launcher:
@@ -193,5 +192,5 @@ def _check_same(tools: Toolchain) -> None:
     if ours and theirs and ours.abi != theirs.abi:
         raise RecorderError(
             f"{tools.compiler} compiles for {ours.abi}, but {tools.launcher} starts programs of "
-            f"{theirs.abi}: load one MPI only, or name its launcher with --mpiexec"
+            f"{theirs.abi}: load one MPI only, or name its launcher after --"
         )

@@ -1,4 +1,4 @@
-"""Messages between two cores: what is measured, point by point."""
+"""Messages between two cores: what is measured, point by point, and what came of it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
-from haloscope.predict._fits import pieces
-from haloscope.predict.bench._pairs import Pair, System, leaf_switches
+from haloscope.predict._lines import pieces
+from haloscope.predict._progress import Remark, unheard
+from haloscope.predict.bench._mpi_library import library
 from haloscope.predict.bench._stream import Stopped, stream
+from haloscope.predict.bench._surroundings import free_memory
+from haloscope.predict.bench._system import Pair, System, launcher_of, leaf_switches, topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from haloscope.predict._machine import Machine
+
     Floats = NDArray[np.float64]
 
-__all__ = ["TESTS", "Failure", "Method", "Point", "all_pairs", "measure", "refined", "with_switches"]
+__all__ = ["TESTS", "Failure", "Measured", "Method", "Point", "all_pairs", "measure", "p2p"]
 
 # OSU's names; `overhead` and `reduce` are for LogGP, PLogP and the cost of arithmetic.
 TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
+_FOR_MODEL = ("latency", "bw", "bibw", "overhead", "reduce")
 _WINDOWED = ("bw", "bibw", "mbw_mr")
 _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 # Iterations and warm-ups of small and of large messages.
@@ -35,33 +41,41 @@ _MOST = (1 << 31) - 1  # MPI counts elements in an int
 
 @dataclass(frozen=True)
 class Method:
-    """How each point is measured. Without iterations or warm-ups the usual ones of the test."""
+    """How each point is measured.
 
-    sizes: tuple[int, ...]
+    `sizes` are bytes of a message. `iterations` and `warmup` are OSU's numbers for the test and the
+    size if they are None, `window` is how many messages are under way at once in `bw`, `bibw` and
+    `mbw_mr`. With `check` what arrives is compared with what was sent.
+    """
+
+    sizes: tuple[int, ...] = tuple(1 << power for power in range(23))
     iterations: int | None = None
     warmup: int | None = None
     window: int = 64
     datatype: str = "mpi_char"
+    """What messages are made of: `mpi_char`, `mpi_int` or `mpi_float`."""
     check: bool = False
-    limit: float = 60.0
-    """Seconds without a result after which a run is given up."""
+    time_limit: float = 60.0
+    """Seconds without a result after which a launch is given up."""
     memory: int = 1 << 29
     """Bytes that a rank's buffers may have."""
+    for_model: bool = False
+    """More sizes are measured around those where the latency changes its slope."""
 
     def checked(self) -> Method:
-        """Itself. Raises `UsageError` for sizes that cannot be."""
+        """Return this method. Raises `UsageError` for sizes that cannot be measured."""
         if not self.sizes:
             raise UsageError("there are no sizes to measure; -m 1:4194304 is the default")
         largest, width = max(self.sizes), 1 if self.datatype == "mpi_char" else 4
         if largest // width > _MOST:
             raise UsageError(f"{largest} bytes are more elements than an MPI call can count")
-        free = _free_memory()
+        free = free_memory()
         if 2 * largest > self.memory:
             raise UsageError(
                 f"messages of {largest} bytes need {2 * largest} bytes of buffers in each rank, "
-                f"more than {self.memory}: raise the bound with -M, or lower -m"
+                f"more than {self.memory}: ask for smaller messages (-m), or raise P2pMethod.memory in Python"
             )
-        if free is not None and 4 * largest > free:
+        if 4 * largest > free:
             raise UsageError(
                 f"messages of {largest} bytes need {4 * largest} bytes of buffers, "
                 f"and {free} are free: lower -m"
@@ -123,6 +137,102 @@ class Failure:
     test: str
     pair: Pair
     reason: str
+
+
+@dataclass
+class Measured:
+    """What `p2p` measured, and on what."""
+
+    system: System
+    points: list[Point] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    interrupted: bool = False
+    """True if Ctrl-C ended it early; the points are those that were finished."""
+
+    def machine(self, name: str) -> Machine:
+        """Return the machine model that is fitted to the points.
+
+        Raises `MachineError` if the latency between the farthest cores was not measured.
+        """
+        from haloscope.predict.bench._measured import machine
+        from haloscope.predict.bench._surroundings import surroundings
+
+        about = surroundings(self.system.library.name, "", {})
+        cores = f"{len(self.system.topology.cores)} cores"
+        made = f"haloscope {about['haloscope']} bench p2p, {self.system.library.name}, {about['date'][:10]}"
+        place = f"{about['host']}: {self.system.nodes} × {cores}, {about['processor']}"
+        return machine(name, self.system, self.points, place, made)
+
+
+def p2p(
+    tests: Sequence[str] = (),
+    method: Method | None = None,
+    *,
+    pairs: Sequence[tuple[int, int]] = (),
+    all_pairs: bool = False,
+    nodes: int = 1,
+    launcher: Sequence[str] = (),
+    each: Callable[[Measured, Point], None] = lambda measured, point: None,
+    remark: Remark = unheard,
+) -> Measured:
+    """Measure messages between pairs of cores with the MPI in use.
+
+    `tests` are names of `P2P_TESTS`; without any it is `latency`, or with `method.for_model` all that
+    a machine model needs.
+    `pairs` are numbers of cores as hwloc counts them, through all nodes; without any core 0 and one
+    core of each level of the topology. With `all_pairs` the latency between every two cores is
+    measured as well. `launcher` is the command that starts ranks, with its options, such as
+    `["mpiexec", "--hostfile", "hosts"]`; without it the MPI's own. `each` is called with the result
+    so far and each new point, `remark` with lines about the topology.
+
+    Times are in seconds. Raises `UsageError` for what cannot be measured, `LaunchError` if the
+    launcher does not do what it should. A pair that fails is in `failures`, the others go on.
+
+        measured = haloscope.bench_p2p(["latency", "bw"], P2pMethod(sizes=(8, 1 << 20)))
+        print([(one.test, one.bytes, one.median) for one in measured.points])
+    """
+    method = (method or Method()).checked()
+    unknown = [name for name in tests if name not in TESTS]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is not one of {', '.join(TESTS)}")
+    made = Measured(_system(nodes, launcher, method, remark))
+    chosen = [made.system.pair(*pair) for pair in pairs] or made.system.representatives()
+    wanted = list(tests) or list(_FOR_MODEL if method.for_model else ("latency",))
+    try:
+        for one in _points_of_all(made.system, wanted, chosen, method, all_pairs):
+            if isinstance(one, Failure):
+                made.failures.append(one)
+            else:
+                made.points.append(one)
+                each(made, one)
+    except KeyboardInterrupt:
+        made.interrupted = True
+    return made
+
+
+def _system(nodes: int, launcher: Sequence[str], method: Method, remark: Remark) -> System:
+    launcher = launcher_of(launcher)
+    found = topology()
+    for line in found.remarks:
+        remark(line)
+    return with_switches(System(found, library(launcher), nodes, launcher), method.time_limit)
+
+
+def _points_of_all(
+    system: System, tests: Sequence[str], pairs: Sequence[Pair], method: Method, matrix: bool
+) -> Iterator[Point | Failure]:
+    for test in tests:
+        # What one core does alone is measured once.
+        several = pairs[:1] if test == "reduce" else pairs
+        points = []
+        for one in measure(system, test, several, method):
+            if isinstance(one, Point):
+                points.append(one)
+            yield one
+        if test == "latency" and method.for_model:
+            yield from refined(system, points, method)
+    if matrix:
+        yield from all_pairs(system, method)
 
 
 def measure(system: System, test: str, pairs: Sequence[Pair], method: Method) -> Iterator[Point | Failure]:
@@ -212,7 +322,7 @@ def with_switches(system: System, limit: float) -> System:
     if len(ranks) != system.nodes or len(hosts) != system.nodes:
         raise LaunchError(
             f"the launcher put {system.nodes} ranks on {len(hosts)} nodes; give it the hosts, for "
-            "example: --nodes 2 --mpiexec 'mpiexec --hostfile HOSTS'"
+            "example: --nodes 2 -- mpiexec --hostfile HOSTS"
         )
     ranks.sort(key=lambda rank: rank["rank"])
     return replace(system, switches=leaf_switches(ranks))
@@ -220,7 +330,7 @@ def with_switches(system: System, limit: float) -> System:
 
 def _points(command: Sequence[str], method: Method) -> Iterator[dict[str, Any]]:
     none = True
-    for record in stream(command, os.environ, method.limit):
+    for record in stream(command, os.environ, method.time_limit):
         if record["record"] == "rank" and record["error"]:
             raise HaloscopeError(f"{record['host']}: {record['error']}")
         if record["record"] == "point":
@@ -241,10 +351,3 @@ def _point(record: Mapping[str, Any], pair: Pair) -> Point:
         record["valid"],
         record.get("clock_ns", 0.0) * 1e-9,
     )
-
-
-def _free_memory() -> int | None:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None

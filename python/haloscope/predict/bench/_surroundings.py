@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Noise", "noise", "surroundings"]
+__all__ = ["Noise", "free_memory", "noise", "surroundings"]
 
 _BLOCKS = 20
 _LONGEST = 5
@@ -158,3 +158,15 @@ def _processor() -> str | None:
     lines = (_line("/proc/cpuinfo") or "").splitlines()
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, None)
+
+
+def free_memory() -> int:
+    """Return the bytes that programs on this machine can still have."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

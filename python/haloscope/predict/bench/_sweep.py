@@ -51,6 +51,8 @@ class Sweep:
     environment: Mapping[str, Any]
     points: pl.DataFrame
     _records: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    interrupted: bool = False
+    """True if Ctrl-C ended the measurement before all points were there."""
 
     @classmethod
     def read(cls, path: Path | str) -> Sweep:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from haloscope.predict import _trees
-from haloscope.predict.schedule import _rooted, _rootless, _scatters
+from haloscope.predict.schedule import _rooted, _rootless, _trees
 from haloscope.predict.schedule._schedule import Plan, Schedule
 
 if TYPE_CHECKING:
-    from haloscope.predict._trees import Tree
+    from haloscope.predict.schedule._trees import Tree
 
 __all__ = ["algorithms", "collectives", "schedule", "uses"]
 
@@ -43,14 +42,14 @@ _ALLTOALL: dict[str, Build] = {
     "pairwise_sendrecv_replace": _rootless.alltoall_pairwise,
 }
 _REDUCE_SCATTER: dict[str, Build] = {
-    "non_overlapping": _scatters.reduce_then_scatter,
-    "recursive_halving": _scatters.recursive_halving,
-    "ring": _scatters.ring_of_sums,
-    "butterfly": _scatters.butterfly,
-    "basic_linear": _scatters.reduce_then_scatter_tree,
-    "recursive_doubling": _scatters.recursive_doubling,
-    "pairwise": _scatters.pairwise,
-    "noncommutative": _scatters.butterfly,
+    "non_overlapping": _rooted.reduce_then_scatter,
+    "recursive_halving": _rooted.recursive_halving,
+    "ring": _rooted.ring_of_sums,
+    "butterfly": _rooted.butterfly,
+    "basic_linear": _rooted.reduce_then_scatter_tree,
+    "recursive_doubling": _rooted.recursive_doubling,
+    "pairwise": _rooted.pairwise,
+    "noncommutative": _rooted.butterfly,
 }
 _CATALOGUE: dict[str, dict[str, Build]] = {
     "bcast": {

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from haloscope.predict import _trees
-from haloscope.predict.schedule import _rooted
+from haloscope.predict.schedule import _rooted, _trees
 from haloscope.predict.schedule._rounds import (
     blocks_of,
     doubling,

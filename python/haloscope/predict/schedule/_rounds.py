@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.predict._trees import Tree
     from haloscope.predict.schedule._schedule import Schedule
+    from haloscope.predict.schedule._trees import Tree
 
     Integers = NDArray[np.int64]
 

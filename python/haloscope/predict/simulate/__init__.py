@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from haloscope.predict.simulate._platform import load_platform, platforms
     from haloscope.predict.simulate._running import Options
     from haloscope.predict.simulate._simgrid import smpirun
+    from haloscope.predict.simulate._simulation import Simulation, simulate
     from haloscope.predict.simulate._works import (
         ProfileWork,
         ProgramWork,
@@ -26,6 +27,7 @@ __all__ = [
     "Options",
     "ProfileWork",
     "ProgramWork",
+    "Simulation",
     "SmpiLibrary",
     "TraceWork",
     "Work",
@@ -33,6 +35,7 @@ __all__ = [
     "load_platform",
     "platforms",
     "sensitivity",
+    "simulate",
     "smpirun",
     "what_if",
 ]
@@ -51,7 +54,9 @@ if not TYPE_CHECKING:
             "host_names": "_description",
             "load_platform": "_platform",
             "platforms": "_platform",
+            "Simulation": "_simulation",
             "sensitivity": "_works",
+            "simulate": "_simulation",
             "smpirun": "_simgrid",
             "what_if": "_works",
         },

@@ -9,16 +9,17 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
     from haloscope.predict.tune._formats import check_output, settings, usage
-    from haloscope.predict.tune._gains_page import write_page
-    from haloscope.predict.tune._table import program_gain, program_text, summary, table
+    from haloscope.predict.tune._gains import Gains, program_gain, program_text, summary, table, write_page
+    from haloscope.predict.tune._sources import Choice, Workload, read_workload
     from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
-    from haloscope.predict.tune._tune import Plan, Tuning, tune
+    from haloscope.predict.tune._tune import Plan, Tuning, tune, write_rules
     from haloscope.predict.tune._verify import Bench, Point
-    from haloscope.predict.tune._workload import Workload, read_workload
 
 __all__ = [
     "Bench",
     "Candidate",
+    "Choice",
+    "Gains",
     "Plan",
     "Point",
     "Trial",
@@ -41,6 +42,7 @@ __all__ = [
     "tune",
     "usage",
     "write_page",
+    "write_rules",
 ]
 
 if not TYPE_CHECKING:
@@ -53,7 +55,7 @@ if not TYPE_CHECKING:
             "Point": "_verify",
             "Trial": "_trial",
             "Tuning": "_tune",
-            "Workload": "_workload",
+            "Workload": "_sources",
             "check_output": "_formats",
             "choose_by_model": "_choice",
             "choose_from": "_choice",
@@ -61,15 +63,18 @@ if not TYPE_CHECKING:
             "measure_all": "_trial",
             "measure_both": "_trial",
             "model_points": "_choice",
-            "program_gain": "_table",
-            "program_text": "_table",
-            "read_workload": "_workload",
+            "program_gain": "_gains",
+            "program_text": "_gains",
+            "read_workload": "_sources",
             "settings": "_formats",
             "steps_of_all": "_trial",
-            "summary": "_table",
-            "table": "_table",
+            "summary": "_gains",
+            "table": "_gains",
             "tune": "_tune",
             "usage": "_formats",
-            "write_page": "_gains_page",
+            "write_page": "_gains",
+            "write_rules": "_tune",
+            "Choice": "_sources",
+            "Gains": "_gains",
         },
     )

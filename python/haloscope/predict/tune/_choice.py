@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.predict.fitted._prediction import choose, predict
+from haloscope.predict._prediction import choose, predict
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
 from haloscope.predict.tune._verify import Point
 
@@ -203,7 +203,8 @@ def model_points(
     fitted = {one.collective for one in machine.fitted}
     if not fitted:
         raise UsageError(
-            f"{machine.name}: has no models of algorithms; haloscope model --fit SWEEP.jsonl puts them in"
+            f"{machine.name}: has no models of algorithms; "
+            "haloscope model MACHINE --fit SWEEP.jsonl -o FITTED.yaml makes them"
         )
     unknown = sorted(set(collectives) - fitted)
     if unknown:

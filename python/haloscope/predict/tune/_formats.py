@@ -13,8 +13,7 @@ from typing import Literal
 from haloscope.base.errors import OutputError, RecorderError, UsageError
 from haloscope.predict.bench._mpi_library import Library
 from haloscope.predict.tune._mpich_rules import embedded_tree, write_tree
-from haloscope.predict.tune._openmpi_rules import write_json, write_text
-from haloscope.predict.tune._rules import Rule
+from haloscope.predict.tune._rules import Rule, write_json, write_text
 
 __all__ = ["Format", "check_output", "format_of", "render", "settings", "usage"]
 

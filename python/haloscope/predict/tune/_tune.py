@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.files import write_whole
+from haloscope.predict._progress import Progress, silent
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.bench._mpi_library import Algorithm
+from haloscope.predict.bench._system import launcher_of
 from haloscope.predict.tune._choice import Candidate, rules_of
-from haloscope.predict.tune._formats import render, settings
+from haloscope.predict.tune._formats import check_output, render, settings
 from haloscope.predict.tune._rules import Rule
+from haloscope.predict.tune._sources import Choice, Workload, chosen_from, kind_of_source
 from haloscope.predict.tune._trial import Trial, gain_interval, known, measure_both, not_holding, slower
 from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
 
-__all__ = ["Plan", "Tuning", "tune"]
+__all__ = ["Plan", "Tuning", "tune", "write_rules"]
 
 _OWN = Candidate()
 _MOST_PASSES = 4
@@ -25,9 +29,9 @@ _MOST_PASSES = 4
 
 @dataclass(frozen=True)
 class Plan:
-    """How default and tuned are compared."""
+    """How default and tuned are compared: in so many rounds of launches of both, at `level`."""
 
-    method: Method
+    method: Method = field(default_factory=Method)
     rounds: int = 5
     level: float = 0.05
 
@@ -48,6 +52,8 @@ class Tuning:
     """What the library does by itself, where that can be seen."""
     problems: list[str] = field(default_factory=list)
     """Why rules were dropped, a line each."""
+    work: Workload | None = None
+    """What the program calls that the points are from."""
 
     @property
     def tuned(self) -> dict[Point, Candidate]:
@@ -56,6 +62,56 @@ class Tuning:
 
 
 def tune(
+    source: str | Path,
+    output: str | Path | None = None,
+    *,
+    choice: Choice | None = None,
+    plan: Plan | None = None,
+    verified: bool = True,
+    launcher: Sequence[str] = (),
+    mapping: str | None = None,
+    progress: Progress = silent,
+) -> Tuning:
+    """Choose the algorithms of collectives, and write rules for the MPI in use as far as they hold.
+
+    `source` is a sweep of `haloscope bench collective`, a program's profile, whose collectives are
+    measured now, or a machine model with fitted algorithms: a file, or a machine's name. `output`
+    is the file of rules, `rules.conf` or `rules.json` by what the library reads. Each rule is seen
+    to take effect in a real run and measured against the library's own choice by `plan`, unless
+    not `verified`. `launcher` is the command that starts ranks, with its options; `mapping` is in
+    its words.
+
+    Where no rule holds no file is written. Raises `UsageError` for what cannot be tuned,
+    `RecorderError` for a library without rules or another one than was measured.
+
+        made = haloscope.tune("sweep.jsonl", "rules.conf")
+        print(haloscope.predict.tune.table(made))
+    """
+    choice, plan = choice or Choice(), plan or Plan()
+    bench = Bench.here(launcher_of(launcher), mapping)
+    place = Path(output or "rules" + (".conf" if bench.form == "openmpi-text" else ".json"))
+    check_output(place, bench.form)
+    _check_selectable(bench)
+    if not verified and kind_of_source(source) == "profile":
+        raise UsageError(f"{source}: a profile's collectives are measured, so its rules are verified, too")
+    chosen, work = chosen_from(source, choice, bench, plan.method, progress)
+    most = 2 * plan.rounds * len(chosen)
+    with progress(most) if verified else silent(0) as step:
+        made = write_rules(bench, chosen, place, plan if verified else None, step)
+    made.work = work
+    return made
+
+
+def _check_selectable(bench: Bench) -> None:
+    library = bench.library
+    if all(len(library.algorithms(name)) == 1 for name in library.collectives()):
+        raise RecorderError(
+            f"{library.name} has no algorithms to select from: is the ompi_info of this "
+            "installation missing? There is nothing to tune"
+        )
+
+
+def write_rules(
     bench: Bench,
     chosen: Mapping[Point, Candidate],
     output: Path,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.optimize import nnls
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.fitted import _regression
-from haloscope.predict.fitted._observation import EVERYTHING, Observation, Path, Theta
-from haloscope.predict.fitted._parameters import FittedAlgorithm, Range, generic_rows
+from haloscope.predict._machine import FittedAlgorithm, Range, generic_rows
+from haloscope.predict._observation import EVERYTHING, Observation, Path, Theta
 from haloscope.predict.schedule import Plan
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["fit_points", "measured"]
+__all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
 
 _ROUNDS = 3
 _MOST_RANGES = 3
@@ -107,7 +107,7 @@ def _fit_schedules(observations: list[Observation], times: Floats, machine: Mach
     for _ in range(_ROUNDS):
         firsts = _ranges(paths, times, machine)
         rows = _rows(paths, firsts)
-        found = _regression.fit(rows, times, _prior(machine, firsts))
+        found = fit(rows, times, _prior(machine, firsts))
         theta = _theta(firsts, found, eager)
         paths = [observation.path(theta) for observation in observations]
         modelled = np.array([path.time for path in paths])
@@ -128,9 +128,9 @@ def _ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
 
     def criterion(candidate: Integers) -> float:
         rows = _rows(paths, candidate)
-        found = _regression.fit(rows, times, _prior(machine, candidate), 3)
+        found = fit(rows, times, _prior(machine, candidate), 3)
         parameters = 2 + 3 * len(candidate)
-        error = max(_regression.spread(rows, times, found), 1e-4)
+        error = max(spread(rows, times, found), 1e-4)
         return float(2 * count * np.log(error) + parameters * np.log(count))
 
     best = criterion(firsts)
@@ -163,7 +163,7 @@ def _theta(firsts: Integers, found: Floats, eager: int) -> Theta:
 
 def _stated(fit: _Fit, times: Floats, machine: Machine) -> dict[str, Any]:
     found, firsts = fit.found, fit.theta.firsts
-    low, high = _regression.bootstrap(fit.rows, times, _prior(machine, firsts))
+    low, high = bootstrap(fit.rows, times, _prior(machine, firsts))
     number = len(firsts)
 
     def interval(place: int) -> tuple[float, float, float]:
@@ -195,6 +195,51 @@ def _rounded(value: float) -> float:
 
 def _generic(about: dict[str, Any], plans: Iterable[Plan], times: Floats) -> FittedAlgorithm:
     rows = generic_rows(list(plans))
-    found = _regression.fit(rows, times, np.full(rows.shape[1], np.nan))
+    found = fit(rows, times, np.full(rows.shape[1], np.nan))
     error = float(np.median(np.abs(rows @ found / times - 1)))
     return FittedAlgorithm(**about, error=_rounded(error), generic=tuple(map(_rounded, found)))
+
+
+_HUBER = 1.345
+# Of a point's weight: pulls parameters that the points do not determine towards the machine's own.
+_PULL = 0.02
+
+
+def fit(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
+    """Coefficients for which `rows` @ coefficients are `times`, with small relative errors.
+
+    Huber's weights, by iteration. `prior` is where what is left open goes; NaN for nowhere.
+    """
+    relative = rows / times[:, None]
+    scale = np.sqrt((relative**2).mean(axis=0))
+    used = scale > 0
+    scale[~used] = 1.0
+    known = np.flatnonzero(used & (prior > 0))
+    strength = _PULL * np.sqrt(len(times))
+    pull = np.zeros((len(known), rows.shape[1]))
+    pull[np.arange(len(known)), known] = strength / (prior[known] * scale[known])
+    wanted = np.concatenate([np.ones(len(times)), np.full(len(known), strength)])
+    weights = np.ones(len(times))
+    found = np.zeros(rows.shape[1])
+    for _ in range(rounds):
+        left = np.concatenate([weights[:, None] * relative / scale, pull])
+        right = np.concatenate([weights, np.ones(len(known))]) * wanted
+        found = nnls(left, right)[0] / scale
+        errors = np.abs(relative @ found - 1)
+        limit = _HUBER * max(1.4826 * float(np.median(errors)), 1e-6)
+        weights = np.sqrt(np.minimum(1, limit / np.maximum(errors, limit)))
+    return np.asarray(found)
+
+
+def spread(rows: Floats, times: Floats, found: Floats) -> float:
+    """A sum of relative errors that no outlier rules."""
+    errors = np.abs(rows @ found / times - 1)
+    return float(np.minimum(errors, 0.5).mean())
+
+
+def bootstrap(rows: Floats, times: Floats, prior: Floats, resamples: int = 60) -> Floats:
+    """Bounds of the coefficients' 95 % intervals, (2, coefficients), by resampling points."""
+    random = np.random.default_rng(0)
+    drawn = random.integers(0, len(times), (resamples, len(times)))
+    found = [fit(rows[take], times[take], prior, 3) for take in drawn]
+    return np.asarray(np.percentile(found, [2.5, 97.5], axis=0))

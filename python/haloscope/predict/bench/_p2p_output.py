@@ -1,4 +1,4 @@
-"""Points between pairs of cores as OSU's benchmarks print them, and as rows."""
+"""Messages between two cores, as OSU's benchmarks print them, and as records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from haloscope.predict.bench._p2p import Point
+
 
 __all__ = ["header", "record", "row"]
 

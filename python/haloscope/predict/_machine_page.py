@@ -1,43 +1,41 @@
-"""The page about messages: latency by level, time against size with its lines, the matrix."""
+"""The page of a machine model: latency by level, time against size with its lines, the matrix."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, time_text
 from haloscope.explain import page
 from haloscope.explain import write_page as write
-from haloscope.predict._figures import escaped
 from haloscope.predict._machine_files import machine_text
-from haloscope.predict.bench._measured import gaps
-from haloscope.predict.bench._pairs import SMT
-from haloscope.predict.bench._sweep import median_interval
+from haloscope.predict._model_page import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from haloscope.predict._machine import Link, Machine
-    from haloscope.predict.bench._p2p import Point
-    from haloscope.predict.bench._pairs import System
 
-__all__ = ["write_page"]
+__all__ = ["write_machine_page"]
 
+_SMT = "SMT"
+_LARGEST = 1 << 22  # bytes, where a model does not say what was measured
 # Okabe and Ito's, which the colour-blind tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
-def write_page(machine: Machine, system: System, points: Sequence[Point], output: Path) -> None:
-    """Write the page of a machine and the points that it was fitted to. Raises `OutputError`."""
-    links: dict[str, Link] = {SMT: machine.smt} if machine.smt else {}
+def write_machine_page(machine: Machine, output: str | Path) -> None:
+    """Write the page of a machine, with the measured times that it keeps.
+
+    Raises `OutputError` if the page cannot be written.
+    """
+    links: dict[str, Link] = {_SMT: machine.smt} if machine.smt else {}
     links |= {level.name: level for level in machine.levels}
     about = [
         ["Machine", printable(machine.description)],
         ["Measured with", printable(machine.source)],
         *([printable(name), _said(link)] for name, link in links.items()),
     ]
-    figures = [_levels(links), _times(links, points), _gaps(links, points), _matrix(machine)]
+    figures = [_levels(links), _times(links), _gaps(links), _matrix(machine)]
     data = {
         "machine": printable(machine.name),
         "about": about,
@@ -45,7 +43,7 @@ def write_page(machine: Machine, system: System, points: Sequence[Point], output
         "yaml": machine_text(machine),
     }
     title = f"{printable(machine.name)} – Haloscope bench"
-    write(page("p2p.html", title, ["p2p.js"], data, "predict"), output)
+    write(page("p2p.html", title, ["p2p.js"], data, "predict"), Path(output))
 
 
 def _said(link: Link) -> str:
@@ -90,15 +88,15 @@ def _levels(links: dict[str, Link]) -> dict[str, Any]:
     }
 
 
-def _times(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any]:
+def _times(links: dict[str, Link]) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     shapes = []
     for index, (name, link) in enumerate(links.items()):
         colour = _COLOURS[index % len(_COLOURS)]
-        own = _own(points, name, "latency")
-        data.append(_dots(name, own, colour))
+        if link.measured:
+            data.append(_dots(name, link, colour))
         if link.protocols:
-            data.append(_fitted(name, link, own[-1].bytes, colour))
+            data.append(_fitted(name, link, colour))
             shapes += [_mark(one.first, colour) for one in link.protocols[1:]]
     return {
         "title": "Time against size",
@@ -125,10 +123,10 @@ def _mark(size: int, colour: str) -> dict[str, Any]:
     }
 
 
-def _gaps(links: dict[str, Link], points: Sequence[Point]) -> dict[str, Any] | None:
+def _gaps(links: dict[str, Link]) -> dict[str, Any] | None:
     data = []
-    for index, name in enumerate(links):
-        apart = gaps(_own(points, name, "bw"))
+    for index, (name, link) in enumerate(links.items()):
+        apart = {one.bytes: float(one.gap) for one in link.measured if one.gap}
         if apart:
             speeds = [1e-6 * size / time for size, time in apart.items()]
             data.append(
@@ -180,36 +178,32 @@ def _matrix(machine: Machine) -> dict[str, Any] | None:
     }
 
 
-def _own(points: Sequence[Point], level: str, test: str) -> list[Point]:
-    """Those of the pair that stands for the level."""
-    chosen = [one for one in points if one.pair.level == level and one.test == test]
-    first = chosen[0].pair if chosen else None
-    return sorted((one for one in chosen if one.pair == first), key=lambda one: one.bytes)
-
-
-def _dots(name: str, points: Sequence[Point], colour: str) -> dict[str, Any]:
-    middle, low, high = zip(*(median_interval(one.samples) for one in points), strict=True)
+def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
+    points = link.measured
+    middle = [float(one.time) for one in points]
+    bounds = [one.interval or (one.time, one.time) for one in points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": escaped(name),
         "x": [one.bytes for one in points],
-        "y": list(middle),
+        "y": middle,
         "marker": {"color": colour, "size": 6},
         "error_y": {
             "type": "data",
             "symmetric": False,
             "thickness": 1,
             "width": 2,
-            "array": [b - a for a, b in zip(middle, high, strict=True)],
-            "arrayminus": [a - b for a, b in zip(middle, low, strict=True)],
+            "array": [float(high) - time for time, (_, high) in zip(middle, bounds, strict=True)],
+            "arrayminus": [time - float(low) for time, (low, _) in zip(middle, bounds, strict=True)],
         },
         "hovertemplate": "%{x} B: %{y:.4s}s",
     }
 
 
-def _fitted(name: str, link: Link, largest: int, colour: str) -> dict[str, Any]:
+def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
     """Each piece by itself, so that jumps are gaps and not slopes."""
+    largest = link.measured[-1].bytes if link.measured else _LARGEST
     x: list[float | None] = []
     ends = [*(one.first for one in link.protocols[1:]), largest + 1]
     for piece, end in zip(link.protocols, ends, strict=True):

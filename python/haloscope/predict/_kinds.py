@@ -1,0 +1,77 @@
+"""What a file is, by its content: names say nothing for certain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from haloscope.base.errors import HaloscopeError
+
+__all__ = ["KINDS", "Kind", "UnknownKindError", "kind_of"]
+
+Kind = Literal["profile", "sweep", "machine", "gains"]
+KINDS: dict[Kind, str] = {
+    "profile": "a profile (haloscope run)",
+    "sweep": "a sweep (haloscope bench collective) or output of the OSU benchmarks or IMB-MPI1",
+    "machine": "a machine model (haloscope bench p2p -o)",
+    "gains": "the gains of a tuning (haloscope tune)",
+}
+_MAGIC = b"\x89HALO"
+_MEANT: dict[str, Kind] = {".halo": "profile", ".jsonl": "sweep"}
+_HEAD = 1 << 16  # bytes
+_TITLES = (b"OSU MPI", b"Benchmarking ")
+
+
+class UnknownKindError(HaloscopeError):
+    """A file that is none of those that are known."""
+
+
+def kind_of(path: str | Path) -> Kind:
+    """Return what a file is, by its content.
+
+    Raises `UnknownKindError`, which names what is known, for any other file, and `OSError` if it
+    cannot be read.
+    """
+    place = Path(path)
+    with place.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(_MAGIC):
+        return "profile"
+    # A damaged file is what its name says; who reads it says what is wrong with it.
+    found = _of_records(head) or _of_titles(head) or _of_yaml(place) or _MEANT.get(place.suffix)
+    if found is None:
+        raise UnknownKindError(f"{path}: is not known; it may be {'; '.join(KINDS.values())}")
+    return found
+
+
+def _of_records(head: bytes) -> Kind | None:
+    """What the first line says, where each line is a JSON object."""
+    try:
+        record = json.loads(head.split(b"\n", 1)[0])
+    except ValueError:
+        return None
+    kinds: dict[object, Kind] = {"environment": "sweep", "gains": "gains"}
+    return kinds.get(record.get("record")) if isinstance(record, dict) else None
+
+
+def _of_titles(head: bytes) -> Kind | None:
+    comments = [line for line in head.split(b"\n") if line.lstrip().startswith(b"#")]
+    return "sweep" if any(title in line for line in comments for title in _TITLES) else None
+
+
+def _of_yaml(place: Path) -> Kind | None:
+    from haloscope.predict._machine_files import MOST_BYTES
+
+    with place.open("rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES or b"levels" not in text:
+        return None
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        # Damaged, but meant as one: reading it says where.
+        return "machine" if text.lstrip().startswith((b"name", b"#", b"levels")) else None
+    return "machine" if isinstance(content, dict) and "levels" in content else None

@@ -1,0 +1,27 @@
+"""How functions that take long tell what they are doing: they are handed what to call.
+
+The library prints nothing itself. The command line hands in a progress bar and its lines on standard
+error; who hands in nothing hears nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+__all__ = ["Progress", "Remark", "silent", "unheard"]
+
+Remark = Callable[[str], None]
+"""Called with one line of text that a person should read."""
+Progress = Callable[[int], AbstractContextManager[Remark]]
+"""Called with the number of steps; gives what to call at the begin of each step, with what it does."""
+
+
+@contextmanager
+def silent(_steps: int) -> Iterator[Remark]:
+    """Show no progress."""
+    yield unheard
+
+
+def unheard(_text: str) -> None:
+    """Tell nobody."""

@@ -1,1 +1,0 @@
-"""Models of every algorithm, fitted to measurements; the choice that follows from them."""

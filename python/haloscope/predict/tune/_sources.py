@@ -1,0 +1,151 @@
+"""Where the figures are from that rules are chosen by: a sweep, a program's profile, a machine model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haloscope.base.errors import ProfileError, RecorderError, UsageError
+from haloscope.predict._kinds import Kind, kind_of
+from haloscope.predict._machine_files import load_machine, machines
+from haloscope.predict.bench._mpi_library import COLLECTIVES
+from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.tune._choice import choose_by_model, choose_from, model_points
+from haloscope.predict.tune._trial import measure_all, steps_of_all
+from haloscope.predict.tune._verify import Point
+
+if TYPE_CHECKING:
+    from haloscope.predict._progress import Progress
+    from haloscope.predict.bench._collective import Method
+    from haloscope.predict.tune._choice import Candidate
+    from haloscope.predict.tune._verify import Bench
+
+__all__ = ["Choice", "Workload", "chosen_from", "kind_of_source", "read_workload"]
+
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What rules may be, and how sure they must be.
+
+    A rule must be faster by more than the share `margin`, and for certain at `level` after
+    correction for the number of comparisons. `collectives`, `ranks` and `sizes` (bytes as OSU
+    counts them) are for a machine model: without collectives all that were fitted. `segments` are
+    sizes of segments, in bytes, that are measured for a profile; 0 is the library's own.
+    """
+
+    collectives: Sequence[str] = ()
+    ranks: Sequence[int] = (2,)
+    sizes: Sequence[int] = tuple(1 << power for power in range(21))
+    segments: Sequence[int] = (0,)
+    margin: float = 0.05
+    level: float = 0.05
+
+
+def chosen_from(
+    source: str | Path, choice: Choice, bench: Bench, method: Method, progress: Progress
+) -> tuple[dict[Point, Candidate], Workload | None]:
+    """Return what to use at each point, and what a program calls if `source` is its profile.
+
+    `source` is the file of a sweep, a profile or a machine model, or the name of a machine. The
+    points of a profile are measured now.
+    """
+    kind = kind_of_source(source)
+    if choice.collectives and kind != "machine":
+        raise UsageError(f"{source}: is a {kind}; collectives can be named for a machine model only")
+    if kind == "machine":
+        described = load_machine(source)
+        points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
+        return choose_by_model(described, points, choice.margin), None
+    if kind == "sweep":
+        measured = Sweep.read(source)
+        _check_same(source, measured.environment.get("library"), bench)
+        return choose_from(measured, choice.margin, choice.level), None
+    work = read_workload(Path(source))
+    asked = sorted(work.calls)
+    with progress(steps_of_all(bench, asked, choice.segments)) as step:
+        sweep = measure_all(bench, asked, choice.segments, method, step)
+    return choose_from(sweep, choice.margin, choice.level), work
+
+
+def kind_of_source(source: str | Path) -> Kind:
+    """What rules are chosen from: a sweep, a profile or a machine. Raises `UsageError` for others."""
+    kind = "machine" if str(source) in machines() else kind_of(source)
+    if kind == "gains":
+        raise UsageError(f"{source}: rules are chosen from a sweep, a profile or a machine model")
+    return kind
+
+
+def _check_same(sweep: str | Path, library: object, bench: Bench) -> None:
+    if library and library != bench.library.name:
+        raise RecorderError(
+            f"{sweep}: measured with {library}, but the mpicc in use is that of "
+            f"{bench.library.name}: load the MPI that was measured, or measure this one"
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How often each point is called, summed over ranks, and what the profile says of its time."""
+
+    calls: Mapping[Point, int]
+    seconds: Mapping[Point, float]
+    other: Mapping[str, float] = field(default_factory=dict)
+    """Seconds in collectives that cannot be tuned, by name."""
+    left_out: float = 0.0
+    """Seconds at points that are not measured: the share that all of them have is small."""
+
+
+def read_workload(path: Path, share: float = 0.99) -> Workload:
+    """Return the points that take `share` of the time in collectives, the longest first.
+
+    Raises `ProfileError` for a profile without collectives of more than one rank.
+    """
+    import haloscope
+
+    with haloscope.open(path) as profile:
+        rows = profile.table("collectives", exclusive=True).to_dicts()
+    calls: dict[Point, int] = {}
+    seconds: dict[Point, float] = {}
+    other: dict[str, float] = {}
+    for row in rows:
+        name = row["operation"].lower()
+        if row["comm_size"] < 2:
+            continue
+        if name not in COLLECTIVES:
+            other[row["operation"]] = other.get(row["operation"], 0.0) + row["time_total"]
+            continue
+        point = _point(name, row["comm_size"], row["bytes"])
+        calls[point] = calls.get(point, 0) + row["calls"]
+        seconds[point] = seconds.get(point, 0.0) + row["time_total"]
+    if not calls:
+        there = f" (it calls {', '.join(sorted(other))})" if other else ""
+        raise ProfileError(f"{path}: no collective of 2 ranks or more that could be tuned is in it{there}")
+    kept = _longest(seconds, share)
+    return Workload(
+        {point: calls[point] for point in kept},
+        {point: seconds[point] for point in kept},
+        other,
+        sum(seconds.values()) - sum(seconds[point] for point in kept),
+    )
+
+
+def _point(collective: str, ranks: int, size: int) -> Point:
+    if collective in ("alltoall", "alltoallv"):
+        return Point(collective, ranks, size // ranks)
+    return Point(collective, ranks, 0 if collective == "barrier" else size)
+
+
+def _longest(seconds: Mapping[Point, float], share: float) -> list[Point]:
+    total, sum_so_far = sum(seconds.values()), 0.0
+    kept = []
+    for point in sorted(seconds, key=lambda one: -seconds[one]):
+        if point.bytes <= _MOST_BYTES:
+            kept.append(point)
+        sum_so_far += seconds[point]
+        if sum_so_far >= share * total:
+            break
+    return sorted(kept)
