@@ -60,7 +60,7 @@ Examples:
 )
 @click.option(
     "-o",
-    "record",
+    "--output",
     type=click.Path(path_type=Path),
     metavar="F.csv",
     help="Write a row on each latency to this file. No file is written without it.",
@@ -76,7 +76,7 @@ def inject(
     every: str,
     no_collectives: bool,
     seed: int,
-    record: Path | None,
+    output: Path | None,
     mpi: Abi | None,
     mpi_include: tuple[Path, ...],
     quiet: bool,
@@ -99,7 +99,7 @@ def inject(
         excess=excess,
         collectives=not no_collectives,
         seed=seed,
-        record=record,
+        output=output,
         mpi=mpi,
         mpi_include=mpi_include,
         quiet=quiet,

@@ -43,7 +43,7 @@ STENCIL_OPTIONS: tuple[Setting, ...] = (
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
     ),
     Setting(
-        "record",
+        "output",
         "HALOSCOPE_STENCIL_RECORD",
         Path,
         "none",
@@ -104,7 +104,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     threshold: int | None = None,
     protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None = None,
     share_heap: bool = False,
-    record: str | Path | None = None,
+    output: str | Path | None = None,
     chunk: int | None = None,
     pool: int | None = None,
     patience: float | None = None,
@@ -119,7 +119,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
 
     * `threshold`: carry messages of so many bytes or more; `protocol`: who copies them.
     * `share_heap`: take the program's large allocations from memory that other ranks can read.
-    * `record`: the file for what was carried; none is kept without it.
+    * `output`: the file for the record of what was carried; none is kept without it.
     * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`: for experts; see docs/reference/stencil.md.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
     * `quiet`: do not say that the layer is being built.
@@ -134,7 +134,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     values: dict[str, Value | None] = {
         "threshold": threshold,
         "protocol": protocol,
-        "record": None if record is None else Path(record),
+        "output": None if output is None else Path(output),
         "chunk": chunk,
         "pool": pool,
         "patience": patience,
