@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli._messages import say_remarks
-from haloscope.cli._options import mpi_options
+from haloscope.cli._options import mpi_option
 
 if TYPE_CHECKING:
     from haloscope.base.objects import Abi
@@ -65,7 +65,7 @@ Examples:
     metavar="F.csv",
     help="Write a row on each latency to this file. No file is written without it.",
 )
-@mpi_options
+@mpi_option
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def inject(
@@ -78,7 +78,6 @@ def inject(
     seed: int,
     output: Path | None,
     mpi: Abi | None,
-    mpi_include: tuple[Path, ...],
     quiet: bool,
 ) -> int:
     """Run a launch command whose messages take longer to arrive.
@@ -101,7 +100,6 @@ def inject(
         seed=seed,
         output=output,
         mpi=mpi,
-        mpi_include=mpi_include,
         quiet=quiet,
     )
     if not quiet:

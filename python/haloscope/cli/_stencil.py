@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from haloscope.cli._messages import say_remarks
-from haloscope.cli._options import mpi_options, setting_options
-from haloscope.hide import STENCIL_OPTIONS
+from haloscope.cli._options import mpi_option, setting_options
+from haloscope.hide import STENCIL_SETTINGS
 
 if TYPE_CHECKING:
     from haloscope.base.objects import Abi
@@ -25,13 +25,13 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@setting_options(STENCIL_OPTIONS)
+@setting_options(STENCIL_SETTINGS)
 @click.option(
     "--share-heap",
     is_flag=True,
     help="Take the program's large allocations from memory that other ranks can read.",
 )
-@mpi_options
+@mpi_option
 @click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def stencil(
@@ -41,7 +41,6 @@ def stencil(
     output: Path | None,
     share_heap: bool,
     mpi: Abi | None,
-    mpi_include: tuple[Path, ...],
     quiet: bool,
 ) -> int:
     """Run a launch command whose large messages within a node are copied by our protocols.
@@ -60,7 +59,6 @@ def stencil(
         share_heap=share_heap,
         output=output,
         mpi=mpi,
-        mpi_include=mpi_include,
         quiet=quiet,
     )
     if not quiet:
