@@ -10,6 +10,8 @@
 
 namespace haloscope::fem::kernels {
 
+namespace {
+
 template <int n, typename Element> Element element_of(const Batches &batches, std::size_t batch) {
   const std::size_t values = batches.pointwise ? n * n * n : 1;
   return {batches.choices, batches.geometry.data() + batch * Element::numbers * lanes,
@@ -58,6 +60,8 @@ void diagonal_of_batches(const Batches &batches, std::size_t begin, std::size_t 
 template <int n, typename Element> constexpr Kernel made_of() {
   return {apply_batches<n, Element>, diagonal_of_batches<n, Element>, Element::numbers, Element::flops};
 }
+
+} // namespace
 
 template <int degree> Kernel kernel(Shape shape) {
   constexpr int n = degree + 1;

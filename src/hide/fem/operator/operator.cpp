@@ -14,6 +14,8 @@
 
 namespace haloscope::fem {
 
+namespace {
+
 // Groups work items of unlike cost into units of about the same cost, which the overlap library splits.
 class Units {
 public:
@@ -38,6 +40,8 @@ public:
 private:
   std::vector<std::size_t> begins_;
 };
+
+} // namespace
 
 // What an operator is made of, and what it does at each step of an application.
 struct Operator::Work {
