@@ -1,7 +1,7 @@
 // Behind the wrappers of functions that send and receive in one call.
 #pragma once
 
-#include "hide/layer/messages.hpp"
+#include "hide/layer/sends_and_receives.hpp"
 
 #include <memory>
 

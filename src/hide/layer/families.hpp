@@ -1,5 +1,5 @@
 // What the generated wrappers of each family of functions do; meanings.py names them. Those of requests are
-// in completing.hpp, those of messages in exchanges.hpp and messages.hpp.
+// in completing.hpp, those of messages in exchanges.hpp and sends_and_receives.hpp.
 #pragma once
 
 #include "hide/layer/completing.hpp"

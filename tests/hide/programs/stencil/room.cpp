@@ -10,10 +10,10 @@
 
 namespace {
 
-using haloscope::heap::Arena;
 using haloscope::halo::Channels;
 using haloscope::halo::HelperMask;
 using haloscope::halo::page;
+using haloscope::heap::Arena;
 
 [[noreturn]] void fail(const char *what) {
   std::printf("room: %s\n", what);
