@@ -28,13 +28,13 @@ from typing import get_origin
 import click
 
 import house
-from haloscope import watch
+from haloscope import hide, watch
 from haloscope.base import schema
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
-_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON}
+_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "stencil": hide.STENCIL_SETTINGS}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 
