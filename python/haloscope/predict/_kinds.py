@@ -48,7 +48,7 @@ def kind_of(path: str | Path) -> Kind:
 
 
 def _of_records(head: bytes) -> Kind | None:
-    """What the first line says, where each line is a JSON object."""
+    """Return what the first line says, where each line is a JSON object."""
     try:
         record = json.loads(head.split(b"\n", 1)[0])
     except ValueError:

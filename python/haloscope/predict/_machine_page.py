@@ -202,7 +202,7 @@ def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
 
 
 def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
-    """Each piece by itself, so that jumps are gaps and not slopes."""
+    """Return each piece by itself, so that jumps are gaps and not slopes."""
     largest = link.measured[-1].bytes if link.measured else _LARGEST
     x: list[float | None] = []
     ends = [*(one.first for one in link.protocols[1:]), largest + 1]

@@ -65,7 +65,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 
 
 def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> float:
-    """Seconds until the last rank is done.
+    """Return seconds until the last rank is done.
 
     Raises `MachineError` for what the machine does not state, `UsageError` for an algorithm that
     nobody knows.
@@ -90,7 +90,7 @@ def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> fl
 
 
 def _theta(gamma: float) -> Theta:
-    """Ports are occupied for all of α + m β, and nothing is eager."""
+    """Return parameters by which ports are occupied for all of α + m β, and nothing is eager."""
     one = np.ones(1)
     return Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, 0.0, gamma, 0, whole=True)
 

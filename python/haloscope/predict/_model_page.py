@@ -60,7 +60,7 @@ def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, 
 
 
 def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
-    """Lines, with labels, where one more of these numbers of ranks needs the next level."""
+    """Return lines and labels where the next of these numbers of ranks needs one more level."""
     # Between the last number of ranks that has room and the first that has not.
     changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
@@ -81,7 +81,7 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
 
 
 def escaped(name: str) -> str:
-    """A name is text: Plotly would take < and & for markup."""
+    """Return a name as Plotly shows it: < and & would be markup."""
     return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -101,7 +101,7 @@ def measured_figures(rows: pl.DataFrame, machine: Machine) -> list[dict[str, Any
 def _against(
     part: pl.DataFrame, machine: Machine, collective: str, axis: str, other: str
 ) -> Iterable[dict[str, Any]]:
-    """Up to three figures, for the smallest, the middle and the largest of the other quantity."""
+    """Yield up to three figures, for the smallest, the middle and the largest of the other quantity."""
     if part[axis].n_unique() < 2:
         return
     values = part[other].unique().sort().to_list()

@@ -82,12 +82,12 @@ def reduce_rabenseifner(latency: Latency, ranks: int) -> Decimal:
 
 
 def _strides(ranks: int) -> list[int]:
-    """1, 2, 4 … below the number of ranks: one for each of ⌈log2 P⌉ rounds."""
+    """Return 1, 2, 4 … below the number of ranks: one for each of ⌈log2 P⌉ rounds."""
     return [1 << i for i in range((ranks - 1).bit_length())]
 
 
 def _links(latency: Latency, ranks: int, stride: int, *, back: bool = True) -> Iterator[Decimal]:
-    """L between r + stride and r for all r where both exist."""
+    """Yield L between r + stride and r for all r where both exist."""
     for rank in range(ranks - stride):
         yield latency(rank + stride, rank) if back else latency(rank, rank + stride)
 

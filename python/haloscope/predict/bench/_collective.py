@@ -51,11 +51,11 @@ class Method:
     time_limit: float = 60.0
 
     def words(self) -> dict[str, Any]:
-        """As a sweep's first line has it."""
+        """Return the method as a sweep's first line has it."""
         return asdict(self)
 
     def options(self) -> list[str]:
-        """As the measuring program takes it."""
+        """Return the method as the options of the measuring program."""
         given = {
             "synchronisation": self.synchronisation,
             "warmup": self.warmup,
@@ -158,7 +158,7 @@ def measure(
 def _launched(
     unit: Unit, library: Library, executable: Path, method: Method, kept: Journal, step: Callable[[str], None]
 ) -> tuple[int, int]:
-    """One launch: how many points it brought to an end, and 1 if the one after them failed."""
+    """Launch once; return how many points came to an end, and 1 if the one after them failed."""
     settings = dict(unit.algorithm.settings)
     command = library.launch(
         [
@@ -239,7 +239,7 @@ def _said(unit: Unit, size: int) -> str:
 
 
 def launch_environment(ranks: int, settings: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, with what ranks on this one machine need."""
+    """Return the user's environment, with what ranks on this one machine need."""
     own = {}
     if ranks > len(os.sched_getaffinity(0)):
         # Version 5's launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*.

@@ -61,7 +61,7 @@ def machine(
 
 
 def link(points: Sequence[Point]) -> Link | None:
-    """What messages of one level cost, if its latency was measured."""
+    """Return what messages of one level cost, if its latency was measured."""
     # The first pair of a level stands for it; others are only shown.
     first = next((one.pair for one in points if one.test == "latency"), None)
     own = sorted((one for one in points if one.pair == first), key=lambda one: one.bytes)
@@ -96,7 +96,7 @@ def link(points: Sequence[Point]) -> Link | None:
 
 
 def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[MeasuredTime, ...]:
-    """The medians of latencies, with gaps where they were measured at the same size."""
+    """Return the medians of latencies, with gaps where they were measured at the same size."""
     apart = gaps(points)
     rows = []
     for one in times:
@@ -111,7 +111,7 @@ def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[Measured
 def _parallel_models(
     points: Sequence[Point], latency: float, interval: tuple[float, float]
 ) -> dict[str, Any]:
-    """PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
+    """Return PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
     apart = gaps(points)
     overheads = {one.bytes: one for one in points if one.test == "overhead"}
     both = sorted(apart.keys() & overheads.keys())
@@ -149,7 +149,7 @@ def _parallel_models(
 
 
 def gaps(points: Sequence[Point]) -> dict[int, float]:
-    """g(m): seconds from message to message of a window, by bytes."""
+    """Return g(m), the seconds from message to message of a window, by bytes."""
     return {one.bytes: one.median for one in points if one.test == "bw"}
 
 
@@ -166,7 +166,7 @@ def _arithmetic(points: Sequence[Point]) -> Decimal | None:
 
 
 def _matrix(points: Sequence[Point]) -> Matrix | None:
-    """Of the smallest size that was measured between more than one pair, both ways alike."""
+    """Return latencies of the smallest size, if it was measured between all pairs; both ways alike."""
     times = [one for one in points if one.test == "latency" and one.pair.level != SMT]
     size = min((one.bytes for one in times), default=0)
     known = {(one.pair.first, one.pair.second): one.median for one in times if one.bytes == size}

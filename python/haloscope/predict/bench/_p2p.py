@@ -85,7 +85,7 @@ class Method:
         return self
 
     def words(self, test: str) -> list[str]:
-        """The program's options."""
+        """Return the program's options."""
         small, large = _FEW if test in _WINDOWED else _MANY
         if test == "overhead":
             large = _FEW[0]
@@ -291,7 +291,7 @@ def _alike(one: float, other: float) -> bool:
 
 
 def _between(low: int, high: int) -> list[int]:
-    """Sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
+    """Return sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
     steps = [low + (high - low) * part // 8 for part in range(1, 8)]
     return [size // 8 * 8 if high - low >= 128 else size for size in steps]
 

@@ -72,16 +72,16 @@ class Sweep:
 
     @classmethod
     def of(cls, environment: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Sweep:
-        """A sweep of points as its file has them."""
+        """Return a sweep of points as its file has them."""
         return cls(environment, frame([row_of(one) for one in records]), records)
 
     def sorted(self) -> Sweep:
-        """The same points by collective and ranks, the library's own choice first, then by size."""
+        """Return the same points by collective and ranks, the library's own choice first, then by size."""
         order = sorted(range(len(self._records)), key=lambda row: _place(self._records[row]))
         return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
 
     def samples(self, row: int) -> NDArray[np.int64]:
-        """The nanoseconds of a row of `points`: one line a rank, one column an iteration."""
+        """Return the nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
 
@@ -95,7 +95,7 @@ def joined(sweeps: Sequence[Sweep]) -> Sweep:
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A point of the file as a row of the table."""
+    """Return a point of the file as a row of the table."""
     row = {key: record.get(key) for key in _KEYS} | dict.fromkeys(_TIMES)
     row.update(segment=record.get("segment") or 0, fanout=record.get("fanout") or 0)
     samples = np.array(record.get("samples_ns") or [[]], dtype=np.float64) * 1e-9
@@ -123,7 +123,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float, float]:
-    """The median with its interval: order statistics, whatever the distribution.
+    """Return the median with its interval: order statistics, whatever the distribution.
 
     Of less than six values the interval is their range, which is all that can be said.
     """
@@ -137,7 +137,7 @@ def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tu
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """All records of a sweep's file, the environment first."""
+    """Return all records of a sweep's file, the environment first."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -195,13 +195,13 @@ class Journal:
             raise OutputError(f"the sweep's file: {error.strerror}; it holds all before") from None
 
     def has(self, point: Mapping[str, Any]) -> bool:
-        """True if the point need not be measured again."""
+        """Return True if the point need not be measured again."""
         return identity(point) in self.points
 
 
 @contextlib.contextmanager
 def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[Journal]:
-    """Open a journal; one that is there is continued, if it was made in the same way."""
+    """Open a journal; a file that exists is continued if it was measured in the same way."""
     if path is None:
         yield Journal(environment, None)
         return

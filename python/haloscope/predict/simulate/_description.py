@@ -29,7 +29,7 @@ class Change:
 
     @classmethod
     def ideal(cls) -> Change:
-        """No latency, no limit of bandwidth."""
+        """Return the change to no latency and no limit of bandwidth."""
         return cls(0, float("inf"))
 
     def seconds(self, latency: Decimal) -> str:
@@ -42,7 +42,7 @@ class Change:
 
 
 def capacity(platform: Platform, ranks: int) -> int:
-    """How many ranks fit."""
+    """Return how many ranks fit."""
     if isinstance(platform, MachinePlatform):
         return load_machine(platform.machine).cores
     return platform.hosts(ranks) * platform.cores
@@ -58,7 +58,7 @@ def host_names(platform: Platform, ranks: int) -> list[str]:
 
 
 def platform_xml(platform: Platform, ranks: int, change: Change) -> str:
-    """SimGrid's description of the platform for so many ranks."""
+    """Return SimGrid's description of the platform for so many ranks."""
     if isinstance(platform, MachinePlatform):
         body = _machine(load_machine(platform.machine), change)
     else:
@@ -129,7 +129,7 @@ def _links(name: str, level: Level, change: Change) -> list[str]:
 
 
 def _ways(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str]) -> list[str]:
-    """Between every two of `ends` the level's link; from each to the gate, a free one."""
+    """Return routes: between every two of `ends` the level's link, from each to the gate a free one."""
     lines = []
     for index, end in enumerate(ends):
         lines += [_way(tag, end, other, f"{name}-link") for other in ends[index + 1 :]]

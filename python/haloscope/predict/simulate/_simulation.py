@@ -139,7 +139,7 @@ def simulate(
 
 
 def is_profile(word: str) -> bool:
-    """True if the word names a profile; a file that is called so but is not there is one, too."""
+    """Return whether the word names a profile, also one that does not exist."""
     place = Path(word)
     if not place.is_file():
         return word.endswith(".halo")
@@ -154,7 +154,7 @@ def _kind(place: Path) -> str | None:
 
 
 def _is_trace(place: Path) -> bool:
-    """A directory of traces, or a text that lists files or holds one: nothing that could run."""
+    """Return whether it is a directory of traces, or a text that lists them: nothing that could run."""
     if place.is_dir():
         return str(place) not in applications()
     if not place.is_file():

@@ -37,7 +37,7 @@ class Work(Protocol):
         """Simulate; a context that gives the file with the counts."""
 
     def about(self) -> dict[str, Any]:
-        """For the profile's `info`."""
+        """Return what the profile's `info` says of it."""
 
 
 class ProgramWork:

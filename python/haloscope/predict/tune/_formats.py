@@ -22,7 +22,7 @@ _OPENMPI = re.compile(r"Open MPI v?(\d+)")
 
 
 def format_of(library: Library) -> Format:
-    """The format that a library reads."""
+    """Return the format that a library reads."""
     found = _OPENMPI.match(library.name)
     if found:
         return "openmpi-text" if int(found[1]) < 6 else "openmpi-json"
@@ -32,7 +32,7 @@ def format_of(library: Library) -> Format:
 
 
 def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> str:
-    """The text of a rules file."""
+    """Return the text of a rules file."""
     if form == "openmpi-text":
         return write_text(rules)
     if form == "openmpi-json":
