@@ -18,8 +18,8 @@ PYTEST := HALOSCOPE_TEST_RESULTS=$(RESULTS) $(BIN)/python -m pytest
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo test test-together test-alone test-bare check lint format bench setup setup-development \
-  lock clean
+.PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
+  setup-development lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -56,6 +56,10 @@ format: setup-development
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
 	$(BIN)/clang-format -i $(SOURCES)
+
+# The generated parts of docs/.
+reference: setup-development
+	$(BIN)/python tools/reference.py
 
 # `make bench-watch` measures one room, `make bench` every one that has measurements.
 bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))

@@ -24,6 +24,7 @@ python() {
   say "ruff" && "$bin/ruff" check --quiet . || status=1
   "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
   say "mypy" && "$bin/mypy" python tests tools || status=1
+  say "reference" && "$bin/python" tools/reference.py --check || status=1
 }
 
 layout() {

@@ -2,7 +2,7 @@
 #ifndef APPS_POISSON_MESH_HPP
 #define APPS_POISSON_MESH_HPP
 
-#include "hide/fem/operator/problem.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 #include "parameters.hpp"
 
 namespace poisson {

@@ -1,9 +1,9 @@
 #include "solve.hpp"
 
-#include "hide/fem/operator/assemble.hpp"
+#include "hide/fem/operator/assembly.hpp"
 #include "hide/fem/solve/crossover.hpp"
-#include "hide/fem/solve/grids.hpp"
 #include "hide/fem/solve/krylov.hpp"
+#include "hide/fem/solve/multigrid.hpp"
 #include "hide/fem/solve/s_step.hpp"
 #include "hide/fem/solve/stokes.hpp"
 

@@ -69,7 +69,7 @@ def _run(policy: str, solver: str, epsilon: float, late: float = 0) -> float:
         inject = []
         if late > 0:
             once = f"1:0:{late * 1e6:.1f}us:1000000"
-            inject = ["--latency", "none", "--once", once, "--no-collectives", "--quiet"]
+            inject = ["--once", once, "--no-collectives", "--quiet"]
             inject += ["-o", str(injected)]
         programs.poisson([*words, "--csv", str(record)], inject)
         rows = polars.read_csv(record).filter(rank=0)[LEFT_OUT:]

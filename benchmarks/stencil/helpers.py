@@ -80,9 +80,9 @@ def _measured(library: Library, rounds: int) -> Times:
     for _ in range(rounds):
         for chunk in (0, *CHUNKS.values()):
             for third in ("busy", "idle") if chunk else ("busy",):
-                options = ("static", "--chunk", str(chunk)) if chunk else ("get",)
+                protocol = "static" if chunk else "get"
                 sizes = (*SMALL, *SIZES.values())
-                launch = steal(library, third, 10, sizes, "--protocol", *options)
+                launch = steal(library, third, 10, sizes, protocol, chunk)
                 for size, time in launch.items():
                     found[third, chunk, size].append(time)
     return {key: np.array(times) for key, times in found.items()}

@@ -107,11 +107,20 @@ def _times(launches: Sequence[tuple[float, float]], column: int) -> Floats:
     return np.array([both[column] for both in launches])
 
 
-def steal(library: Library, third: str, count: int, sizes: Sequence[int], *options: str) -> dict[int, float]:
-    """The receiver's median times by size of one launch; the third rank is idle or busy."""
+def steal(
+    library: Library, third: str, count: int, sizes: Sequence[int], protocol: str, chunk: int = 0
+) -> dict[int, float]:
+    """Return the receiver's median times by size of one launch; the third rank is idle or busy."""
     crowded = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
     program = str(library.program("stealing"))
-    words = [*layered(*options), *library.launch(3), program, third, str(count), *map(str, sizes)]
+    words = [
+        *layered("--protocol", protocol, chunk=chunk),
+        *library.launch(3),
+        program,
+        third,
+        str(count),
+        *map(str, sizes),
+    ]
     samples: dict[int, list[float]] = defaultdict(list)
     for line in output(words, {**MPI_ENVIRONMENT, **crowded}).splitlines():
         size, time = line.split()
@@ -125,7 +134,7 @@ def measure_stealing(library: Library, rounds: int) -> None:
     counts = [SIZES[size] for size in STEALING]
     for _ in range(rounds):
         for protocol in ("get", "dynamic"):
-            for count, time in steal(library, "idle", 20, counts, "--protocol", protocol).items():
+            for count, time in steal(library, "idle", 20, counts, protocol).items():
                 medians[protocol, count].append(time)
     for size, target in STEALING.items():
         row(

@@ -83,11 +83,12 @@ def libraries() -> Iterator[Library]:
             yield Library(f"{name} (wheel)", Toolchain(folder / "mpicxx", folder / "mpiexec"))
 
 
-def layered(*options: str) -> list[str]:
-    """What stands before a launch command for the protocol layer."""
+def layered(*options: str, chunk: int = 0) -> list[str]:
+    """Return what stands before a launch command for the protocol layer, with chunks of so many bytes."""
     command = Path(sys.executable).with_name("haloscope")
     record = Path(tempfile.gettempdir()) / f"stencil-{os.getpid()}.csv"
-    return [str(command), "stencil", "--quiet", "--record", str(record), *options, "--"]
+    settings = ["env", f"HALOSCOPE_STENCIL_CHUNK={chunk}"] if chunk else []
+    return [*settings, str(command), "stencil", "--quiet", "-o", str(record), *options, "--"]
 
 
 def output(words: Sequence[str], environment: Mapping[str, str] = MPI_ENVIRONMENT) -> str:

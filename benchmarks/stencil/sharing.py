@@ -12,7 +12,7 @@ from math import ceil
 __all__ = ["MOST_CHUNKS", "Machine", "chunk_of", "time_of"]
 
 MOST_CHUNKS = 64  # of a copy: a bit each
-LEAST_CHUNK = 64 << 10  # --chunk
+LEAST_CHUNK = 64 << 10  # HALOSCOPE_STENCIL_CHUNK
 PAGE = 4096
 
 

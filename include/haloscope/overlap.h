@@ -119,8 +119,8 @@ double haloscope_overlap_alpha(const haloscope_overlap *overlap, int phase);
 void haloscope_overlap_learn(haloscope_overlap *overlap, int phase,
                              const struct haloscope_overlap_times *times);
 
-/* The pieces, pure. Items before the dependent ones; the next alpha (Algorithm 3 of the paper); the items of
- * a chunk by what a poll and an item take. */
+/* The pieces, pure. Items before the dependent ones; the next alpha (Algorithm 3 of Heldman, Rudi and Bessac,
+ * ICS 2025); the items of a chunk by what a poll and an item take. */
 size_t haloscope_overlap_split(size_t items, double alpha);
 double haloscope_overlap_next_alpha(const struct haloscope_overlap_settings *settings, size_t items,
                                     double alpha, double input_wait, double output_wait);

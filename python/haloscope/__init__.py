@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from haloscope.explain import open, open_all
-    from haloscope.watch import comm_region, region, value
+    from haloscope.watch import comm_region, doctor, env, recover, region, run, value
 
     __version__: str
 
@@ -37,9 +37,13 @@ __all__ = [
     "UsageError",
     "__version__",
     "comm_region",
+    "doctor",
+    "env",
     "open",
     "open_all",
+    "recover",
     "region",
+    "run",
     "value",
 ]
 
@@ -58,9 +62,13 @@ if not TYPE_CHECKING:
             "TimingsError": "base.errors",
             "UsageError": "base.errors",
             "comm_region": "watch",
+            "doctor": "watch",
+            "env": "watch",
             "open": "explain",
             "open_all": "explain",
+            "recover": "watch",
             "region": "watch",
+            "run": "watch",
             "value": "watch",
         },
     )

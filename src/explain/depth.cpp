@@ -1,7 +1,5 @@
 // Functional boxplots of many curves: depths by ranks, bands, and which curves leave them. Called by
-// python/haloscope/explain/_depth_kernels.py.
-
-#include "explain/depth.hpp"
+// python/haloscope/explain/_kernels.py.
 
 #include <algorithm>
 #include <array>
@@ -22,6 +20,12 @@
 #define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
 namespace haloscope::explain {
+
+// What Python passes: count × points values, a curve after the other.
+struct Curves {
+  const double *values;
+  int64_t count, points;
+};
 
 namespace {
 

@@ -13,12 +13,11 @@ namespace haloscope::watch {
 namespace {
 
 // One region path of a process: the nodes of all its threads.
-struct Region {
+struct Region : CountedOften, CountedRarely {
   Region *parent = nullptr;
   std::uint64_t path = 0;
   std::uint64_t begun = 0, instances = 0, ticks = 0;
-  std::uint64_t coll_bytes = 0, rma_ops = 0, rma_bytes = 0, io_ops = 0, io_bytes = 0;
-  std::uint64_t p2p = 0, coll = 0, rma = 0, io = 0, other = 0, wait = 0, skew = 0, largest = 0;
+  std::uint64_t skew = 0, largest = 0;
   Quantities totals{};
   Extremes inclusive{}, exclusive{};
   std::set<std::int64_t> destinations, sources;               // exclusive
@@ -81,6 +80,9 @@ private:
   }
   double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
   std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
+  auto appending(Words &row) const {
+    return [&](std::uint64_t value, bool is_time) { row.push_back(is_time ? time(value) : value); };
+  }
   std::uint64_t rank() const { return static_cast<std::uint64_t>(std::int64_t{process_.rank}); }
   std::uint64_t string(std::string_view value) { return contents_.names.string(value); }
   Table &table(TableId id) { return contents_[id]; }
@@ -120,17 +122,7 @@ private:
     // An instance that the process did not live to finish lasted until the last thing it did.
     if (node.begin != 0 && thread.newest > node.begin) region.ticks += thread.newest - node.begin;
     for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
-    region.coll_bytes += node.coll_bytes;
-    region.rma_ops += node.rma_ops;
-    region.rma_bytes += node.rma_bytes;
-    region.io_ops += node.io_ops;
-    region.io_bytes += node.io_bytes;
-    region.p2p += node.p2p_ticks;
-    region.coll += node.coll_ticks;
-    region.rma += node.rma_ticks;
-    region.io += node.io_ticks;
-    region.other += node.other_ticks;
-    region.wait += node.wait_ticks;
+    add_counted(region, node);
     region.skew += node.skew_ticks;
     region.largest = std::max(region.largest, node.largest_message);
     spilled_ += node.sizes_spilled;
@@ -308,11 +300,9 @@ private:
     if (is_empty(slice)) return;
     const double start = seconds(place * length);
     const double end = seconds(slice.end - std::min(slice.end, process_.first.tick));
-    add(TableId::slices,
-        {rank(), place, word(start), word(std::max(end - start, 0.0)), slice.sends, slice.bytes_sent,
-         slice.recvs, slice.bytes_recv, slice.colls, slice.coll_bytes, slice.rma_ops, slice.rma_bytes,
-         slice.io_bytes, time(slice.p2p_ticks), time(slice.coll_ticks), time(slice.rma_ticks),
-         time(slice.io_ticks), time(slice.wait_ticks)});
+    Words row{rank(), place, word(start), word(std::max(end - start, 0.0))};
+    each_sum(slice, appending(row));
+    table(TableId::slices).add(row);
   }
 
   void add_communicator(const CommunicatorUse &use) {
@@ -343,26 +333,15 @@ private:
               region.totals[recvs],
               region.totals[bytes_sent],
               region.totals[bytes_recv],
-              region.totals[colls],
-              region.coll_bytes,
-              region.rma_ops,
-              region.rma_bytes,
-              region.io_ops,
-              region.io_bytes,
-              time(region.p2p),
-              time(region.coll),
-              time(region.rma),
-              time(region.io),
-              time(region.other),
-              time(region.wait),
-              process_.sync_interval == 0 ? word(std::numeric_limits<double>::quiet_NaN())
-                                          : time(region.skew),
-              region.largest,
-              region.nested_destinations.size(),
-              region.nested_sources.size(),
-              region.destinations.size(),
-              region.sources.size()};
-    for (const unsigned q : {sends, recvs, bytes_sent, bytes_recv, colls, dest_ranks, src_ranks})
+              region.totals[colls]};
+    each_counted(region, appending(row));
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    row.push_back(process_.sync_interval == 0 ? word(unknown) : time(region.skew));
+    for (const std::uint64_t value :
+         {region.largest, region.nested_destinations.size(), region.nested_sources.size(),
+          region.destinations.size(), region.sources.size()})
+      row.push_back(value);
+    for (const unsigned q : {sends, recvs, dest_ranks, src_ranks, bytes_sent, bytes_recv, colls})
       for (const Extremes *extremes : {&region.inclusive, &region.exclusive}) {
         row.push_back(extremes->least[q]);
         row.push_back(extremes->most[q]);

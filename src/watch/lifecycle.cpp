@@ -140,7 +140,7 @@ bool reduce_in_time(Contents &mine) {
     if (late.rank > global.process->rank)
       interpose::complain("rank " + std::to_string(late.rank) + " did not come to MPI_Finalize within " +
                           std::to_string(static_cast<int>(patience)) +
-                          " s (--finalize-time); the records of all ranks are kept in " + live_directory() +
+                          " s (HALOSCOPE_FINALIZE_TIME); the records of all ranks are kept in " + live_directory() +
                           " on their nodes");
     return false;
   }

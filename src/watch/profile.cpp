@@ -1,5 +1,6 @@
 #include "watch/profile.hpp"
 
+#include "watch/columns.hpp"
 #include "watch/compress.hpp"
 #include "watch/naming.hpp"
 
@@ -15,7 +16,7 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr std::array<unsigned char, 8> version{1};
+constexpr std::array<unsigned char, 8> version{format_major, 0, 0, 0, format_minor};
 
 constexpr std::size_t most_chunk_rows = std::size_t{1} << 19U;
 
@@ -230,8 +231,7 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
               std::to_string(column.encoding) + "]";
     json += "]}";
   };
-  json += R"({"name":"paths","columns":[["path","integer",""],["parent","integer",""],)"
-          R"(["name","string",""],["communication","integer",""]],"chunks":[)";
+  json += std::string{R"({"name":"paths","columns":)"} + path_columns + R"(,"chunks":[)";
   put_chunk(paths_);
   json += "]}";
   static constexpr const char *types[] = {"integer", "real", "string"};

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import declared
 import pympistandard as standard
 from fortran import Form, FortranWrapper
 from functions import Extension, Procedure, call, full_name, new_requests, parameter_list, short_name
@@ -69,7 +70,7 @@ class Recording(Library):
             f"inline constexpr bool function_unaccounted[] = {{ {unaccounted} }};\n"
             "} // namespace haloscope::watch\n"
         )
-        return {"functions.hpp": text}
+        return {"functions.hpp": text, **declared.headers()}
 
     def category(self, name: str) -> str:
         """The C++ category of a function that only passes through."""

@@ -5,6 +5,7 @@
 #include "watch/clock.hpp"
 #include "watch/functions.hpp"
 #include "watch/index.hpp"
+#include "watch/schema.hpp"
 
 #include <array>
 #include <cstdint>
@@ -167,15 +168,19 @@ struct NameHead {
 
 inline constexpr const char *root_name = "<program>"; // the root's
 
-// One path of regions on one thread. What every call touches comes first.
-struct Node {
+struct NodeMessages {
   Index<MessageRecord> messages;
   std::uint64_t instance; // number of begins; 0: never entered
   Quantities now;         // totals, exclusive
-  std::uint64_t p2p_ticks, wait_ticks, coll_ticks;
+};
+struct NodeCalls {
   Index<CollectiveRecord> collectives;
   std::array<CallPage *, call_pages> calls;
+};
 
+// One path of regions on one thread. What every call touches comes first; what is counted is declared in
+// haloscope.base.schema.
+struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Node *parent, *recent; // recent: the child entered last
   const char *name;
   Node *counts; // itself, or where what is not wanted goes
@@ -196,9 +201,7 @@ struct Node {
   std::uint64_t instances, ticks;
   Quantities last;
   Extremes exclusive, inclusive;
-  std::uint64_t coll_bytes, rma_ops, rma_bytes, io_ops, io_bytes, largest_message;
-  std::uint64_t rma_ticks, io_ticks, other_ticks, skew_ticks;
-  std::uint64_t sizes_spilled;
+  std::uint64_t largest_message, skew_ticks, sizes_spilled;
 
   Index<PartnerName> partner_names;
   Partner *partners;
@@ -234,11 +237,9 @@ struct CommunicatorUse {
 };
 
 // What a thread did in a stretch of time.
-struct Slice {
+struct Slice : SliceSums {
   std::uint64_t place;      // in units of the slices' length, from the process's first tick
   std::uint64_t begin, end; // ends where a stamp was taken
-  std::uint64_t sends, bytes_sent, recvs, bytes_recv, colls, coll_bytes, rma_ops, rma_bytes, io_bytes;
-  std::uint64_t p2p_ticks, coll_ticks, rma_ticks, io_ticks, wait_ticks;
 };
 struct Slices {
   static constexpr unsigned most = 256;

@@ -1,6 +1,7 @@
 #include "watch/settings.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/declared.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,7 @@ std::string environment(const char *name, const char *otherwise = "") {
   const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
+std::string text(const TextSetting &setting) { return environment(setting.variable, setting.initial); }
 
 void reject(bool speak, const char *name, const std::string &value, const char *expected) {
   if (speak)
@@ -31,33 +33,29 @@ bool is_name(const std::string &text) {
                              [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
-template <class Number>
-Number number(const char *name, Number otherwise, unsigned long most, const char *unit, bool speak,
-              unsigned long least = 1) {
-  const std::string text = environment(name);
+template <class Number> Number number(const NumberSetting &setting, bool speak) {
+  const auto otherwise = static_cast<Number>(setting.initial);
+  const std::string text = environment(setting.variable);
   if (text.empty()) return otherwise;
   Number value{};
   const char *end = text.data() + text.size();
   const auto [next, error] = std::from_chars(text.data(), end, value);
-  const bool fits = value >= static_cast<Number>(least) && value <= static_cast<Number>(most);
+  const bool fits = value >= static_cast<Number>(setting.least) && value <= static_cast<Number>(setting.most);
   if (error == std::errc{} && next == end && fits) return value;
-  const std::string expected =
-      std::string{"a number of "} + unit + " from " + std::to_string(least) + " to " + std::to_string(most);
-  reject(speak, name, text, expected.c_str());
+  const std::string expected = std::string{"a number of "} + setting.unit + " from " +
+                               std::to_string(setting.least) + " to " + std::to_string(setting.most);
+  reject(speak, setting.variable, text, expected.c_str());
   return otherwise;
 }
 
 // As the clock goes: a slice of less than a millisecond is no history.
 void read_times(Settings &settings, bool speak) {
-  const auto seconds = [&](const char *name, double otherwise) {
-    return number(name, otherwise, 100'000'000, "seconds", speak, 0);
-  };
-  settings.slice_seconds = seconds("HALOSCOPE_SLICE", settings.slice_seconds);
+  settings.slice_seconds = number<double>(declared::slice, speak);
   if (settings.slice_seconds > 0) settings.slice_seconds = std::max(settings.slice_seconds, 1e-3);
-  settings.record_from = seconds("HALOSCOPE_FROM", settings.record_from);
-  settings.record_until = seconds("HALOSCOPE_UNTIL", settings.record_until);
+  settings.record_from = number<double>(declared::after, speak);
+  settings.record_until = number<double>(declared::until, speak);
   if (settings.record_until == 0 || settings.record_until > settings.record_from) return;
-  reject(speak, "HALOSCOPE_UNTIL", environment("HALOSCOPE_UNTIL"), "later than HALOSCOPE_FROM");
+  reject(speak, declared::until.variable, environment(declared::until.variable), "later than HALOSCOPE_FROM");
   settings.record_until = 0;
 }
 
@@ -86,14 +84,14 @@ Ranges parse_ranges(std::string_view text) {
 }
 
 Ranges read_ranks(bool speak, int size) {
-  const std::string text = environment("HALOSCOPE_RANKS");
-  if (text.empty()) return {};
-  Ranges ranges = parse_ranges(text);
-  if (ranges.empty()) reject(speak, "HALOSCOPE_RANKS", text, "a list of ranks such as 0,8-15");
+  const std::string given = text(declared::ranks);
+  if (given.empty()) return {};
+  Ranges ranges = parse_ranges(given);
+  if (ranges.empty()) reject(speak, declared::ranks.variable, given, "a list of ranks such as 0,8-15");
   if (ranges.empty() || std::ranges::any_of(ranges, [&](const auto &range) { return range.first < size; }))
     return ranges;
   const std::string expected = "a list with one of the " + std::to_string(size) + " ranks";
-  reject(speak, "HALOSCOPE_RANKS", text, expected.c_str());
+  reject(speak, declared::ranks.variable, given, expected.c_str());
   return {};
 }
 
@@ -106,30 +104,30 @@ bool Settings::records(int rank) const {
 }
 
 Settings read_settings(bool speak, int size) {
-  Settings settings;
-  settings.output = environment("HALOSCOPE_OUTPUT", "%p-%n-%d.halo");
+  Settings settings{};
+  settings.output = text(declared::output);
   settings.command = environment("HALOSCOPE_COMMAND");
-  settings.series = environment("HALOSCOPE_SERIES");
-  settings.live = environment("HALOSCOPE_LIVE", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+  settings.series = text(declared::series);
+  settings.only = text(declared::only);
+  settings.live = environment(declared::live.variable,
+                              access(declared::live.initial, W_OK) == 0 ? declared::live.initial : "/tmp");
   settings.run = environment("HALOSCOPE_RUN");
   if (!is_name(settings.run)) {
     reject(speak, "HALOSCOPE_RUN", settings.run, "made of letters, digits, - and _");
     settings.run.clear();
   }
-  const std::string exact = environment("HALOSCOPE_EXACT_TIMES", "0");
+  const std::string exact = text(declared::exact_times);
   settings.exact_times = exact == "1";
-  if (exact != "0" && exact != "1") reject(speak, "HALOSCOPE_EXACT_TIMES", exact, "0 or 1");
-  settings.memory = number("HALOSCOPE_MEMORY", settings.memory >> 20U, 65536, "MiB", speak) << 20U;
-  settings.finalize_time = number("HALOSCOPE_FINALIZE_TIME", settings.finalize_time, 86400, "seconds", speak);
-  constexpr auto longest = std::numeric_limits<std::int64_t>::max();
-  settings.since = number("HALOSCOPE_SINCE", settings.since, longest, "nanoseconds", speak, 0);
+  if (exact != "0" && exact != "1") reject(speak, declared::exact_times.variable, exact, "0 or 1");
+  settings.memory = number<std::size_t>(declared::memory, speak) << 20U;
+  settings.finalize_time = number<double>(declared::finalize_time, speak);
+  constexpr NumberSetting since{"HALOSCOPE_SINCE", 0, 0, std::numeric_limits<std::int64_t>::max(),
+                                "nanoseconds"};
+  settings.since = number<std::uint64_t>(since, speak);
   settings.ranks = read_ranks(speak, size);
-  settings.only = environment("HALOSCOPE_ONLY");
   read_times(settings, speak);
-  settings.sync_interval =
-      number("HALOSCOPE_SYNC_COLLECTIVES", settings.sync_interval, 1'000'000, "collectives", speak, 0);
-  settings.size_limit = number("HALOSCOPE_SIZE_LIMIT", settings.size_limit >> 20U, 1U << 30U, "MiB", speak, 0)
-                        << 20U;
+  settings.sync_interval = number<unsigned>(declared::sync_collectives, speak);
+  settings.size_limit = number<std::uint64_t>(declared::size_limit, speak) << 20U;
   return settings;
 }
 

@@ -10,17 +10,17 @@
 
 namespace haloscope::watch {
 
+// Defaults and limits are declared in python/haloscope/watch/_settings.py.
 struct Settings {
-  std::string output, command, live, run, series;
-  std::string only;
-  bool exact_times = false;
-  double slice_seconds = 1, record_from = 0, record_until = 0; // 0: no slices, at once, to the end
-  unsigned sync_interval = 0;                                  // 0: collectives' skew is not measured
-  std::uint64_t size_limit = 0;                                // bytes of the profile; 0: none
-  std::uint64_t since = 0;                                     // nanoseconds: profiles after it stay
-  double finalize_time = 120;                                  // seconds
-  std::size_t memory = std::size_t{16} << 20U;
-  std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
+  std::string output, command, live, run, series, only;
+  bool exact_times;
+  double slice_seconds, record_from, record_until; // 0: no slices, at once, to the end
+  unsigned sync_interval;                          // 0: collectives' skew is not measured
+  std::uint64_t size_limit;                        // bytes of the profile; 0: none
+  std::uint64_t since;                             // nanoseconds: profiles after it stay
+  double finalize_time;                            // seconds
+  std::size_t memory;                              // bytes
+  std::vector<std::pair<int, int>> ranks;          // first and last of each range that records; none: all
 
   [[nodiscard]] bool records(int rank) const;
 };

@@ -9,11 +9,7 @@ namespace haloscope::watch {
 
 template <class Combine> Slice combined(const Slice &a, const Slice &b, Combine &&combine) noexcept {
   Slice result = a;
-  for (const auto member :
-       {&Slice::sends, &Slice::bytes_sent, &Slice::recvs, &Slice::bytes_recv, &Slice::colls,
-        &Slice::coll_bytes, &Slice::rma_ops, &Slice::rma_bytes, &Slice::io_bytes, &Slice::p2p_ticks,
-        &Slice::coll_ticks, &Slice::rma_ticks, &Slice::io_ticks, &Slice::wait_ticks})
-    result.*member = combine(a.*member, b.*member);
+  for (const auto member : slice_sums) result.*member = combine(a.*member, b.*member);
   return result;
 }
 
@@ -46,23 +42,13 @@ inline std::uint64_t end_of(const Slices &slices) noexcept {
 }
 
 inline void add(Slice &sum, const Node &node) noexcept {
-  const Slice own{.place = 0,
-                  .begin = 0,
-                  .end = 0,
-                  .sends = node.now[sends],
-                  .bytes_sent = node.now[bytes_sent],
-                  .recvs = node.now[recvs],
-                  .bytes_recv = node.now[bytes_recv],
-                  .colls = node.now[colls],
-                  .coll_bytes = node.coll_bytes,
-                  .rma_ops = node.rma_ops,
-                  .rma_bytes = node.rma_bytes,
-                  .io_bytes = node.io_bytes,
-                  .p2p_ticks = node.p2p_ticks,
-                  .coll_ticks = node.coll_ticks,
-                  .rma_ticks = node.rma_ticks,
-                  .io_ticks = node.io_ticks,
-                  .wait_ticks = node.wait_ticks};
+  Slice own{};
+  own.sends = node.now[sends];
+  own.bytes_sent = node.now[bytes_sent];
+  own.recvs = node.now[recvs];
+  own.bytes_recv = node.now[bytes_recv];
+  own.colls = node.now[colls];
+  set_counted(own, node);
   sum = joined(sum, own);
 }
 

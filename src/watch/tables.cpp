@@ -1,5 +1,7 @@
 #include "watch/tables.hpp"
 
+#include "watch/columns.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,6 +9,8 @@
 #include <stdexcept>
 
 namespace haloscope::watch {
+
+const Schema &schema_of(TableId id) noexcept { return schemas[static_cast<unsigned>(id)]; }
 
 std::uint64_t word(double value) noexcept { return std::bit_cast<std::uint64_t>(value); }
 

@@ -2,6 +2,8 @@
 // travel. Every value is 64 bits: integers, doubles and indices into a list of strings alike.
 #pragma once
 
+#include "watch/schema.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,23 +33,6 @@ struct Schema {
   std::span<const Column> columns;
 };
 
-enum class TableId : unsigned {
-  processes,
-  ranks,
-  calls,
-  sizes,
-  partners,
-  neighbors,
-  collectives,
-  communicators,
-  unaccounted,
-  series,
-  instances,
-  values,
-  slices,
-  transfers,
-  count
-};
 inline constexpr unsigned table_count = static_cast<unsigned>(TableId::count);
 const Schema &schema_of(TableId id) noexcept;
 

@@ -376,4 +376,4 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
             for fmt in explain.FORMATS:
                 explain.render(frame, fmt, table, io.StringIO())
         explain.summary(profile)
-        explain.write_report([path], tmp_path / "report.html")
+        explain.report([path], tmp_path / "report.html")

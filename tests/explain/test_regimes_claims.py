@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from haloscope.cli._regimes import regimes
-from haloscope.explain.regimes._claims import Method, claims
+from haloscope.explain.regimes._results import Method, claims
 from haloscope.explain.regimes.statistics._samples import Sample
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,7 @@ from scipy.signal import lfilter
 from scipy.stats import ks_2samp, sem
 from scipy.stats import t as student
 
-from haloscope.explain.regimes.statistics._comparison import compare_distributions
-from haloscope.explain.regimes.statistics._means import regime_means, sentences
+from haloscope.explain.regimes.statistics._comparison import compare_distributions, regime_means, sentences
 from haloscope.explain.regimes.statistics._samples import (
     Sample,
     autocorrelation,

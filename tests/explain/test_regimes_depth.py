@@ -12,8 +12,13 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from statsmodels.graphics.functional import banddepth
 
-from haloscope.explain.regimes.statistics._depth import band_depth, functional_boxplot, modified_band_depth
-from haloscope.explain.regimes.statistics._distributions import common_times, rank_cdfs
+from haloscope.explain.regimes.statistics._distributions import (
+    band_depth,
+    common_times,
+    functional_boxplot,
+    modified_band_depth,
+    rank_cdfs,
+)
 from haloscope.explain.regimes.statistics._samples import Sample
 
 Floats = NDArray[np.float64]

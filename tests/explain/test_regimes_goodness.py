@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest, norm
 
-from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
-from haloscope.explain.regimes.statistics._predictive import drawn, pseudo_residuals
+from haloscope.explain.regimes.statistics._goodness import Goodness, drawn, goodness, pseudo_residuals
 from haloscope.explain.regimes.statistics._samples import autocorrelation
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,7 @@ from scipy.special import logsumexp
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes.machine._coupled import Chains, evidence
-from haloscope.explain.regimes.machine._passes import expectation, viterbi
+from haloscope.explain.regimes.fitting._coupled import Chains, evidence, expectation, viterbi
 
 
 def some_chains(rng: np.random.Generator, machine: int = 2, states: int = 3) -> Chains:

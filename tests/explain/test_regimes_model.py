@@ -12,8 +12,8 @@ from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain._kernels import Chain
 from haloscope.explain.regimes import find_regimes, representative
+from haloscope.explain.regimes._timings import Timings
 from haloscope.explain.regimes.emissions._emissions import LogNormal
-from haloscope.explain.regimes.timings._timings import Timings
 from support.chains import Truth, hmmlearn_model
 
 Floats = NDArray[np.float64]

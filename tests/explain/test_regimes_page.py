@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.cli._regimes import regimes
-from haloscope.explain.regimes import MachineModel, RegimeModel
+from haloscope.explain.regimes import MachineModel, Options, RegimeModel
+from haloscope.explain.regimes import regimes as find
 from haloscope.explain.regimes.figures._over_time import cells
 from support.missing import missing
 from support.profiles import draft, path_rows, process_rows
@@ -216,9 +217,9 @@ def test_the_default_page_and_its_place(
     methods: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = run(methods[0], "--starts", "1")
+    told = run(methods[0])
     assert told.splitlines()[-1] == "page: fixed-regimes.html"
-    run(methods[0], "--starts", "1", "--format", "csv")
+    run(methods[0], "--format", "csv")
     assert [path.name for path in tmp_path.iterdir()] == ["fixed-regimes.html"]
 
 
@@ -249,7 +250,7 @@ def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
     means = [row["mean"] for row in json.loads(told)]
     model = RegimeModel.load(tmp_path / "model.json")
     assert model.means_ == pytest.approx(means, rel=0.1)
-    with pytest.raises(UsageError, match="--model saves one model"):
+    with pytest.raises(UsageError, match="one model can be saved, and there are 3 files"):
         run(*methods, "--model", tmp_path / "other.json")
 
 
@@ -264,8 +265,12 @@ def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None
     x[slow | alone] *= 1.5
     np.save(tmp_path / "x.npy", x)
     page, model = tmp_path / "page.html", tmp_path / "model.json"
-    told = run(tmp_path / "x.npy", "--states", "2", "--machine-states", "2", "-o", page, "--model", model)
-    assert "machine: in state 2 20 % of the instances, 10 stretches of 10 on average" in told
+    options = Options(states=2, machine_states=2)
+    told = find(tmp_path / "x.npy", options, output=page, model=model).told()
+    assert any(
+        line.startswith("machine: in state 2 20 % of the instances, 10 stretches of 10 on average")
+        for line in told
+    )
     assert MachineModel.load(model).n_machine_states == 2
     section = look(page).locator("#machine")
     rows = section.locator("tbody tr").all_inner_texts()
@@ -275,8 +280,8 @@ def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None
 
 
 def test_a_whole_machine_has_several_ranks(methods: list[Path]) -> None:
-    with pytest.raises(UsageError, match="--machine-states needs"):
-        run(methods[0], "--reduce", "max", "--machine-states", "2", "--format", "csv")
+    with pytest.raises(UsageError, match="machine_states needs"):
+        find(methods[0], Options(reduce="max", machine_states=2))
 
 
 @pytest.mark.parametrize("emission", ["gamma", "student"])
@@ -293,13 +298,54 @@ def test_every_family_has_a_page(methods: list[Path], tmp_path: Path, emission: 
         (["--instances", "5"], "FROM:TO"),
         (["--values", "t_in"], "two names"),
         (["--emission", "poisson"], "poisson"),
-        (["--starts", "0"], "starts"),
+        (["--seed", "-1"], "seed"),
     ],
 )
 def test_wrong_usage(methods: list[Path], arguments: list[str], words: str) -> None:
     done = CliRunner().invoke(regimes, [str(methods[0]), *arguments])
     assert done.exit_code == 2
     assert words in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"starts": 0}, "starts"),
+        ({"ranks_fitted": 0}, "ranks_fitted"),
+        ({"seed": -1}, "seed"),
+        ({"machine_states": 9}, "machine_states"),
+        ({"machine_states": 1}, "machine_states"),
+    ],
+)
+def test_options_out_of_range(options: dict[str, int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Options(**options)  # type: ignore[arg-type]
+
+
+def test_the_command_has_the_defaults_of_the_function() -> None:
+    known = {option.name: option.default for option in regimes.params}
+    options = Options()
+    assert (known["states"], known["emission"], known["seed"]) == (
+        str(options.states),
+        options.emission,
+        options.seed,
+    )
+    assert known["reduce"] == str(options.reduce).lower()
+
+
+def test_a_criterion_chooses_the_number(methods: list[Path]) -> None:
+    run(methods[0], "--states", "bic", "--format", "csv")
+    found = find(methods[0], Options(states="bic", starts=1))
+    assert "chosen by BIC" in found.told()[0]
+
+
+def test_methods_need_runs(methods: list[Path]) -> None:
+    with pytest.raises(UsageError, match="one side of --"):
+        run(methods[0], "--")
+    with pytest.raises(UsageError, match="a method has no runs"):
+        find([[methods[0]], []])
+    with pytest.raises(UsageError, match="methods of 2, 1 runs cannot be compared"):
+        run(methods[0], methods[1], "--", methods[2])
 
 
 def test_values_that_are_not_there(methods: list[Path], tmp_path: Path) -> None:
@@ -352,7 +398,7 @@ def test_the_report_shows_regimes(tmp_path: Path, look: Callable[..., Page]) -> 
         tmp_path / "run.halo"
     )
     bare = draft({"ranks": 4}, paths=path_rows("halo"), processes=hosts).write(tmp_path / "no.halo")
-    explain.write_report([path, bare], tmp_path / "report.html")
+    explain.report([path, bare], tmp_path / "report.html")
     page = look(tmp_path / "report.html", "regimes")
     assert page.locator("#regimes-0 tbody tr").count() == 3
     assert all(count > 0 for count in marks(page, "regimes-0") + marks(page, "regimes-0-heat"))

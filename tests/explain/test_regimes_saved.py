@@ -53,7 +53,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="no regular file"):
+    with pytest.raises(OutputError, match="is not a file; name a file to write the model to"):
         write(SAVED, tmp_path)
     with pytest.raises(OutputError, match="nowhere"):
         write(SAVED, tmp_path / "nowhere" / "model.json")

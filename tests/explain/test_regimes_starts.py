@@ -11,9 +11,8 @@ from haloscope.base.errors import UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain.regimes import Selection, select
 from haloscope.explain.regimes.emissions._emissions import Gaussian
-from haloscope.explain.regimes.fitting._searching import Climb, Searched, disagreement
-from haloscope.explain.regimes.fitting._sequences import Sequences
-from haloscope.explain.regimes.fitting._starts import starts
+from haloscope.explain.regimes.fitting._chains import Sequences
+from haloscope.explain.regimes.fitting._searching import Climb, Searched, disagreement, starts
 
 Floats = NDArray[np.float64]
 

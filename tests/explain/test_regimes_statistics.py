@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from haloscope.explain.regimes.statistics._comparison import regime_table
 from haloscope.explain.regimes.statistics._distributions import (
     MOST_POINTS,
     box_table,
@@ -13,7 +14,6 @@ from haloscope.explain.regimes.statistics._distributions import (
     density,
     rank_medians,
 )
-from haloscope.explain.regimes.statistics._means import regime_table
 from haloscope.explain.regimes.statistics._samples import ROWS, Sample
 
 NONE = 255

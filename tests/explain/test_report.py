@@ -46,7 +46,7 @@ def look(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
 
     def open_page(*drafts: Draft) -> Page:
         paths = [d.write(tmp_path / f"run-{i}.halo") for i, d in enumerate(drafts)]
-        explain.write_report(paths, tmp_path / "report.html")
+        explain.report(paths, tmp_path / "report.html")
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
@@ -304,7 +304,7 @@ def test_too_many_pairs_are_binned_further(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(_report_data, "_MOST_ROWS", 100)
     monkeypatch.setattr(_report_data, "_LEAST_ROWS", 100)
     path = halo_profile((4, 4, 2)).write(tmp_path / "run.halo")
-    explain.write_report([path], tmp_path / "report.html")
+    explain.report([path], tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text("utf-8")
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', text)
     assert embedded
@@ -320,9 +320,9 @@ def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
     page = tmp_path / "a page.html"
     page.write_text("before")
     with pytest.raises(ProfileError, match=r"bad\.halo"):
-        explain.write_report([good, bad], page)
+        explain.report([good, bad], page)
     assert page.read_text() == "before"
-    explain.write_report([good], page)
+    explain.report([good], page)
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]
 
@@ -330,16 +330,16 @@ def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
     good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
     with pytest.raises(OutputError, match=r"nowhere/report.html: cannot be written: .*; "):
-        explain.write_report([good], tmp_path / "nowhere" / "report.html")
+        explain.report([good], tmp_path / "nowhere" / "report.html")
     with pytest.raises(OutputError, match="is not a file"):
-        explain.write_report([good], tmp_path)
+        explain.report([good], tmp_path)
     with pytest.raises(UsageError):
-        explain.write_report([], tmp_path / "report.html")
+        explain.report([], tmp_path / "report.html")
 
 
 def test_sums_that_overflow_are_unknown(tmp_path: Path) -> None:
     row = {"path": 0, "rank": 0, "instances": 1, "p2p_time": 1e308, "coll_time": 1e308}
     path = draft(paths=path_rows(), ranks=[row]).write(tmp_path / "run.halo")
-    explain.write_report([path], tmp_path / "report.html")
+    explain.report([path], tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text("utf-8")
     assert '"mpi_time_mean": [null]' in text

@@ -121,7 +121,7 @@ def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> Non
         (["--latency", "model:nowhere.json"], "name a saved regime model"),
         (["--once", "2:1"], "not like 2:100:50ms"),
         (["--latency", "constant:1ms", "--every", "never"], "--every"),
-        (["--latency", "constant:1ms", "--scale", "-1"], "greater than 0"),
+        (["--latency", "-1*constant:1ms"], "greater than 0"),
         (["--latency", "constant:1ms", "-o", "/nowhere/x.csv"], "/nowhere/x.csv"),
     ],
 )
@@ -178,7 +178,7 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
     other = inject(mpi, 4, "wave.c", "60", options=[*options, "--seed", "1"]).latencies
     assert timeless(other) != timeless(table)
     # Twice what lies above the mean of the fast regime, 10 us.
-    options += ["--excess", "--scale", "2"]
+    options += ["--excess", "--latency", "2*model:model.json"]
     above = inject(mpi, 4, "wave.c", "60", options=options).latencies["latency"].to_numpy()
     assert above == pytest.approx(2 * np.maximum(table["latency"].to_numpy() - 1e-5, 0), abs=2e-9)
 

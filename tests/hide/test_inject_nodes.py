@@ -38,7 +38,7 @@ def test_links_between_nodes_have_their_own_latencies(
 ) -> None:
     """Two ranks a node in a ring: ranks 1 and 3 receive from their own node."""
     program = compiler.text(mpi, "ring.c", PROGRAM)
-    options = ["--intra", "none", "--inter", "constant:200ms", "--no-collectives"]
+    options = ["--latency", "inter=constant:200ms", "--no-collectives"]
     record = tmp_path / "injected.csv"
     done = two_nodes.run(
         mpi, [haloscope, "inject", *options, "-o", record, "--", *mpi.launch(4), program], cwd=tmp_path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from haloscope.hide._inject import Event, Plan
 from haloscope.hide._latency import read_latency
-from haloscope.hide._plan import Event, Plan
 from support.mpi import CHECKOUT
 
 SOURCES = CHECKOUT / "src" / "hide" / "inject"
@@ -18,7 +18,7 @@ SOURCES = CHECKOUT / "src" / "hide" / "inject"
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan"
-    files = [CHECKOUT / "tests/hide/programs/plan.cpp", SOURCES / "plan.cpp", SOURCES / "latencies.cpp"]
+    files = [CHECKOUT / "tests/hide/programs/plan.cpp", SOURCES / "plan.cpp"]
     flags = [
         "-std=c++20",
         "-g1",
@@ -43,7 +43,7 @@ def read(reader: Path, lines: list[str]) -> list[str]:
 def test_whatever_the_words(reader: Path) -> None:
     chance = random.Random(7)
     models = [
-        read_latency(text, "--latency")
+        read_latency(text)
         for text in ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")
     ]
     plans = [Plan(model, models[-1], [Event(0, 3, 0.1, 2)]).text() for model in models]

@@ -15,7 +15,7 @@ from support.mpi import CHECKOUT
 
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
 HIDE = CHECKOUT / "src" / "hide"
-ARENA = ("layer/heap/arena", "layer/heap/arena_fork", "layer/heap/extents", "halo/shared_file")
+ARENA = ("layer/heap/shared_arena", "layer/heap/extents", "halo/shared_file")
 OPERATIONS = 100_000_000
 # With ThreadSanitizer they take a microsecond each; HALOSCOPE_STRESS=100000000 for the long run.
 WATCHED = int(os.environ.get("HALOSCOPE_STRESS", "200000"))

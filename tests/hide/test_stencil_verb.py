@@ -13,11 +13,8 @@ from haloscope.base.environment import recorder_environment
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import Mpi as DetectedMpi
 from haloscope.base.objects import Library
-from haloscope.base.preloading import Choice
-from haloscope.base.settings import Value
 from haloscope.hide import _stencil
-from haloscope.hide._stencil_settings import STENCIL_SETTINGS
-from haloscope.hide._stencil_summary import summary
+from haloscope.hide._stencil import STENCIL_SETTINGS, summary
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 
@@ -124,8 +121,7 @@ def test_every_rank_gets_the_layer_in_its_place(
     inner = [word for verb in verbs for word in (str(haloscope), *verb.split(), "--quiet", "--")]
     command = [*inner, *any_mpi.launch(2), str(program)]
     record = tmp_path / "stencil.csv"
-    values: dict[str, Value | None] = {"threshold": 4096, "record": record}
-    outcome = _stencil.stencil(command, values, False, Choice(), quiet=True)
+    outcome = _stencil.stencil(command, threshold=4096, record=record, quiet=True)
     said = capfd.readouterr().out.splitlines()
     assert outcome.status == 0
     preloads = [line.partition("=")[2] for line in said if line.startswith("LD_PRELOAD")]
@@ -237,7 +233,8 @@ def test_recorder_and_record_tell_the_same(
     ("options", "complaint"),
     [
         (["--threshold", "10"], "--threshold 10: at least 1024"),
-        (["--patience", "-1"], "--patience -1.0: at least 0"),
+        (["HALOSCOPE_STENCIL_PATIENCE=-1"], "HALOSCOPE_STENCIL_PATIENCE -1: at least 0"),
+        (["HALOSCOPE_STENCIL_CMA=often"], "HALOSCOPE_STENCIL_CMA often: not one of auto, always, never"),
         (["--protocol", "fast"], "'fast' is not one of 'dynamic'"),
         (["-o", "/nowhere/x.csv"], "/nowhere/x.csv: can't be written"),
         ([], "links no MPI: there is nothing to carry"),
@@ -247,8 +244,11 @@ def test_what_makes_no_sense_is_one_line(
     haloscope: Path, any_mpi: Mpi, options: list[str], complaint: str
 ) -> None:
     launch = any_mpi.launch(1) if options else []
-    command = [str(haloscope), "stencil", *options, "--", *launch, "true"]
-    done = subprocess.run(command, env=any_mpi.environment(), capture_output=True, text=True, check=False)
+    variables = dict(option.split("=") for option in options if option.startswith("HALOSCOPE_"))
+    words = [option for option in options if not option.startswith("HALOSCOPE_")]
+    command = [str(haloscope), "stencil", *words, "--", *launch, "true"]
+    env = any_mpi.environment(variables)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     (line,) = done.stderr.splitlines()
     assert complaint in line
@@ -300,7 +300,7 @@ def test_reasons_are_told_by_their_weight(tmp_path: Path) -> None:
     assert summary(record, share_heap=True) == (
         "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "
         "3 (3 MiB) from types with holes (pack them, or send what lies side by side), "
-        "16 (1 MiB) to receivers that mostly came too late (--patience), "
+        "16 (1 MiB) to receivers that mostly came too late (HALOSCOPE_STENCIL_PATIENCE), "
         "2 (128 KiB) to other nodes, or to itself"
     )
     record.write_text(rows[0] + "\n")
@@ -309,7 +309,7 @@ def test_reasons_are_told_by_their_weight(tmp_path: Path) -> None:
 
 def test_one_threshold_for_messages_and_blocks() -> None:
     """What the option says is what both libraries take without it."""
-    header = (CHECKOUT / "src" / "hide" / "layer" / "heap" / "threshold.hpp").read_text()
+    header = (CHECKOUT / "src" / "hide" / "layer" / "heap" / "shared_arena.hpp").read_text()
     (threshold,) = (setting for setting in STENCIL_SETTINGS if setting.name == "threshold")
     assert f"default_threshold = {threshold.default};" in header
     assert f'threshold_variable = "{threshold.variable}";' in header

@@ -11,7 +11,8 @@ from support.mpi import CHECKOUT
 SOURCES = CHECKOUT / "src"
 # Each may use those before it.
 ORDER = ("interpose", "watch", "explain", "predict", "hide")
-GENERATED = {"interpose/real.hpp", "watch/functions.hpp", "algorithms.h"}
+GENERATED = {"interpose/real.hpp", "algorithms.h"}
+GENERATED |= {f"watch/{name}.hpp" for name in ("functions", "schema", "columns", "declared")}
 USERS = ("apps", "tests", "benchmarks")
 
 

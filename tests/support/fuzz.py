@@ -351,7 +351,7 @@ def _warm_up(files: list[Sound], path: Path) -> None:
             for table in explain.TABLES:
                 profile.table(table)
             explain.summary(profile)
-        explain.write_report([path], path.with_suffix(".html"))
+        explain.report([path], path.with_suffix(".html"))
 
 
 def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:

@@ -79,8 +79,8 @@ def assert_one_line(done: subprocess.CompletedProcess[str], status: int, *words:
         (("run", "--quiet"), ("command to watch",)),
         (("run", "--"), ("command to watch",)),
         (("run", "--frobnicate", "--", "true"), ("--frobnicate",)),
-        (("run", "--memory", "much", "--", "true"), ("much",)),
-        (("run", "--memory", "0", "--", "true"), ("--memory 0",)),
+        (("run", "--slice", "much", "--", "true"), ("much",)),
+        (("run", "--slice", "-1", "--", "true"), ("--slice -1",)),
         (("run", "--mpi", "lam", "--", "true"), ("lam", "openmpi")),
         (("run", "--series", "", "--", "true"), ("--series",)),
         (("show",), ("F.halo", "--help")),
@@ -103,7 +103,6 @@ def test_wrong_usage(command: Command, arguments: tuple[str, ...], words: tuple[
         (("run", "--", "nothere", "x"), ("nothere", "nothing was started")),
         (("run", "-o", "no/dir/a.halo", "--", "touch", "started"), ("no/dir", "a.halo")),
         (("run", "-o", "/proc/a.halo", "--", "touch", "started"), ("/proc", "a.halo", "-o")),
-        (("run", "--mpi", "mpich", "--mpi-include", "/", "--", "sh", "-c", ""), ("mpi.h", "/")),
         (("recover", "no dir"), ("no dir",)),
         (("show", "no file.halo"), ("no file.halo",)),
         (("report", "no file.halo", "-o", "x.html"), ("no file.halo",)),
@@ -114,6 +113,11 @@ def test_what_is_not_there(
 ) -> None:
     assert_one_line(command(*arguments), 1, *words)
     assert list((tmp_path / "my work").iterdir()) == []
+
+
+def test_directories_without_headers(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HALOSCOPE_MPI_INCLUDE", "/")
+    assert_one_line(command("run", "--mpi", "mpich", "--", "sh", "-c", ""), 1, "mpi.h", "/")
 
 
 def newer(data: bytes) -> bytes:

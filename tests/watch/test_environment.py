@@ -79,11 +79,11 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program on two ranks under the command, where no profile is expected."""
     library(mpi, Path(command[0]))  # built outside the time limit
-    options = ["--live", live] if live else []
-    words = [haloscope, "run", "-o", profile, *options, "--", *mpi.launch(2), *command]
+    place = {"HALOSCOPE_LIVE": str(live)} if live else {}
+    words = [haloscope, "run", "-o", profile, "--", *mpi.launch(2), *command]
     return subprocess.run(
         list(map(str, words)),
-        env=mpi.environment(),
+        env=mpi.environment(place),
         timeout=60,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -160,7 +160,7 @@ def test_no_place_for_live_records(
         where.touch()
     elif place != "missing":
         where = mount(place, "ro" if place == "read-only" else "size=64k")
-    watched = watch(any_mpi, 2, [during], tmp_path, options=["--live", str(where)])
+    watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_LIVE": str(where)})
     assert watched.done.stdout == "end\n"
     lines = said(watched.done)
     assert all(str(where) in line and "HALOSCOPE_LIVE" in line for line in lines)
@@ -176,7 +176,7 @@ def test_live_records_that_fill_the_disk(
     """No signal where there is no room, but records that count as dropped."""
     where = mount("small", "size=600k")
     command = [str(program(compiler, any_mpi, "many_names.c")), "5000"]
-    watched = watch(any_mpi, 1, command, tmp_path, options=["--live", str(where)])
+    watched = watch(any_mpi, 1, command, tmp_path, env={"HALOSCOPE_LIVE": str(where)})
     assert said(watched.done) == []
     assert int(watched.info["dropped"]) > 0
     # What has no region of its own counts for the one around it.
@@ -196,12 +196,12 @@ def test_no_place_for_anything(any_mpi: Mpi, during: Path, haloscope: Path, moun
 
 def test_one_rank_without_memory(any_mpi: Mpi, during: Path, haloscope: Path, tmp_path: Path) -> None:
     library(any_mpi, during)
-    options = ["--memory", "60000", "-o", str(tmp_path / "run.halo"), "--"]
+    options = ["-o", str(tmp_path / "run.halo"), "--"]
     limited = ["bash", "-c", f"ulimit -v 8000000; exec {during}"]
     command = [*any_mpi.launch(1), str(during), ":", "-n", "1", *limited]
     done = subprocess.run(
         ["timeout", "10", str(haloscope), "run", *options, *command],
-        env=any_mpi.environment(),
+        env=any_mpi.environment({"HALOSCOPE_MEMORY": "60000"}),
         timeout=60,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`--only`, `--from` and `--until`: what counts, and what is as if it had not happened."""
+"""`--only`, HALOSCOPE_FROM and HALOSCOPE_UNTIL: what counts, and what is as if it had not happened."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_what_counts_counts_as_without(mpi: Mpi, compiler: Compiler, tmp_path: P
 
 def test_some_time_only(any_mpi: Mpi, filters: Path, tmp_path: Path) -> None:
     """The first second of three, by and large, is followed by one that counts."""
-    options = ["--from", "0.5", "--until", "1.5", "--slice", "0.1"]
-    watched = watch(any_mpi, 2, [filters, "times"], tmp_path, options=options)
+    times = {"HALOSCOPE_FROM": "0.5", "HALOSCOPE_UNTIL": "1.5"}
+    watched = watch(any_mpi, 2, [filters, "times"], tmp_path, options=["--slice", "0.1"], env=times)
     sends = counted(watched, "sends_total")
     assert "all/first" not in sends
     assert sends["all/middle"] == 20
@@ -94,8 +94,8 @@ def test_some_time_only(any_mpi: Mpi, filters: Path, tmp_path: Path) -> None:
 
 def test_times_that_never_come(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     during = program(compiler, any_mpi, "during.c")
-    watched = watch(any_mpi, 2, [during], tmp_path, options=["--from", "1000"])
+    watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_FROM": "1000"})
     assert watched.done.stdout == "end\n"
     assert (watched.info["partial"], counted(watched, "sends_total")) == ("false", {})
-    watched = watch(any_mpi, 2, [during], tmp_path, options=["--until", "1000"])
+    watched = watch(any_mpi, 2, [during], tmp_path, env={"HALOSCOPE_UNTIL": "1000"})
     assert watched.traffic("before") == watched.traffic("after") == Traffic(20, 240, 20, 240, 1, 1)

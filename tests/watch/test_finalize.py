@@ -47,9 +47,9 @@ def test_a_late_rank_is_waited_for(any_mpi: Mpi, program: Path, tmp_path: Path) 
 
 def test_waiting_has_an_end(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
     """Who waits says for whom; then `run` puts the records together."""
-    run = watch(any_mpi, 4, [program], tmp_path, options=["--finalize-time", "1"])
+    run = watch(any_mpi, 4, [program], tmp_path, env={"HALOSCOPE_FINALIZE_TIME": "1"})
     lines = [line for line in run.done.stderr.splitlines() if "did not come to MPI_Finalize" in line]
-    assert any("rank 3 did not come" in line and "--finalize-time" in line for line in lines)
+    assert any("rank 3 did not come" in line and "HALOSCOPE_FINALIZE_TIME" in line for line in lines)
     assert is_whole(run)
 
 

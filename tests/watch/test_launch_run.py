@@ -14,9 +14,8 @@ import pytest
 
 from haloscope.base.errors import LaunchError, OutputError
 from haloscope.base.headers import Headers
-from haloscope.base.preloading import Choice
 from haloscope.watch._recorder import Recorder
-from haloscope.watch._run import exports, run
+from haloscope.watch._run import env, run
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -62,7 +61,7 @@ def hello(mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    outcome = run(command, {"output": Path("a b.halo"), "memory": 7, "series": ("x y", "z")})
+    outcome = run(command, output=Path("a b.halo"), memory=7, series=("x y", "z"))
     assert (outcome.status, outcome.remarks) == (0, [])
     assert outcome.profiles == [work / "a b.halo"]
     for rank in range(2):
@@ -74,14 +73,14 @@ def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
 
 def test_existing_profile_is_replaced(mpi: Mpi, hello: Path, work: Path) -> None:
     (work / "a.halo").write_bytes(OLD)
-    outcome = run([*mpi.launch(2), str(hello)], {"output": Path("a.halo")})
+    outcome = run([*mpi.launch(2), str(hello)], output=Path("a.halo"))
     assert outcome.profiles == [work / "a.halo"]
     assert (work / "a.halo").read_bytes() != OLD
 
 
 def test_existing_profile_is_not_taken_for_a_new_one(mpi: Mpi, hello: Path, work: Path) -> None:
     (work / "a.halo").write_bytes(OLD)
-    outcome = run([*mpi.launch(2), str(hello), "no"], {"output": Path("a.halo")})
+    outcome = run([*mpi.launch(2), str(hello), "no"], output=Path("a.halo"))
     assert outcome.profiles == []
     assert "never called MPI_Init" in outcome.remarks[0]
     assert (work / "a.halo").read_bytes() == OLD
@@ -91,7 +90,7 @@ def test_a_file_that_is_no_profile_is_refused(work: Path) -> None:
     for content, refused in ((b"my thesis", True), (b"\x89HAL", True), (b"", False)):
         (work / "a.halo").write_bytes(content)
         with pytest.raises(OutputError, match="is no profile") if refused else nullcontext():
-            run(["touch", "started"], {"output": Path("a.halo")})
+            run(["touch", "started"], output=Path("a.halo"))
         assert (work / "a.halo").read_bytes() == content
         assert (work / "started").exists() != refused
 
@@ -108,12 +107,12 @@ def test_what_ended_a_program(any_mpi: Mpi, work: Path, script: str, said: str) 
     job = work / "job.sh"
     job.write_text(f"#!/bin/sh\n{script}\n")
     job.chmod(0o755)
-    outcome = run([*any_mpi.launch(1), str(job)][3:], {}, Choice(any_mpi.abi))  # type: ignore[arg-type]
+    outcome = run([*any_mpi.launch(1), str(job)][3:], mpi=any_mpi.abi)  # type: ignore[arg-type]
     assert outcome.remarks == [f"no profile: {said}"]
 
 
 def test_exit_status_is_the_programs(mpi: Mpi, hello: Path, work: Path) -> None:
-    outcome = run([*mpi.launch(1), str(hello), "fail"], {"output": Path("a.halo")})
+    outcome = run([*mpi.launch(1), str(hello), "fail"], output=Path("a.halo"))
     assert os.waitstatus_to_exitcode(outcome.status) == 5
     assert outcome.profiles == [work / "a.halo"]
 
@@ -121,7 +120,7 @@ def test_exit_status_is_the_programs(mpi: Mpi, hello: Path, work: Path) -> None:
 def test_records_of_the_dead_are_joined(mpi: Mpi, hello: Path, work: Path, tmp_path: Path) -> None:
     live = tmp_path / "live"
     live.mkdir()
-    outcome = run([*mpi.launch(2), str(hello), "die"], {"output": Path("a.halo"), "live": live})
+    outcome = run([*mpi.launch(2), str(hello), "die"], output=Path("a.halo"), live=live)
     assert outcome.status != 0
     assert outcome.profiles == [work / "a.halo"]
     assert "rank 0 of 2" in (work / "a.halo").read_text()
@@ -146,14 +145,14 @@ def test_records_that_cannot_be_joined_are_kept(
     monkeypatch.setattr("haloscope.watch._run.build_recorder", broken)
     live = tmp_path / "live"
     live.mkdir()
-    outcome = run([*mpi.launch(2), str(hello), "die"], {"output": Path("a.halo"), "live": live})
+    outcome = run([*mpi.launch(2), str(hello), "die"], output=Path("a.halo"), live=live)
     assert outcome.profiles == []
     assert "disk full" in outcome.remarks[0]
     assert list(live.glob("haloscope-*/*.live"))
 
 
 def test_one_process_without_a_launcher(mpi: Mpi, hello: Path, work: Path) -> None:
-    outcome = run([str(hello)], {"output": Path("a.halo")})
+    outcome = run([str(hello)], output=Path("a.halo"))
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 
@@ -162,7 +161,7 @@ def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
     script = work / "job.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join([*mpi.launch(2), str(hello)])}\n")
     script.chmod(0o755)
-    outcome = run([str(script)], {"output": Path("a.halo")}, Choice(mpi.abi))  # type: ignore[arg-type]
+    outcome = run([str(script)], output=Path("a.halo"), mpi=mpi.abi)  # type: ignore[arg-type]
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 
@@ -171,13 +170,13 @@ def test_mpi4py_program(mpi: Mpi, hello: Path, work: Path) -> None:
     if mpi.library.name == "libmpich.so.12":
         impossible("mpi4py's wheel needs libmpi.so.12, which Debian calls otherwise")
     program = [sys.executable, "-c", "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"]
-    outcome = run([*mpi.launch(2), *program], {"output": Path("a.halo")})
+    outcome = run([*mpi.launch(2), *program], output=Path("a.halo"))
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 
 def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    variables = exports(command, {"output": Path("it's.halo"), "memory": 9, "live": work})
+    variables = env(command, output=Path("it's.halo"), memory=9, live=work)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     script = "\n".join([*lines, "export HALOSCOPE_RUN=x", shlex.join(command)])
     subprocess.run(["sh", "-c", script], check=True, timeout=120)
@@ -185,7 +184,7 @@ def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
 
 
 def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = run(["sleep", "0"], {})
+    outcome = run(["sleep", "0"])
     assert (outcome.status, outcome.profiles) == (0, [])
     assert outcome.remarks == ["sleep links no MPI: it ran, and there was nothing to watch"]
 
@@ -193,7 +192,7 @@ def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str])
 def test_statically_linked_mpi_is_named(work: Path) -> None:
     (work / "static.c").write_text(STATIC)
     subprocess.run(["cc", "-static", "static.c", "-o", "static"], cwd=work, check=True)
-    outcome = run([str(work / "static")], {})
+    outcome = run([str(work / "static")])
     assert outcome.status == 0
     assert "statically" in outcome.remarks[0]
 
@@ -201,10 +200,10 @@ def test_statically_linked_mpi_is_named(work: Path) -> None:
 @pytest.mark.parametrize("place", ["nothere/a.halo", "/proc/a.halo", "/dev/null/a.halo"])
 def test_unwritable_output_is_found_before_the_program_starts(work: Path, place: str) -> None:
     with pytest.raises(OutputError, match=r"a\.halo"):
-        run(["touch", "started"], {"output": Path(place)})
+        run(["touch", "started"], output=Path(place))
     assert not (work / "started").exists()
 
 
 def test_unknown_command(work: Path) -> None:
     with pytest.raises(LaunchError, match="nothere: no such command"):
-        run(["nothere"], {})
+        run(["nothere"])

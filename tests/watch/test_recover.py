@@ -58,11 +58,11 @@ def job(
     executable = program(compiler, mpi, "ends.c")
     library(mpi, executable)
     launch = shlex.join([*mpi.launch(RANKS), str(executable), how, "wait"])
-    script = f'eval "$({haloscope} env -o run-%n.halo --live {live} -- {launch})" && exec {launch}'
+    script = f'eval "$({haloscope} env -o run-%n.halo -- {launch})" && exec {launch}'
     with subprocess.Popen(
         ["bash", "-c", script],
         cwd=live.parent,
-        env=mpi.environment(),
+        env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

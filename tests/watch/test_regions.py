@@ -171,7 +171,7 @@ def test_ten_thousand_names_are_bounded_in_memory(any_mpi: Mpi, compiler: Compil
         1,
         [program(compiler, any_mpi, "many_names.c"), str(count)],
         tmp_path,
-        options=["--memory", "4"],
+        env={"HALOSCOPE_MEMORY": "4"},
     )
     rows = run.rows("regions")
     assert 100 < len(rows) < count
@@ -187,7 +187,7 @@ def test_enough_memory_keeps_ten_thousand_names(any_mpi: Mpi, compiler: Compiler
         1,
         [program(compiler, any_mpi, "many_names.c"), "10000"],
         tmp_path,
-        options=["--memory", "256"],
+        env={"HALOSCOPE_MEMORY": "256"},
     )
     assert len(run.rows("regions")) == 1 + 10_000 + 1
     assert run.info["dropped"] == "0"

@@ -29,7 +29,7 @@ def sessions(mpi: Mpi, compiler: Compiler) -> Path:
 def run(mpi: Mpi, sessions: Path, directory: Path, how: str) -> Watched:
     live = directory / "live"
     live.mkdir(exist_ok=True)
-    watched = watch(mpi, RANKS, [sessions, how], directory, options=["--live", str(live)])
+    watched = watch(mpi, RANKS, [sessions, how], directory, env={"HALOSCOPE_LIVE": str(live)})
     assert (watched.done.stdout, watched.done.stderr) == ("end\n", "")
     assert list(live.iterdir()) == []
     return watched
@@ -99,11 +99,10 @@ def test_two_launches_in_a_script(mpi: Mpi, sessions: Path, tmp_path: Path, halo
     path = tmp_path / "run.halo"
     options = ["--quiet", "-o", str(path), "--mpi", mpi.abi]
     include = mpi.mpicc.parents[1] / "include"
-    if (include / "mpi.h").exists():
-        options += ["--mpi-include", str(include)]
+    headers = {"HALOSCOPE_MPI_INCLUDE": str(include)} if (include / "mpi.h").exists() else {}
     done = subprocess.run(
         [str(haloscope), "run", *options, "--", str(script)],
-        env=mpi.environment(),
+        env=mpi.environment(headers),
         timeout=60,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -119,7 +118,7 @@ def test_two_launches_in_a_script(mpi: Mpi, sessions: Path, tmp_path: Path, halo
 def test_records_that_cannot_be_left(mpi: Mpi, sessions: Path, tmp_path: Path) -> None:
     """Each rank says that its records are lost: there is no MPI_Finalize to send them in."""
     missing = tmp_path / "missing"
-    watched = watch(mpi, RANKS, [sessions], tmp_path, options=["--live", str(missing)])
+    watched = watch(mpi, RANKS, [sessions], tmp_path, env={"HALOSCOPE_LIVE": str(missing)})
     lost = [line for line in watched.done.stderr.splitlines() if "are lost" in line]
     assert len(lost) == RANKS
     assert all("HALOSCOPE_LIVE" in line for line in lost)

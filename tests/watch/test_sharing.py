@@ -12,9 +12,9 @@ from support.missing import missing
 # After the prctl nobody may look into this process but who may look into all.
 CLOSED = """
 import ctypes, errno
-from haloscope.watch._doctor import examine
+from haloscope.watch._doctor import doctor
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
-for finding in examine():
+for finding in doctor():
     if finding.what in ("cross-memory attach", "shared memory"):
         print(int(finding.works), finding.what, finding.detail, finding.remedy, sep="|")
 """

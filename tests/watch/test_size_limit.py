@@ -1,4 +1,4 @@
-"""`--size-limit`: what is left out of a profile that becomes too large, and what never is."""
+"""HALOSCOPE_SIZE_LIMIT: what is left out of a profile that becomes too large, and what never is."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def many(any_mpi: Mpi, compiler: Compiler) -> list[Path | str]:
 
 
 def test_what_does_not_fit_is_left_out(any_mpi: Mpi, many: list[Path | str], tmp_path: Path) -> None:
-    options = ["--series", "instant", "--size-limit", "1"]
-    watched = watch(any_mpi, 2, many, tmp_path, options=options)
+    limit = {"HALOSCOPE_SIZE_LIMIT": "1"}
+    watched = watch(any_mpi, 2, many, tmp_path, options=["--series", "instant"], env=limit)
     assert watched.path.stat().st_size < 1 << 20
     assert watched.rows("series") == []
     # Every instance, and what says whose they are: a row for each rank.
@@ -32,12 +32,12 @@ def test_what_does_not_fit_is_left_out(any_mpi: Mpi, many: list[Path | str], tmp
     # Later tables have room.
     assert [row["colls"] for row in watched.rows("slices")] == [1, 1]
     with haloscope.open(watched.path) as profile:
-        assert f"{2 * COUNT + 2} rows were left out (--size-limit)" in summary(profile)
+        assert f"{2 * COUNT + 2} rows were left out (HALOSCOPE_SIZE_LIMIT)" in summary(profile)
 
 
 def test_what_fits_stays(any_mpi: Mpi, many: list[Path | str], tmp_path: Path) -> None:
-    options = ["--series", "instant", "--size-limit", "100"]
-    watched = watch(any_mpi, 2, many, tmp_path, options=options)
+    limit = {"HALOSCOPE_SIZE_LIMIT": "100"}
+    watched = watch(any_mpi, 2, many, tmp_path, options=["--series", "instant"], env=limit)
     assert watched.path.stat().st_size > 1 << 20
     assert watched.info["rows_left_out"] == "0"
     with haloscope.open(watched.path) as profile:

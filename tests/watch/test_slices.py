@@ -99,8 +99,9 @@ def test_threads_with_different_lengths(any_mpi: Mpi, talking: Path, tmp_path: P
 
 
 def test_killed_ranks_have_a_history(any_mpi: Mpi, talking: Path, tmp_path: Path) -> None:
-    options = ["--slice", "0.01", "--live", str(tmp_path)]
-    watched = watch(any_mpi, 2, [talking, "400", "kill"], tmp_path, options=options, status=None)
+    command = [str(talking), "400", "kill"]
+    live = {"HALOSCOPE_LIVE": str(tmp_path)}
+    watched = watch(any_mpi, 2, command, tmp_path, options=["--slice", "0.01"], env=live, status=None)
     assert watched.done.returncode != 0
     assert watched.info["partial"] == "true"
     for rank in range(2):

@@ -49,10 +49,10 @@ def both(
     mpi: Mpi, ranks: int, command: Sequence[str | Path], live: Path
 ) -> tuple[subprocess.CompletedProcess[str], Watched]:
     """Runs a program bare and watched, at the same time: launchers mostly wait."""
-    options = ["--live", str(live)]
+    place = {"HALOSCOPE_LIVE": str(live)}
     with ThreadPoolExecutor() as pool:
         bare = pool.submit(mpi.run, ranks, command)
-        watched = watch(mpi, ranks, command, live.parent, options=options, status=None)
+        watched = watch(mpi, ranks, command, live.parent, env=place, status=None)
         return bare.result(), watched
 
 
@@ -94,8 +94,8 @@ def test_records_of_one_process_that_aborts(
     """Nobody launched it, so nobody else can tell what became of it."""
     output = live.parent / "alone.halo"
     done = subprocess.run(
-        [haloscope, "run", "--live", live, "-o", output, "--", program(compiler, mpi, "ends.c"), "MPI_Abort"],
-        env=mpi.environment(),
+        [haloscope, "run", "-o", output, "--", program(compiler, mpi, "ends.c"), "MPI_Abort"],
+        env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
         cwd=live.parent,
         capture_output=True,
         text=True,
@@ -140,12 +140,12 @@ def test_a_job_that_reaches_its_time_limit(mpi: Mpi, compiler: Compiler, live: P
     """The batch system sends SIGTERM to what it has started."""
     command = [*mpi.launch(RANKS), str(program(compiler, mpi, "ends.c")), "hang", "wait"]
     path = live.parent / "run.halo"
-    front = [str(haloscope), "run", "--quiet", "-o", str(path), "--live", str(live), "--"]
+    front = [str(haloscope), "run", "--quiet", "-o", str(path), "--"]
     statuses = []
     for words in (command, [*front, *command]):
         with subprocess.Popen(
             words,
-            env=mpi.environment(),
+            env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -285,9 +285,8 @@ def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[li
     tool = compiler(mpi, source, ["-shared", "-fPIC"])
     said = live / "said"
     command = ["env", f"NOSY_FILE={said}", str(executable)]
-    watched = watch(
-        mpi, 2, command, live.parent, options=["--live", str(live)], env={"LD_PRELOAD": str(tool)}
-    )
+    environment = {"LD_PRELOAD": str(tool), "HALOSCOPE_LIVE": str(live)}
+    watched = watch(mpi, 2, command, live.parent, env=environment)
     return said.read_text().splitlines(), watched
 
 

@@ -3,8 +3,8 @@
 // of about as many unknowns. The argument is the level of Q1.
 #include "hide/fem/mesh/forest.hpp"
 #include "hide/fem/mesh/nodes.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 #include "hide/fem/operator/operator.hpp"
-#include "hide/fem/operator/problem.hpp"
 
 #include "turns.hpp"
 

@@ -127,12 +127,12 @@ def build_with_cmake(
     shutil.rmtree(build)
 
 
-def preload_name(kind: str, headers: Headers, directories: Iterable[Path]) -> str:
-    """Return the name in the cache of what is built from these directories for these headers."""
+def preload_name(kind: str, headers: Headers, places: Iterable[Path]) -> str:
+    """Return the name in the cache of what is built from these files and directories for these headers."""
     sources = [
         path
-        for directory in directories
-        for path in directory.rglob("*")
+        for place in places
+        for path in ([place] if place.is_file() else place.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
     declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]

@@ -31,9 +31,7 @@ def write_whole(output: Path, text: str, what: str) -> None:
     except FileExistsError:
         raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
     except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written: {error.strerror}; name another place with -o"
-        ) from None
+        raise OutputError(f"{output}: cannot be written: {error.strerror}; name another place") from None
     finally:
         if made is not None:
             aside.unlink(missing_ok=True)

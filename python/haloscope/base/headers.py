@@ -171,6 +171,6 @@ def _missing(library: Library) -> str:
     packages = {"openmpi": "libopenmpi-dev", "mpich": "libmpich-dev", "standard": "MPICH 5 or newer"}
     what = str(library.path) if library.path else f"a library of {_NAMES[library.abi]}"
     return (
-        f"no headers found for {what}: name their directory with --mpi-include, "
+        f"no headers found for {what}: name their directory in HALOSCOPE_MPI_INCLUDE, "
         f"or install them ({packages[library.abi]}, or a module of your site with mpicc)"
     )

@@ -70,8 +70,8 @@ class Mpi:
 def detect(launch: Launch | None, abi: Abi | None = None, include: tuple[Path, ...] = ()) -> Mpi | None:
     """Return the MPI of a command, or of this environment if there is no command.
 
-    `abi` and `include` are the user's word and go before what is found. None means that the
-    command runs one program that has nothing to do with MPI.
+    `abi` and `include` are the user's word and go before what is found; so does HALOSCOPE_MPI_INCLUDE. None
+    means that the command runs one program that has nothing to do with MPI.
     """
     source = _from_programs(launch) if launch else None
     if source is None and launch and not launch.launcher and not _may_watch(launch):
@@ -86,6 +86,7 @@ def detect(launch: Launch | None, abi: Abi | None = None, include: tuple[Path, .
         found, origin = Library(abi, None), "chosen"
     if found.path is None:
         found = _located(found, launch)
+    include = include or _named_directories()
     if include:
         return Mpi(found, _given(include, found.abi), origin)
     return Mpi(found, find_headers(found, _compilers(launch)), origin)
@@ -227,7 +228,13 @@ def _given(include: tuple[Path, ...], abi: Abi) -> Headers:
         if headers is not None:
             return Headers(abi, include, headers.product, headers.standard)
     directories = ", ".join(str(directory) for directory in include)
-    raise RecorderError(f"{directories}: no mpi.h of the {abi} interface there (--mpi-include)")
+    raise RecorderError(f"{directories}: no mpi.h of the {abi} interface there (HALOSCOPE_MPI_INCLUDE)")
+
+
+def _named_directories() -> tuple[Path, ...]:
+    """Return the directories of mpi.h that the user names, separated by colons."""
+    words = os.environ.get("HALOSCOPE_MPI_INCLUDE", "").split(os.pathsep)
+    return tuple(Path(word) for word in words if word)
 
 
 def _library_directories(prefix: Path) -> Iterator[Path]:

@@ -35,11 +35,22 @@ class Choice:
 
 @dataclass
 class Outcome:
-    """How a watched command ended: `waitpid`'s status, the profiles, and remarks for a person."""
+    """How a watched command ended.
+
+    `status` is that of `waitpid`; `exit_status` is the number that a shell has for it. `profiles` are the
+    files that were written, oldest first; `remarks` are lines for a person.
+    """
 
     status: int
     profiles: list[Path] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status, or 128 and the number of the signal that ended the command."""
+        if os.WIFSIGNALED(self.status):
+            return 128 + os.WTERMSIG(self.status)
+        return os.waitstatus_to_exitcode(self.status)
 
 
 @dataclass(frozen=True)

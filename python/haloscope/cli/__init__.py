@@ -1,7 +1,7 @@
-"""The command `haloscope`."""
+"""The command `haloscope`: `main` runs it, `haloscope` is its declaration."""
 
 from __future__ import annotations
 
-from haloscope.cli._main import main
+from haloscope.cli._main import haloscope, main
 
-__all__ = ["main"]
+__all__ = ["haloscope", "main"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import LaunchError
+from haloscope.cli._messages import say_remarks
 
 if TYPE_CHECKING:
     from haloscope.base.objects import Abi
@@ -50,18 +51,17 @@ def demo() -> None:
     command = _command()
     click.echo(f"$ haloscope run -o {_PROFILE} -- {' '.join(command)}")
     sys.stdout.flush()
-    outcome = watch(command, {"output": _PROFILE})
-    for remark in outcome.remarks:
-        click.echo(f"haloscope: {remark}", err=True)
+    outcome = watch(command, output=_PROFILE)
+    say_remarks(outcome.remarks)
     if outcome.status or not outcome.profiles:
         raise LaunchError(
-            f"the demo did not run to its end (exit status {outcome.status >> 8}); "
+            f"the demo did not run to its end (exit status {outcome.exit_status}); "
             "haloscope doctor tells what is missing here"
         )
     profile = explain.open(_PROFILE)
     click.echo(f"\n$ haloscope show {_PROFILE}")
     explain.render(profile.table("regions"), "table", "regions", sys.stdout)
-    explain.write_report([_PROFILE], _PAGE)
+    explain.report([_PROFILE], _PAGE)
     click.echo(_next_steps())
 
 

@@ -18,9 +18,9 @@ def doctor() -> None:
 
     One line for each thing: ok, or missing with the remedy.
     """
-    from haloscope.watch import examine
+    from haloscope.watch import doctor
 
-    for finding in examine():
+    for finding in doctor():
         mark = "ok     " if finding.works else "missing"
         remedy = f": {finding.remedy}" if finding.remedy and not finding.works else ""
         click.echo(f"{mark}  {finding.what:<20} {finding.detail}{remedy}")

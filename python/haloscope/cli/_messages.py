@@ -13,29 +13,35 @@ import click
 
 from haloscope.base.errors import printable
 
-__all__ = ["progress", "say", "say_remarks"]
+__all__ = ["progress", "say", "say_lines", "say_remarks"]
 
 _PATIENCE = 2.0  # seconds
 
 
 def say(text: str) -> None:
-    """Print one line; that standard error is closed must not change the exit status."""
+    """Print one line. A standard error that is closed must not change the exit status."""
     with contextlib.suppress(OSError):
         click.echo(f"haloscope: {printable(' '.join(text.split()))}", err=True)
 
 
 def say_remarks(remarks: Iterable[str]) -> None:
-    """Print remarks on a run, which keep their spaces: they may be those of a path."""
+    """Print remarks on a run. Their spaces are kept, as they may be those of a path."""
     for remark in remarks:
         with contextlib.suppress(OSError):
             click.echo(f"haloscope: {printable(remark)}", err=True)
 
 
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines as they are, on standard error."""
+    with contextlib.suppress(OSError):
+        click.echo("\n".join(lines), err=True)
+
+
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Yield what to call at the begin of each of so many steps, with what it does.
+    """Yield a function to call at the begin of each of so many steps, with the text of what is done.
 
-    A bar is drawn on a terminal, for what takes over two seconds; else nothing.
+    It draws a bar on a terminal if all takes more than two seconds.
     """
     # What can't move its cursor would keep every bar that was drawn.
     if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in {"dumb", "unknown"}:

@@ -12,7 +12,7 @@ import click
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["counts", "doublings", "mpi_options", "setting_options", "sizes"]
+__all__ = ["counts", "doublings", "mpi_option", "mpi_options", "setting_options", "sizes"]
 
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
@@ -62,8 +62,15 @@ def _ends(text: str) -> list[tuple[int, int]]:
     return ends
 
 
+def mpi_option(function: _F) -> _F:
+    """Add the option `mpi`, the user's word on the MPI."""
+    return click.option(
+        "--mpi", type=click.Choice(ABIS), help="The binary interface of the MPI, if it is not found."
+    )(function)
+
+
 def mpi_options(function: _F) -> _F:
-    """The user's word on the MPI: `mpi` and `mpi_include`."""
+    """Add `mpi`, and `mpi_include` with the directories of its mpi.h."""
     function = click.option(
         "--mpi-include",
         type=click.Path(path_type=Path),
@@ -71,16 +78,14 @@ def mpi_options(function: _F) -> _F:
         metavar="DIR",
         help="Directory of that MPI's mpi.h, if it is not found.",
     )(function)
-    return click.option(
-        "--mpi", type=click.Choice(ABIS), help="The MPI's binary interface, if it is not found."
-    )(function)
+    return mpi_option(function)
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:
-    """An option for each of these settings, in their order."""
+    """Add an option for each of these settings that is one, in their order."""
 
     def decorate(function: _F) -> _F:
-        for setting in reversed(list(settings)):
+        for setting in reversed([setting for setting in settings if setting.is_option]):
             function = _option(setting)(function)
         return function
 

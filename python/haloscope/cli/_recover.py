@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from haloscope.base.errors import printable
+from haloscope.cli._messages import say_remarks
 
 __all__ = ["recover"]
 
@@ -46,10 +46,9 @@ def recover(directory: Path | None, output: Path | None, keep: bool, force: bool
     from haloscope import explain
     from haloscope.watch import recover
 
-    done = recover(directory, output, keep, force)
+    done = recover(directory, output=output, keep=keep, force=force)
     for profile in done.profiles:
         with explain.open(profile) as opened:
             click.echo("\n".join(explain.summary(opened)))
-    for line in [*done.remarks, *done.failures]:
-        click.echo(f"haloscope: {printable(line)}", err=True)
+    say_remarks([*done.remarks, *done.failures])
     return 1 if done.failures else 0

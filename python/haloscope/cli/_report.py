@@ -57,10 +57,7 @@ def report(files: tuple[Path, ...], output: Path) -> None:
 def _profiles(files: Sequence[Path], output: Path) -> None:
     from haloscope import explain
 
-    for file in files:
-        with explain.open(file) as opened:
-            opened.verify()
-    explain.write_report(list(files), output)
+    explain.report(list(files), output)
 
 
 def _sweeps(files: Sequence[Path], output: Path) -> None:

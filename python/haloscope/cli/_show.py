@@ -32,9 +32,9 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
 @click.option(
-    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="Which table."
+    "--table", type=click.Choice(_TABLES), default="regions", show_default=True, help="The table to print."
 )
-@click.option("--region", metavar="REGION", help="Only rows of this region, by name or path.")
+@click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
 @click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
 @click.option(
     "--format",
@@ -42,7 +42,7 @@ Examples:
     type=click.Choice(("table", "csv", "json")),
     default="table",
     show_default=True,
-    help="For people, or for programs.",
+    help="Print for people, or for programs.",
 )
 def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from haloscope.cli._messages import say_remarks
 from haloscope.cli._options import mpi_options, setting_options
-from haloscope.hide import STENCIL_SETTINGS
+from haloscope.hide import STENCIL_OPTIONS
+
+if TYPE_CHECKING:
+    from haloscope.base.objects import Abi
 
 __all__ = ["stencil"]
 
@@ -22,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@setting_options(STENCIL_SETTINGS)
+@setting_options(STENCIL_OPTIONS)
 @click.option(
     "--share-heap",
     is_flag=True,
@@ -33,23 +36,33 @@ Examples:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def stencil(
     command: tuple[str, ...],
+    threshold: int | None,
+    protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None,
+    record: Path | None,
     share_heap: bool,
-    mpi: Any,
+    mpi: Abi | None,
     mpi_include: tuple[Path, ...],
     quiet: bool,
-    **values: Any,
 ) -> int:
     """Run a launch command whose large messages within a node are copied by our protocols.
 
     All others go to the MPI below. The program's output and exit status stay its own.
     """
     from haloscope.base.child import leave_like
-    from haloscope.base.preloading import Choice
     from haloscope.hide import stencil as run_carried
 
     if not command:
         raise click.UsageError("the command to run is missing: -- mpiexec -n 8 ./app")
-    outcome = run_carried(command, values, share_heap, Choice(mpi, mpi_include), quiet)
+    outcome = run_carried(
+        command,
+        threshold=threshold,
+        protocol=protocol,
+        share_heap=share_heap,
+        record=record,
+        mpi=mpi,
+        mpi_include=mpi_include,
+        quiet=quiet,
+    )
     if not quiet:
         say_remarks(outcome.remarks)
     return leave_like(outcome.status)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from haloscope.base.errors import HaloscopeError
-from haloscope.cli._messages import say_remarks
-from haloscope.cli._options import mpi_options, setting_options
+from haloscope.cli._messages import say, say_lines, say_remarks
+from haloscope.cli._options import mpi_option, setting_options
 from haloscope.watch import SETTINGS
 
-__all__ = ["env", "run"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+    from haloscope.base.objects import Abi
+    from haloscope.watch import Recording
+
+__all__ = ["env", "run"]
 
 _RUN_EXAMPLES = """\b
 Examples:
@@ -57,28 +59,24 @@ def _spread(arguments: list[str]) -> list[str]:
     return result
 
 
-def _recording(function: _F) -> _F:
-    """The options that follow from the recorder's settings, and the user's word on the MPI."""
-    return setting_options(SETTINGS)(mpi_options(function))
-
-
 @click.command(cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@_recording
-@click.option("--quiet", is_flag=True, help="Say nothing when the program ends.")
+@setting_options(SETTINGS)
+@mpi_option
+@click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def run(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], quiet: bool, **values: Any) -> int:
+def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpack[Recording]) -> int:
     """Watch a launch command. The program's output and exit status stay its own.
 
-    Works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
-    program is linked to. Afterwards a summary is printed on standard error.
+    It works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
+    program is linked to. Afterwards a summary is printed on standard error. Settings for experts are
+    environment variables: docs/reference/run.md.
     """
     from haloscope.base.child import leave_like
-    from haloscope.base.preloading import Choice
     from haloscope.watch import run as watch
 
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
-    outcome = watch(command, values, Choice(mpi, mpi_include), quiet)
+    outcome = watch(command, mpi=mpi, quiet=quiet, **settings)
     if not quiet:
         say_remarks(outcome.remarks)
         for profile in outcome.profiles[-3:]:
@@ -87,19 +85,19 @@ def run(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], quiet
 
 
 @click.command(cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@_recording
+@setting_options(SETTINGS)
+@mpi_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def env(command: tuple[str, ...], mpi: Any, mpi_include: tuple[Path, ...], **values: Any) -> None:
+def env(command: tuple[str, ...], mpi: Abi | None, **settings: Unpack[Recording]) -> None:
     """Print shell exports that do what run does, for job scripts.
 
     A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
     mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
     that is interrupted, haloscope recover makes the profile.
     """
-    from haloscope.base.preloading import Choice
-    from haloscope.watch import exports
+    from haloscope.watch import env as variables_of
 
-    for name, value in exports(command, values, Choice(mpi, mpi_include)).items():
+    for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
@@ -108,11 +106,6 @@ def _summarise(profile: Path) -> None:
     from haloscope import explain
 
     try:
-        _say("\n".join(explain.summary(explain.open(profile))))
+        say_lines(explain.summary(explain.open(profile)))
     except (HaloscopeError, OSError) as error:
-        _say(f"haloscope: {error}")
-
-
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError):
-        click.echo(text, err=True)
+        say(str(error))

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain._ensemble import Ensemble, open_all
+    from haloscope.explain._format import write_profile
     from haloscope.explain._instances import Instances
-    from haloscope.explain._native import library as native_library
-    from haloscope.explain._page import page, write_page
-    from haloscope.explain._profile import Profile
+    from haloscope.explain._kernels import library as native_library
+    from haloscope.explain._page import page, report, write_page
+    from haloscope.explain._profile import Ensemble, Profile, open_all
     from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
-    from haloscope.explain._report import write_report
     from haloscope.explain._summary import summary
     from haloscope.explain._tables import TABLES
-    from haloscope.explain._writing import write_profile
     from haloscope.explain.regimes import RegimeModel
 
 __all__ = [
@@ -32,30 +30,30 @@ __all__ = [
     "open_all",
     "page",
     "render",
+    "report",
     "summary",
     "write_page",
     "write_profile",
-    "write_report",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "Ensemble": "_ensemble",
+            "Ensemble": "_profile",
             "FORMATS": "_render",
             "Instances": "_instances",
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
-            "native_library": "_native:library",
+            "native_library": "_kernels:library",
             "open": "_profile:open_profile",
-            "open_all": "_ensemble",
+            "open_all": "_profile",
             "page": "_page",
             "render": "_render",
+            "report": "_page",
             "summary": "_summary",
             "write_page": "_page",
-            "write_profile": "_writing",
-            "write_report": "_report",
+            "write_profile": "_format",
         },
     )

@@ -1,71 +1,145 @@
-"""The bytes of one chunk, back into an array."""
+"""The columns of all tables: of the file, and of the tables `ranks` and `regions` that are made of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-import numpy as np
+__all__ = ["INSTANCE_QUANTITIES", "LAYOUT", "OPTIONAL", "RANK_COLUMNS", "REGION_COLUMNS", "instance_columns"]
 
-# Inflates twice as fast as the interpreter's own, and is the same otherwise.
-from zlib_ng import zlib_ng as zlib
-
-from haloscope.explain._directory import PLAIN, Chunk, DamageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["decode", "low_bytes"]
-
-_WIDTH = 8
-_ZlibError: type[Exception] = zlib.error  # type: ignore[assignment]  # its stub says it is one
+INSTANCE_QUANTITIES = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv", "colls")
 
 
-def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
-    """Return the chunk's `rows` values, as signed 64-bit integers whatever they mean.
-
-    `raw` is the chunk's bytes as they stand in the file, `name` the column's name for messages.
-    Raises `DamageError` when the checksum or the length is wrong.
-    """
-    _check(raw, chunk, name)
-    if chunk.encoding == PLAIN:
-        return np.frombuffer(raw, dtype="<i8")
-    return _unshuffle(_planes(raw, chunk, _WIDTH, name))
+def instance_columns() -> list[str]:
+    """Return the names `X_instance_min`, `X_instance_max`, in the order of the reference."""
+    return [f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max")]
 
 
-def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
-    """Return the lowest `number` bytes of each value, shape (number, rows), the lowest one first.
-
-    No more of the chunk is inflated. Raises `DamageError` as `decode` does.
-    """
-    _check(raw, chunk, name)
-    if chunk.encoding == PLAIN:
-        values = np.frombuffer(raw, dtype=np.uint8).reshape(chunk.rows, _WIDTH)
-        return np.ascontiguousarray(values[:, :number].T)
-    return _planes(raw, chunk, number, name)
+def _columns(integers: str = "", reals: str = "", strings: str = "") -> dict[str, str]:
+    return {
+        **dict.fromkeys(integers.split(), "integer"),
+        **dict.fromkeys(reals.split(), "real"),
+        **dict.fromkeys(strings.split(), "string"),
+    }
 
 
-def _check(raw: bytes, chunk: Chunk, name: str) -> None:
-    if zlib.crc32(raw) != chunk.crc:
-        raise DamageError(f"the checksum of column {name} is wrong")
+_EXTREMES = " ".join(
+    f"{quantity}_instance_{extreme}{suffix}"
+    for quantity in INSTANCE_QUANTITIES
+    for extreme in ("min", "max")
+    for suffix in ("", "_exclusive")
+)
 
 
-def _planes(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
-    expected, whole = number * chunk.rows, number == _WIDTH
-    stream = zlib.decompressobj()
-    try:
-        # The limit of 0 would mean none. The output grows with what comes out of the stream.
-        data = stream.decompress(raw, expected + (1 if whole else 0)) if raw and expected else b""
-    except _ZlibError:
-        raise DamageError(f"column {name} does not unpack") from None
-    if len(data) != expected or (whole and (not stream.eof or stream.unused_data)):
-        raise DamageError(f"column {name} does not unpack to {expected} bytes")
-    return np.frombuffer(data, dtype=np.uint8).reshape(number, chunk.rows)
+LAYOUT: Mapping[str, Mapping[str, str]] = {
+    "paths": _columns("path parent communication", strings="name"),
+    "processes": _columns(
+        "rank pid threads unmatched_begins unmatched_ends dropped finalized", "start duration tick", "host"
+    ),
+    "ranks": _columns(
+        "path rank instances sends recvs bytes_sent bytes_recv colls coll_bytes rma_ops rma_bytes"
+        " io_ops io_bytes largest_message dest_ranks src_ranks dest_ranks_exclusive"
+        f" src_ranks_exclusive {_EXTREMES}",
+        "time p2p_time coll_time rma_time io_time other_time wait_time skew_time",
+    ),
+    "calls": _columns("path calls bytes", "time_total time_max", "call"),
+    "sizes": _columns("path bytes bytes_upper messages", "time_total", "kind"),
+    "partners": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
+    "neighbors": _columns("path rank partner sends bytes_sent recvs bytes_recv", "time"),
+    "collectives": _columns("path comm_size bytes calls", "time_total time_max", strings="operation"),
+    "communicators": _columns("size members ranks calls bytes", strings="name"),
+    "unaccounted": _columns("calls", strings="call"),
+    "series": _columns("path rank thread instance instances"),
+    "instances": _columns("packed"),
+    "values": _columns("path rank instance", "value", "name"),
+    "slices": _columns(
+        "rank slice sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes",
+        "start duration p2p_time coll_time rma_time io_time wait_time",
+    ),
+    "transfers": _columns("path messages bytes chunks helpers", "time_total time_max", strings="protocol"),
+}
 
 
-def _unshuffle(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    values = np.zeros((planes.shape[1], _WIDTH), dtype=np.uint8)
-    for position, plane in enumerate(planes):
-        # The high bytes of counts are nearly always zero, as is the array already.
-        if plane.any():
-            values[:, position] = plane
-    return values.view("<i8")[:, 0]
+# Written only where asked for, or where there is something to say.
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})
+
+
+RANK_COLUMNS = [
+    "region",
+    "rank",
+    "host",
+    "instances",
+    "sends",
+    "recvs",
+    "dest_ranks",
+    "src_ranks",
+    "bytes_sent",
+    "bytes_recv",
+    "largest_message",
+    "mean_message",
+    "sends_offnode",
+    "bytes_offnode",
+    "colls",
+    "coll_bytes",
+    "rma_ops",
+    "rma_bytes",
+    "time",
+    "p2p_time",
+    "coll_time",
+    "rma_time",
+    "io_ops",
+    "io_bytes",
+    "io_time",
+    "mpi_time",
+    "wait_time",
+    "compute_time",
+    "skew_time",
+    *instance_columns(),
+]
+
+REGION_COLUMNS = [
+    "region",
+    "path",
+    "ranks",
+    "instances",
+    "sends_min",
+    "sends_max",
+    "sends_total",
+    "recvs_min",
+    "recvs_max",
+    "recvs_total",
+    "dest_ranks_min",
+    "dest_ranks_mean",
+    "dest_ranks_max",
+    "src_ranks_min",
+    "src_ranks_mean",
+    "src_ranks_max",
+    "bytes_sent_min",
+    "bytes_sent_max",
+    "bytes_sent_total",
+    "bytes_recv_min",
+    "bytes_recv_max",
+    "bytes_recv_total",
+    "largest_message",
+    "mean_message",
+    "sends_offnode_total",
+    "bytes_offnode_total",
+    "colls_max",
+    "colls_total",
+    "coll_bytes_total",
+    "rma_ops_total",
+    "rma_bytes_total",
+    "time_mean",
+    "time_min",
+    "time_max",
+    "p2p_time_mean",
+    "coll_time_mean",
+    "rma_time_mean",
+    "io_ops_total",
+    "io_bytes_total",
+    "io_time_mean",
+    "mpi_time_mean",
+    "wait_time_mean",
+    "compute_time_mean",
+    "skew_time_mean",
+    *instance_columns(),
+]

@@ -1,30 +1,44 @@
-"""Reading the profile file, docs/format.md version 1: header, trailer, and columns on demand."""
+"""Read and write the profile file, docs/format.md version 1: container, chunks, columns on demand."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import struct
+import tempfile
 import zlib
 from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from haloscope.base.errors import ProfileError
-from haloscope.explain._columns import decode, low_bytes
-from haloscope.explain._directory import HEADER_BYTES, REMEDY, Chunk, Column, DamageError, Directory, parse
+# Inflates twice as fast as the interpreter's own, and is the same otherwise.
+from zlib_ng import zlib_ng
+
+from haloscope.base.errors import OutputError, ProfileError
+from haloscope.explain._directory import (
+    HEADER_BYTES,
+    PLAIN,
+    REMEDY,
+    Chunk,
+    Column,
+    DamageError,
+    Directory,
+    parse,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-    from numpy.typing import NDArray
-
-__all__ = ["ProfileFile"]
+__all__ = ["ProfileFile", "decode", "low_bytes", "write_profile"]
 
 _MAGIC = b"\x89HALO\r\n\x1a"
 _END = b"HALOEND\n"
@@ -221,3 +235,131 @@ def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _within(indices: NDArray[np.int64], length: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < length)
+
+
+_WIDTH = 8
+_ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
+
+
+def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
+    """Return the chunk's `rows` values, as signed 64-bit integers whatever they mean.
+
+    `raw` is the chunk's bytes as they stand in the file, `name` the column's name for messages.
+    Raises `DamageError` when the checksum or the length is wrong.
+    """
+    _check(raw, chunk, name)
+    if chunk.encoding == PLAIN:
+        return np.frombuffer(raw, dtype="<i8")
+    return _unshuffle(_inflated(raw, chunk, _WIDTH, name))
+
+
+def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
+    """Return the lowest `number` bytes of each value, shape (number, rows), the lowest one first.
+
+    No more of the chunk is inflated. Raises `DamageError` as `decode` does.
+    """
+    _check(raw, chunk, name)
+    if chunk.encoding == PLAIN:
+        values = np.frombuffer(raw, dtype=np.uint8).reshape(chunk.rows, _WIDTH)
+        return np.ascontiguousarray(values[:, :number].T)
+    return _inflated(raw, chunk, number, name)
+
+
+def _check(raw: bytes, chunk: Chunk, name: str) -> None:
+    if zlib_ng.crc32(raw) != chunk.crc:
+        raise DamageError(f"the checksum of column {name} is wrong")
+
+
+def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:
+    expected, whole = number * chunk.rows, number == _WIDTH
+    stream = zlib_ng.decompressobj()
+    try:
+        # The limit of 0 would mean none. The output grows with what comes out of the stream.
+        data = stream.decompress(raw, expected + (1 if whole else 0)) if raw and expected else b""
+    except _ZlibError:
+        raise DamageError(f"column {name} does not unpack") from None
+    if len(data) != expected or (whole and (not stream.eof or stream.unused_data)):
+        raise DamageError(f"column {name} does not unpack to {expected} bytes")
+    return np.frombuffer(data, dtype=np.uint8).reshape(number, chunk.rows)
+
+
+def _unshuffle(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    values = np.zeros((planes.shape[1], _WIDTH), dtype=np.uint8)
+    for position, plane in enumerate(planes):
+        # The high bytes of counts are nearly always zero, as is the array already.
+        if plane.any():
+            values[:, position] = plane
+    return values.view("<i8")[:, 0]
+
+
+_WRITTEN_VERSION = (1, 0)
+_CHUNK_ROWS = 1 << 20
+
+
+def write_profile(path: Path, info: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write a profile; one that is there is replaced when the new one is whole.
+
+    Columns of text become `string`, of floating point `real`, all others `integer`.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                _write(stream, info, tables)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _write(stream: IO[bytes], info: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+    header = _MAGIC + struct.pack("<II", *_WRITTEN_VERSION)
+    stream.write(header)
+    strings: dict[str, int] = {}
+    entries = [_written_table(stream, name, frame, strings) for name, frame in tables.items()]
+    directory = json.dumps({"info": dict(info), "strings": list(strings), "tables": entries}).encode()
+    start = stream.tell()
+    stream.write(directory)
+    trailer = struct.pack("<QQI", start, len(directory), zlib.crc32(directory))
+    stream.write(trailer + struct.pack("<I", zlib.crc32(header + trailer)) + _END)
+
+
+def _written_table(
+    stream: IO[bytes], name: str, frame: pl.DataFrame, strings: dict[str, int]
+) -> dict[str, Any]:
+    heads = [[column, _type_of(kind), ""] for column, kind in frame.schema.items()]
+    chunks = []
+    for first in range(0, frame.height, _CHUNK_ROWS):
+        part = frame.slice(first, _CHUNK_ROWS)
+        columns = [_written_column(stream, _column_values(column, strings)) for column in part]
+        chunks.append({"rows": part.height, "columns": columns})
+    return {"name": name, "columns": heads, "chunks": chunks}
+
+
+def _type_of(kind: pl.DataType) -> str:
+    return "string" if kind == pl.String else "real" if kind.is_float() else "integer"
+
+
+def _column_values(column: pl.Series, strings: dict[str, int]) -> NDArray[Any]:
+    if column.dtype == pl.String:
+        indices = [strings.setdefault(text, len(strings)) for text in column]
+        return np.array(indices, dtype="<i8")
+    return column.to_numpy().astype("<f8" if column.dtype.is_float() else "<i8")
+
+
+def _written_column(stream: IO[bytes], values: NDArray[Any]) -> list[int]:
+    """Write a column, shuffled and compressed; return its offset, bytes, CRC-32 and encoding."""
+    planes = values.view(np.uint8).reshape(-1, 8).T
+    packed = zlib.compress(planes.tobytes(), 1)
+    entry = [stream.tell(), len(packed), zlib.crc32(packed), 1]
+    stream.write(packed)
+    return entry
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

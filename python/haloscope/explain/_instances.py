@@ -12,7 +12,7 @@ import numpy as np
 
 from haloscope.base.errors import UsageError
 from haloscope.explain._directory import DamageError
-from haloscope.explain._native import library
+from haloscope.explain._kernels import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
 # `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
 STRETCH = np.dtype([("begin", np.int64), ("count", np.int64), ("tick", np.float64)])
 QUANTITIES = ("start", "duration", "wait")
-# One rank with many instances among many ranks with few would make a matrix of nothing.
+# One rank with many instances among many ranks with few would make a matrix that is nearly empty.
 _MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24
 
 
@@ -102,7 +102,7 @@ class Series:
         return cls(profile, *(column[kept] for column in columns))
 
     def __len__(self) -> int:
-        """The number of instances."""
+        """Return the number of instances."""
         return int(self.counts.sum())
 
     def keys(self) -> dict[str, NDArray[np.int64]]:
@@ -173,7 +173,7 @@ class Instances:
     """
 
     def __init__(self, profile: Profile, region: str) -> None:
-        """Raises `UsageError` if no instances, or those of several paths, go by that name."""
+        """Take the instances of `region`. Raises `UsageError` if it has none, or names several paths."""
         series = Series.of(profile, profile.regions.matching(region))
         self.path = _only_path(profile, region, series)
         self.ranks, rows = np.unique(series.ranks, return_inverse=True)

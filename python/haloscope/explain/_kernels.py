@@ -1,8 +1,9 @@
-"""The native kernels: expectation and decoding of a hidden Markov chain over many sequences.
+"""The compiled kernels of `src/explain`, called by ctypes.
 
-The library is `src/explain`; it knows nothing of Python, so one build serves every Python. The
-sequences are parts of one array of values, or of rows of log densities, which is used where it is.
-Other Python threads run meanwhile. Results do not depend on `threads`.
+They expect and decode hidden Markov chains over many sequences, and measure the depth of curves. The
+library knows nothing of Python, so one build serves every Python. Sequences are parts of one array of
+values, or of rows of log densities, which is used where it is. Other Python threads run meanwhile.
+Results do not depend on `threads`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haloscope.explain._native import library
+from haloscope.base.errors import HaloscopeError
 
 __all__ = [
     "MOST_STATES",
@@ -24,16 +27,49 @@ __all__ = [
     "Places",
     "Posterior",
     "available_threads",
+    "band_depth",
+    "envelope",
     "expectation",
     "gaussian_expectation",
     "gaussian_log_likelihood",
     "gaussian_posterior",
     "gaussian_viterbi",
     "instruction_sets",
+    "library",
     "log_likelihood",
     "medians",
+    "outside",
     "viterbi",
 ]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Return the library, whose functions run without the interpreter's lock."""
+    path = Path(__file__).with_name("libhaloscope-explain.so")
+    try:
+        return _declared(ctypes.CDLL(str(path)))
+    except (OSError, AttributeError) as error:  # it is not there, or from older sources
+        raise HaloscopeError(
+            f"{path.name} cannot be loaded ({error}): run make setup, or install again"
+        ) from None
+
+
+def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+    number, wide, pointer = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+    found.haloscope_instruction_set.restype = ctypes.c_char_p
+    found.haloscope_expectation.argtypes = [pointer, number, number, *[pointer] * 3]
+    found.haloscope_viterbi.argtypes = [pointer, number, number, pointer]
+    found.haloscope_medians.argtypes = [pointer, number, pointer]
+    found.haloscope_unpack.argtypes = [pointer, wide, number, pointer, wide, pointer, pointer]
+    found.haloscope_coupled.argtypes = [wide, wide, number, *[pointer] * 7]
+    found.haloscope_coupled.restype = ctypes.c_double
+    found.haloscope_band_depth.argtypes = [pointer, number, pointer]
+    found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
+    found.haloscope_outside.argtypes = [pointer] * 4
+    found.haloscope_schedule.argtypes = [pointer] * 6
+    return found
+
 
 MOST_STATES = 32
 
@@ -86,7 +122,7 @@ class Posterior:
 def gaussian_expectation(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Counts:
-    """The statistics of one step of expectation-maximisation."""
+    """Return the statistics of one step of expectation-maximisation."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     likelihood, sums, _ = batch.expectation(threads, counting=True, posterior=False)
     return Counts(likelihood, *_parts(sums, batch.states))
@@ -95,7 +131,7 @@ def gaussian_expectation(
 def gaussian_log_likelihood(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
-    """The log likelihood of each sequence."""
+    """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
@@ -103,7 +139,7 @@ def gaussian_log_likelihood(
 def gaussian_posterior(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> Floats:
-    """The probability of each state at each point, (points, states); NaN outside all sequences."""
+    """Return the probability of each state at each point, (points, states); NaN outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.expectation(threads, counting=False, posterior=True)[2]
 
@@ -111,13 +147,13 @@ def gaussian_posterior(
 def gaussian_viterbi(
     values: Floats, places: Places, chain: Chain, means: Floats, stds: Floats, threads: int = 1
 ) -> NDArray[np.uint8]:
-    """The most likely states, laid out as `values`; 255 outside all sequences."""
+    """Return the most likely states, laid out as `values`; 255 outside all sequences."""
     batch = _Batch.of(places, chain, values=values, means=means, stds=stds)
     return batch.viterbi(threads)
 
 
 def expectation(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Posterior:
-    """Posterior and expected transitions from log densities, (points, states), of any family."""
+    """Return posterior and expected transitions from log densities, (points, states), of any family."""
     batch = _Batch.of(places, chain, log_density=log_density)
     likelihood, sums, posterior = batch.expectation(threads, counting=True, posterior=True)
     start, transition, *_ = _parts(sums, batch.states)
@@ -125,25 +161,25 @@ def expectation(log_density: Floats, places: Places, chain: Chain, threads: int 
 
 
 def log_likelihood(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> Floats:
-    """The log likelihood of each sequence."""
+    """Return the natural log likelihood of each sequence, shape (sequences,)."""
     batch = _Batch.of(places, chain, log_density=log_density)
     return batch.expectation(threads, counting=False, posterior=False)[0]
 
 
 def viterbi(log_density: Floats, places: Places, chain: Chain, threads: int = 1) -> NDArray[np.uint8]:
-    """The most likely states of each point; 255 outside all sequences."""
+    """Return the most likely state of each point, shape (points,); 255 outside all sequences."""
     return _Batch.of(places, chain, log_density=log_density).viterbi(threads)
 
 
 def medians(values: Floats, places: Places, threads: int = 1) -> Floats:
-    """The median of each sequence; none of them is empty or has NaN."""
+    """Return the median of each sequence, none of which may be empty or have NaN."""
     if len(places.lengths) and places.lengths.min() < 1:
         raise ValueError("a sequence is empty")
     return _Batch.of(places, Chain(np.ones(1), np.ones((1, 1))), values=values).medians(threads)
 
 
 def instruction_sets() -> list[str]:
-    """The instruction sets that can be used here, the one that is used first."""
+    """Return the instruction sets that this processor has; the first one is used."""
     names: list[str] = []
     while name := library().haloscope_instruction_set(len(names)):
         names.append(name.decode())
@@ -151,7 +187,7 @@ def instruction_sets() -> list[str]:
 
 
 def available_threads() -> int:
-    """The processors that this process may run on."""
+    """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
@@ -261,6 +297,52 @@ def _succeed(status: int) -> None:
 
 
 def _parts(sums: Floats, states: int) -> tuple[Floats, ...]:
-    """Start, transition, weight, first and second moments."""
+    """Return start, transition, weight, first and second moments."""
     start, transition, *rest = np.split(sums, np.cumsum([states, states * states, states, states]))
     return (start, transition.reshape(states, states), *rest)
+
+
+class _Curves(ctypes.Structure):
+    """`Curves` in src/explain/depth.cpp."""
+
+    _fields_ = (("values", ctypes.c_void_p), ("count", ctypes.c_int64), ("points", ctypes.c_int64))
+
+
+def band_depth(curves: Floats, threads: int) -> Floats:
+    """Return for each of two or more curves the share of points and pairs that it lies between.
+
+    `curves` is (curves, points) and contiguous, as below. Raises `ValueError` for NaN.
+    """
+    depth = np.empty(len(curves))
+    status = library().haloscope_band_depth(_curves(curves), threads, depth.ctypes.data)
+    if status == 2:
+        raise ValueError("a curve has NaN")
+    if status:
+        raise MemoryError
+    return depth
+
+
+def envelope(curves: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the least and the largest of the `chosen` curves, at least one, at each point."""
+    low, high = np.empty((2, curves.shape[1]))
+    index = np.ascontiguousarray(chosen, dtype=np.int64)
+    if not index.size or index.min() < 0 or index.max() >= len(curves):
+        raise IndexError("there are no such curves")
+    library().haloscope_envelope(
+        _curves(curves), index.ctypes.data, index.size, low.ctypes.data, high.ctypes.data
+    )
+    return low, high
+
+
+def outside(curves: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Return whether each curve is below `low` or above `high`, (points,) each, anywhere."""
+    found = np.empty(len(curves), dtype=np.bool_)
+    bounds = [np.broadcast_to(bound, curves.shape[1:]).astype(np.float64) for bound in (low, high)]
+    library().haloscope_outside(_curves(curves), *(bound.ctypes.data for bound in bounds), found.ctypes.data)
+    return found
+
+
+def _curves(curves: Floats) -> object:
+    if not (curves.ndim == 2 and curves.dtype == np.float64 and curves.flags.c_contiguous):
+        raise ValueError(f"{curves.dtype} {curves.shape}: a contiguous matrix of float64 is needed")
+    return ctypes.byref(_Curves(curves.ctypes.data, *curves.shape))

@@ -1,4 +1,4 @@
-"""One self-contained page, for any browser, without network."""
+"""Self-contained pages for any browser, without network: how one is made, and the report."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import json
 import re
 from importlib.metadata import version
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import plotly.offline
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
+from haloscope.explain._profile import Profile
+from haloscope.explain._report_data import page_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-__all__ = ["page", "write_page"]
+    File = str | PathLike[str]
+
+__all__ = ["page", "report", "write_page"]
 
 
 def page(
@@ -53,3 +58,46 @@ def _script_safe(text: str) -> str:
 def write_page(text: str, output: Path) -> None:
     """Replace `output` when the page is whole. Raises `OutputError`."""
     write_whole(output, text, "page")
+
+
+_SCRIPTS = (
+    "units.js",
+    "data.js",
+    "tables.js",
+    "draw.js",
+    "figures.js",
+    "sizes.js",
+    "history.js",
+    "sections.js",
+    "main.js",
+)
+
+
+def report(profiles: File | Sequence[File], output: File) -> None:
+    """Write one page about the profiles to `output`, which is replaced when the page is whole.
+
+    Every byte of the profiles is checked first. Raises `UsageError` without profiles, `ProfileError`
+    for one that cannot be read or is damaged, and `OutputError` if the page cannot be written.
+
+        haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
+    """
+    paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
+    if not paths:
+        raise UsageError("a report needs at least one profile")
+    runs = []
+    for path in paths:
+        with Profile(path) as profile:
+            profile.verify()
+            runs.append(_run_data(profile, len(paths)))
+    write_page(_report_page(runs), Path(output))
+
+
+def _run_data(profile: Profile, runs: int) -> dict[str, Any]:
+    return profile.guarded(lambda: page_data(profile, runs))
+
+
+def _report_page(runs: Sequence[Mapping[str, Any]]) -> str:
+    programs = dict.fromkeys(run["program"] for run in runs)
+    many = f" ({len(runs)} runs)" if len(runs) > 1 else ""
+    title = f"{', '.join(programs)}{many} – Haloscope"
+    return page("report.html", title, _SCRIPTS, {"runs": runs})

@@ -1,4 +1,4 @@
-"""The tables `ranks` (region × rank) and `regions` (reduced over ranks)."""
+"""The tables `ranks` (region × rank) and `regions` (the same, reduced over ranks)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._directory import INSTANCE_QUANTITIES, DamageError
+from haloscope.explain._columns import RANK_COLUMNS, REGION_COLUMNS, instance_columns
+from haloscope.explain._directory import DamageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from haloscope.explain._profile import Profile
-    from haloscope.explain._scope import Reduction, Scope
+    from haloscope.explain._tree import Reduction, Scope
 
-__all__ = ["Hosts", "instance_columns", "rank_rows", "ranks"]
+__all__ = ["REGION_COLUMNS", "Hosts", "instance_columns", "rank_rows", "ranks", "region_rows", "regions"]
 
 _UNKNOWN = -1
 _COUNTS = [
@@ -46,7 +47,7 @@ class Hosts:
     """The hosts of the ranks that the profile has; others, and partners outside, are unknown."""
 
     def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
-        """Raises `DamageError` if a rank comes twice."""
+        """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
         order = np.argsort(ranks, kind="stable")
         self._ranks = ranks[order]
         if bool(np.any(self._ranks[1:] == self._ranks[:-1])):
@@ -82,45 +83,6 @@ class Hosts:
         ours, theirs = self.codes(ranks.to_numpy()), self.codes(partners.to_numpy())
         unknown = (ours < 0) | (theirs < 0)
         return pl.Series("same_node", ours == theirs).set(pl.Series(unknown), None)
-
-
-def instance_columns() -> list[str]:
-    """The names `X_instance_min`, `X_instance_max`, in the order of the reference."""
-    return [f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max")]
-
-
-RANK_COLUMNS = [
-    "region",
-    "rank",
-    "host",
-    "instances",
-    "sends",
-    "recvs",
-    "dest_ranks",
-    "src_ranks",
-    "bytes_sent",
-    "bytes_recv",
-    "largest_message",
-    "mean_message",
-    "sends_offnode",
-    "bytes_offnode",
-    "colls",
-    "coll_bytes",
-    "rma_ops",
-    "rma_bytes",
-    "time",
-    "p2p_time",
-    "coll_time",
-    "rma_time",
-    "io_ops",
-    "io_bytes",
-    "io_time",
-    "mpi_time",
-    "wait_time",
-    "compute_time",
-    "skew_time",
-    *instance_columns(),
-]
 
 
 def ranks(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -195,3 +157,45 @@ def _derived(rows: pl.DataFrame) -> pl.DataFrame:
         mpi_time.alias("mpi_time"),
         *(pl.when(seen).then(pl.col(name)).alias(name) for name in instance_columns()),
     ).with_columns((pl.col("time") - pl.col("mpi_time")).alias("compute_time"))
+
+
+def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return the columns `REGION_COLUMNS`, depth first."""
+    rows = region_rows(profile, scope)
+    path = rows["path"]
+    last, full = (
+        pl.Series(name, values, dtype=pl.String).gather(path)
+        for name, values in (("last_name", scope.tree.names), ("full_name", scope.tree.full_names))
+    )
+    named = scope.named(rows.with_columns(last, full), []).drop("region")
+    return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
+
+
+def region_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered."""
+    reduced = rank_rows(profile, scope).group_by("path").agg(_reductions())
+    mean = pl.col("bytes_sent_total") / pl.col("sends_total")
+    return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
+
+
+def _reductions() -> list[pl.Expr]:
+    return [
+        pl.len().cast(pl.Int64).alias("ranks"),
+        pl.col("instances").max(),
+        pl.col("largest_message").max(),
+        *(_reduction(name) for name in REGION_COLUMNS if _is_reduced(name)),
+    ]
+
+
+def _is_reduced(name: str) -> bool:
+    quantity, _, kind = name.rpartition("_")
+    return kind in ("min", "max", "mean", "total") and quantity != "mean"
+
+
+def _reduction(name: str) -> pl.Expr:
+    if name in instance_columns():
+        return pl.col(name).min() if name.endswith("_min") else pl.col(name).max()
+    quantity, _, kind = name.rpartition("_")
+    column = pl.col(quantity)
+    reduced = {"min": column.min, "max": column.max, "mean": column.mean, "total": column.sum}
+    return reduced[kind]().alias(name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 import polars as pl
 from rich import box
@@ -12,12 +13,269 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from haloscope.base.errors import UsageError
-from haloscope.explain._info import TEXT_KEYS
-from haloscope.explain._tree import PROGRAM
-from haloscope.explain._views import Row, View, views
+from haloscope.base.errors import UsageError, printable
+from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
+from haloscope.explain._tables import TEXT_KEYS
+from haloscope.explain._tree import PROGRAM, region_text
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "View", "render", "views"]
+
+Row = Mapping[str, Any]
+_MOST_LISTED = 16
+
+
+@dataclass(frozen=True)
+class View:
+    """One column for people: `text` of the row's `sources`."""
+
+    title: str
+    sources: tuple[str, ...]
+    text: Callable[..., str]
+    left: bool = False
+
+    def of(self, row: Row) -> str:
+        return self.text(*(row[source] for source in self.sources))
+
+
+def _name(value: str | None) -> str:
+    return UNKNOWN if value is None else region_text(value)
+
+
+def _range(low: int | None, high: int | None) -> str:
+    return count_text(low) if low == high else f"{count_text(low)}–{count_text(high)}"
+
+
+def _within(mean: float | None, low: float | None, high: float | None) -> str:
+    if not mean or low is None or high is None:
+        return UNKNOWN
+    return f"{50 * (high - low) / mean:.2g} %"
+
+
+def _times(gain: float | None, low: float | None, high: float | None) -> str:
+    if gain is None or low is None or high is None:
+        return UNKNOWN
+    return f"{gain:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _yes(value: bool | None) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _text(title: str, source: str) -> View:
+    return View(title, (source,), _name, left=True)
+
+
+def _count(title: str, source: str) -> View:
+    return View(title, (source,), count_text)
+
+
+def _bytes(title: str, source: str) -> View:
+    return View(title, (source,), bytes_text)
+
+
+def _exact(title: str, source: str) -> View:
+    return View(title, (source,), lambda value: UNKNOWN if value is None else str(value))
+
+
+def _time(title: str, source: str) -> View:
+    return View(title, (source,), time_text)
+
+
+def _share(title: str, part: str, whole: str) -> View:
+    return View(title, (part, whole), percent_text)
+
+
+def _told(key: str, value: str | None) -> str:
+    if value is None:
+        return "unknown"
+    if key in TEXT_KEYS:
+        return printable(value)
+    told = json.loads(value)
+    if key == "start":
+        return moment_text(told)
+    if key == "duration":
+        return time_text(told)
+    return printable(_listed(told))
+
+
+def _listed(told: object) -> str:
+    if isinstance(told, bool):
+        return "yes" if told else "no"
+    if isinstance(told, dict):
+        return ", ".join(f"{name} × {calls}" for name, calls in told.items()) or "none"
+    if isinstance(told, list):
+        shown = ", ".join(str(item) for item in told[:_MOST_LISTED])
+        return f"{shown}, … ({len(told)})" if len(told) > _MOST_LISTED else shown or "none"
+    return str(told)
+
+
+_REGION = _text("region", "region")
+
+_VIEWS: Mapping[str, Sequence[View]] = {
+    "regions": [
+        _text("region", "region"),
+        _count("ranks", "ranks"),
+        _count("passes", "instances"),
+        _time("time", "time_mean"),
+        _share("MPI", "mpi_time_mean", "time_mean"),
+        _count("sends", "sends_total"),
+        _bytes("sent", "bytes_sent_total"),
+        _bytes("message", "mean_message"),
+        View("partners", ("dest_ranks_min", "dest_ranks_max"), _range),
+        _count("colls", "colls_total"),
+    ],
+    "ranks": [
+        _REGION,
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _time("time", "time"),
+        _share("MPI", "mpi_time", "time"),
+        _count("sends", "sends"),
+        _bytes("sent", "bytes_sent"),
+        _count("partners", "dest_ranks"),
+        _count("colls", "colls"),
+        _time("waiting", "wait_time"),
+    ],
+    "calls": [
+        _REGION,
+        _text("call", "call"),
+        _count("calls", "calls"),
+        _bytes("bytes", "bytes"),
+        _time("time, all ranks", "time_total"),
+        _time("longest", "time_max"),
+        _count("chunks", "chunks"),
+        _count("helpers", "helpers"),
+    ],
+    "sizes": [
+        _REGION,
+        _text("kind", "kind"),
+        _exact("bytes", "bytes"),
+        _exact("up to", "bytes_upper"),
+        _count("messages", "messages"),
+        _time("time, all ranks", "time_total"),
+    ],
+    "partners": [
+        _REGION,
+        _exact("rank", "rank"),
+        _exact("partner", "partner"),
+        View("same node", ("same_node",), _yes),
+        _count("sends", "sends"),
+        _bytes("sent", "bytes_sent"),
+        _count("recvs", "recvs"),
+        _bytes("received", "bytes_recv"),
+        _time("time", "time"),
+    ],
+    "collectives": [
+        _REGION,
+        _text("operation", "operation"),
+        _count("ranks", "comm_size"),
+        _exact("bytes", "bytes"),
+        _count("calls", "calls"),
+        _time("time, all ranks", "time_total"),
+        _time("longest", "time_max"),
+    ],
+    "communicators": [
+        _text("communicator", "name"),
+        _count("size", "size"),
+        _count("ranks", "ranks"),
+        _count("calls", "calls"),
+        _bytes("bytes", "bytes"),
+    ],
+    "series": [
+        _REGION,
+        _exact("rank", "rank"),
+        _exact("instance", "instance"),
+        _time("start", "start"),
+        _time("duration", "duration"),
+        _time("wait", "wait"),
+    ],
+    "slices": [
+        _exact("rank", "rank"),
+        _exact("slice", "slice"),
+        _time("start", "start"),
+        _time("duration", "duration"),
+        _count("sends", "sends"),
+        _bytes("sent", "bytes_sent"),
+        _count("recvs", "recvs"),
+        _bytes("received", "bytes_recv"),
+        _count("collectives", "colls"),
+        _time("p2p", "p2p_time"),
+        _time("collectives' time", "coll_time"),
+        _time("waiting", "wait_time"),
+    ],
+    "model": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _time("time", "time"),
+        _time("modelled", "modelled"),
+        View("error", ("error",), lambda share: percent_text(share, 1)),
+    ],
+    "errors": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _count("points", "points"),
+        View("median error", ("error_median",), lambda share: percent_text(share, 1)),
+        View("90 % below", ("error_p90",), lambda share: percent_text(share, 1)),
+        View("largest", ("error_max",), lambda share: percent_text(share, 1)),
+    ],
+    "points": [
+        _text("collective", "collective"),
+        _text("algorithm", "algorithm"),
+        _exact("segment", "segment"),
+        _exact("fan-out", "fanout"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _time("mean", "time"),
+        View("median ±", ("median", "ci_low", "ci_high"), _within),
+        _text("status", "status"),
+    ],
+    "sensitivity": [
+        _text("region", "path"),
+        _time("slope", "slope"),
+        View("share", ("share",), lambda share: percent_text(share, 1)),
+    ],
+    "tune": [
+        _text("collective", "collective"),
+        _exact("ranks", "ranks"),
+        _exact("bytes", "bytes"),
+        _text("by default", "default_algorithm"),
+        _time("time", "default_time"),
+        _text("tuned", "algorithm"),
+        _time("time", "tuned_time"),
+        View("gain", ("gain", "gain_low", "gain_high"), _times),
+        View("verified", ("verified",), _yes),
+    ],
+    "regimes": [
+        _text("file", "file"),
+        _exact("regime", "regime"),
+        _time("mean", "mean"),
+        _time("std", "std"),
+        _time("median", "median"),
+        View("share", ("share",), lambda share: percent_text(share, 1)),
+        _count("instances", "instances"),
+        View("mean ±", ("mean", "mean_low", "mean_high"), _within),
+    ],
+    "info": [_text("about the run", "key"), View("", ("key", "value"), _told, left=True)],
+}
+
+
+def views(table: str, columns: Sequence[str]) -> list[View]:
+    """Return what to show of a frame that has `columns`; recorded values of `series` too."""
+    known = [view for view in _VIEWS[table] if set(view.sources) <= set(columns)]
+    if table == "series":
+        shown = {source for view in known for source in view.sources}
+        known += [_value(name) for name in columns if name not in shown]
+    if table == "sensitivity":
+        times = [name for name in columns if name.startswith("time_x")]
+        known[1:1] = [_time(f"latency × {name[6:]}", name) for name in times]
+    return known
+
+
+def _value(name: str) -> View:
+    return View(region_text(name), (name,), lambda value: UNKNOWN if value is None else f"{value:.6g}")
+
 
 _WIDTH_OF_A_PIPE = 100
 _MOST_ROWS = 1000

@@ -10,7 +10,7 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
-from haloscope.explain._info import run_information
+from haloscope.explain._tables import run_information
 from haloscope.explain._tree import PROGRAM, region_text
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class _Shares:
 
 
 def warnings(told: dict[str, Any]) -> list[str]:
-    """At most three lines, so that ten are never exceeded."""
+    """Return at most three lines, so that the summary never has more than ten."""
     lines = []
     if told["partial"]:
         lost = [
@@ -156,9 +156,9 @@ def warnings(told: dict[str, Any]) -> list[str]:
     if told["unaccounted"]:
         odd.append("not counted: " + printable(", ".join(list(told["unaccounted"])[:4])))
     if told.get("rows_left_out"):
-        odd.append(f"{told['rows_left_out']} rows were left out (--size-limit)")
+        odd.append(f"{told['rows_left_out']} rows were left out (HALOSCOPE_SIZE_LIMIT)")
     if told.get("only") or told.get("from") or told.get("until"):
-        odd.append("a part only was counted (--only, --from, --until)")
+        odd.append("a part only was counted (--only, HALOSCOPE_FROM, HALOSCOPE_UNTIL)")
     if odd:
         lines.append("; ".join(odd))
     return lines

@@ -9,8 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.hide._fem import Fem, build_fem
     from haloscope.hide._fem import include_flags as fem_flags
-    from haloscope.hide._inject import inject
-    from haloscope.hide._latency import LatencyModel, read_latency
+    from haloscope.hide._inject import Event, inject
     from haloscope.hide._libraries import (
         Injector,
         Protocols,
@@ -21,17 +20,14 @@ if TYPE_CHECKING:
         build_protocols,
         build_protocols_for,
     )
-    from haloscope.hide._plan import Event, Plan, read_event, read_every
-    from haloscope.hide._stencil import stencil
-    from haloscope.hide._stencil_settings import STENCIL_SETTINGS
+    from haloscope.hide._stencil import STENCIL_OPTIONS, STENCIL_SETTINGS, stencil
 
 __all__ = [
+    "STENCIL_OPTIONS",
     "STENCIL_SETTINGS",
     "Event",
     "Fem",
     "Injector",
-    "LatencyModel",
-    "Plan",
     "Protocols",
     "build_fem",
     "build_halo",
@@ -42,9 +38,6 @@ __all__ = [
     "build_protocols_for",
     "fem_flags",
     "inject",
-    "read_event",
-    "read_every",
-    "read_latency",
     "stencil",
 ]
 
@@ -52,13 +45,12 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "Event": "_plan",
+            "Event": "_inject",
             "Fem": "_fem",
             "Injector": "_libraries",
-            "LatencyModel": "_latency",
-            "Plan": "_plan",
             "Protocols": "_libraries",
-            "STENCIL_SETTINGS": "_stencil_settings",
+            "STENCIL_OPTIONS": "_stencil",
+            "STENCIL_SETTINGS": "_stencil",
             "build_fem": "_fem",
             "build_halo": "_libraries",
             "build_heap": "_libraries",
@@ -68,9 +60,6 @@ if not TYPE_CHECKING:
             "build_protocols_for": "_libraries",
             "fem_flags": "_fem:include_flags",
             "inject": "_inject",
-            "read_event": "_plan",
-            "read_every": "_plan",
-            "read_latency": "_latency",
             "stencil": "_stencil",
         },
     )

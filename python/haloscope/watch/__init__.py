@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.watch._doctor import Finding, examine
+    from haloscope.watch._doctor import Finding, doctor
     from haloscope.watch._markers import comm_region, region, value
     from haloscope.watch._outputs import Output, expand
     from haloscope.watch._recorder import Recorder, build_recorder
     from haloscope.watch._recover import Recovery, recover
-    from haloscope.watch._run import exports, run
-    from haloscope.watch._settings import SETTINGS
+    from haloscope.watch._run import env, run
+    from haloscope.watch._settings import PASSED_ON, SETTINGS, Recording
 
 __all__ = [
+    "PASSED_ON",
     "SETTINGS",
     "Finding",
     "Output",
     "Recorder",
+    "Recording",
     "Recovery",
     "build_recorder",
     "comm_region",
-    "examine",
+    "doctor",
+    "env",
     "expand",
-    "exports",
     "recover",
     "region",
     "run",
@@ -43,12 +45,14 @@ if not TYPE_CHECKING:
             "Output": "_outputs",
             "Recorder": "_recorder",
             "Recovery": "_recover",
+            "PASSED_ON": "_settings",
+            "Recording": "_settings",
             "SETTINGS": "_settings",
             "build_recorder": "_recorder",
             "comm_region": "_markers",
-            "examine": "_doctor",
+            "doctor": "_doctor",
             "expand": "_outputs",
-            "exports": "_run",
+            "env": "_run",
             "recover": "_recover",
             "region": "_markers",
             "run": "_run",

@@ -21,7 +21,7 @@ from haloscope.base.toolchain import compiler, compiler_identity
 from haloscope.watch._recorder import is_built
 from haloscope.watch._sharing import examine_sharing, reason_against_attach
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "doctor"]
 
 _MIB = 1 << 20
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
@@ -37,8 +37,12 @@ class Finding:
     remedy: str = ""
 
 
-def examine() -> Iterator[Finding]:
-    """Yield all findings, the most necessary things first."""
+def doctor() -> Iterator[Finding]:
+    """Yield what this machine has of what Haloscope needs or can use, the most necessary things first.
+
+    >>> [finding.what for finding in haloscope.doctor() if not finding.works]
+    ['SimGrid (optional)']
+    """
     yield _compiler()
     yield from (_tool(name) for name in ("cmake", "ninja"))
     yield _module("pympistandard")
@@ -144,10 +148,10 @@ def _shared_memory() -> Finding:
             False,
             "/dev/shm",
             error.strerror or str(error),
-            "live records go to /tmp; or name a node-local directory with --live",
+            "live records go to /tmp; or name a node-local directory in HALOSCOPE_LIVE",
         )
     free = status.f_bavail * status.f_frsize // _MIB
-    remedy = "16 MiB a rank are needed; name another directory with --live"
+    remedy = "16 MiB a rank are needed; name another directory in HALOSCOPE_LIVE"
     return Finding(free >= 64, "/dev/shm", f"{free} MiB free", remedy)
 
 

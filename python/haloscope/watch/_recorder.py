@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope.base import paths
+from haloscope.base import paths, schema, settings
 from haloscope.base.building import build_preload, preload_name
 from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
+from haloscope.watch import _settings
 
 __all__ = ["Recorder", "build_recorder", "built_recorders", "is_built"]
 
@@ -47,4 +48,6 @@ def is_built(headers: Headers) -> bool:
 
 
 def _sources() -> list[Path]:
-    return [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
+    """Return what a recorder is made of: sources, and what `src/watch/declared.py` makes headers of."""
+    rooms = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
+    return [*rooms, *(Path(str(module.__file__)) for module in (schema, settings, _settings))]

@@ -24,19 +24,33 @@ class Recovery:
 
 
 def recover(
-    root: Path | None, output: Path | None = None, keep: bool = False, force: bool = False
+    directory: Path | str | None = None,
+    *,
+    output: Path | str | None = None,
+    keep: bool = False,
+    force: bool = False,
 ) -> Recovery:
-    """Join the records below a directory, each world's into a profile of its own.
+    """Make profiles of the live records below a directory, one for each `MPI_COMM_WORLD`.
 
-    Without one, those that this user's runs left on this node.
+    Without `directory`, of the records that this user's runs left on this node. `output` is where the
+    profile goes, as in `run`; without it, where the run would have written it. With `keep` the records
+    stay. With `force` what is still running is recovered, too, and a file that is no profile is replaced.
+
+    Raises `RecorderError` if there are no records. What could not be recovered is in the `failures` of the
+    result.
+
+    >>> haloscope.recover("collected/", output="lost.halo").profiles
+    [PosixPath('/home/me/lost.halo')]
     """
+    root = Path(directory) if directory is not None else None
+    wanted = Path(output) if output is not None else None
     if root is not None and not root.is_dir():
         raise RecorderError(f"{root}: no such directory; name one with live records")
     places = _live.holders(root) if root is not None else _live.places()
     if not places:
         raise RecorderError(
             f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
-            "they are in /dev/shm/haloscope-*, if no other place was given with --live, on each of "
+            "they are in /dev/shm/haloscope-*, if HALOSCOPE_LIVE named no other place, on each of "
             "the run's nodes, until its profile is written"
         )
     recovery = Recovery(failures=_refused(places))
@@ -49,7 +63,7 @@ def recover(
         )
     for world in worlds:
         try:
-            _recover(recovery, world, output, keep, force)
+            _recover(recovery, world, wanted, keep, force)
         except HaloscopeError as error:
             recovery.failures.append(str(error))
     return recovery

@@ -6,8 +6,9 @@ import os
 import secrets
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from haloscope.base.child import run_child
 from haloscope.base.environment import (
@@ -17,75 +18,115 @@ from haloscope.base.environment import (
     outer_settings,
     recorder_environment,
 )
-from haloscope.base.errors import HaloscopeError, LaunchError
+from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import Launch, name_of, parse, resolve
 from haloscope.base.mpi import detect, statically_linked
-from haloscope.base.objects import is_elf
-from haloscope.base.preloading import Choice, Outcome
+from haloscope.base.objects import Abi, is_elf
+from haloscope.base.preloading import Outcome
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _live
 from haloscope.watch._outputs import Output
 from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
-from haloscope.watch._settings import SETTINGS
+from haloscope.watch._settings import SETTINGS, Recording
 
-__all__ = ["exports", "run"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-_FOUND_OUT = Choice()
+__all__ = ["env", "run"]
 
 
 def run(
     command: Sequence[str],
-    values: Mapping[str, Value | None],
-    choice: Choice = _FOUND_OUT,
+    *,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
     quiet: bool = False,
+    **settings: Unpack[Recording],
 ) -> Outcome:
-    """Run a command with the recorder in its ranks; raises only if nothing was started."""
-    settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
-    output = _output(settings, values)
-    if resolve(command[0]) is None:
-        raise LaunchError(f"{command[0]}: no such command; nothing was started")
-    launch = parse(command)
-    mpi = detect(launch, choice.abi, choice.include)
-    if mpi is None:
-        return Outcome(run_child(command, os.environ), remarks=[_no_mpi(launch)])
-    recorder = build_recorder(mpi.headers, quiet)
-    run = secrets.token_hex(8)
-    settings |= {"HALOSCOPE_COMMAND": shlex.join(command), "HALOSCOPE_RUN": run}
+    """Run a launch command with the recorder in its ranks, and return how it ended.
+
+    `command` is the list of its words, such as `["mpiexec", "-n", "8", "./app"]`. It has the terminal and
+    the environment of this process. `mpi` is the binary interface of its MPI and `mpi_include` the
+    directories of that MPI's mpi.h, if they are not found. With `quiet`, nothing says that the recorder is
+    being built. The other keywords are those of `Recording`.
+
+    Raises `LaunchError`, `OutputError`, `RecorderError` or `UsageError` if nothing was started. What goes
+    wrong later is in the `remarks` of the result.
+
+    >>> outcome = haloscope.run(["mpiexec", "-n", "8", "./app"], output="app.halo", series=["halo"])
+    >>> outcome.exit_status, outcome.profiles
+    (0, [PosixPath('/home/me/app.halo')])
+    """
+    words = list(command)
+    values = _values(settings)
+    variables = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
+    output = _output(variables, "output" in values)
+    if not words or resolve(words[0]) is None:
+        raise LaunchError(f"{words[0] if words else 'nothing'}: no such command; nothing was started")
+    launch = parse(words)
+    found = detect(launch, mpi, tuple(mpi_include))
+    if found is None:
+        return Outcome(run_child(words, os.environ), remarks=[_no_mpi(launch)])
+    recorder = build_recorder(found.headers, quiet)
+    identity = secrets.token_hex(8)
+    variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
     earlier = earlier_preload(launch, os.environ)
-    variables = recorder_environment(mpi, recorder, settings, earlier)
-    watched, environment = launched(launch, mpi, variables, os.environ)
+    complete = recorder_environment(found, recorder, variables, earlier)
+    watched, environment = launched(launch, found, complete, os.environ)
     outcome = Outcome(run_child(watched.command, environment))
-    _collect(outcome, output, recorder, _live.directories(run, settings.get("HALOSCOPE_LIVE")))
+    _collect(outcome, output, recorder, _live.directories(identity, variables.get("HALOSCOPE_LIVE")))
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
     return outcome
 
 
-def exports(
-    command: Sequence[str], values: Mapping[str, Value | None], choice: Choice = _FOUND_OUT
+def env(
+    command: Sequence[str] = (),
+    *,
+    mpi: Abi | None = None,
+    mpi_include: Sequence[Path] = (),
+    **settings: Unpack[Recording],
 ) -> dict[str, str]:
-    """Return the variables that make later launch commands of a shell watched."""
-    settings = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
-    _output(settings, values)
+    """Return the environment variables that make later launch commands watched.
+
+    `command` is only looked at, to find its MPI; without one, it is the MPI whose mpicc is on PATH. The
+    keywords are those of `run`. Raises `LaunchError` or `RecorderError` where there is no MPI to watch.
+
+    >>> environment = os.environ | haloscope.env(output="app.halo")
+    >>> subprocess.run(["srun", "./app"], env=environment)
+    """
+    values = _values(settings)
+    variables = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
+    _output(variables, "output" in values)
     launch = parse(command) if command else None
-    mpi = detect(launch, choice.abi, choice.include) or detect(None, choice.abi, choice.include)
-    if mpi is None:
+    include = tuple(mpi_include)
+    found = detect(launch, mpi, include) or detect(None, mpi, include)
+    if found is None:
         raise LaunchError("no MPI found to watch; name one with --mpi")
-    recorder = build_recorder(mpi.headers)
+    recorder = build_recorder(found.headers)
     earlier = earlier_preload(launch, os.environ)
-    variables = recorder_environment(mpi, recorder, settings, earlier)
+    complete = recorder_environment(found, recorder, variables, earlier)
     uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
-    return forwarded(variables, os.environ, mpi.abi == "openmpi" and not uses_x)
+    return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
 
 
-def _output(settings: dict[str, str], values: Mapping[str, Value | None]) -> Output:
+def _values(settings: Recording) -> dict[str, Value | None]:
+    """Return the settings that were given, by name. Raises `UsageError` for one that does not exist."""
+    known = {setting.name for setting in SETTINGS}
+    for name in settings:
+        if name not in known:
+            raise UsageError(f"{name}: no such setting of the recorder; there are {', '.join(sorted(known))}")
+    return {name: cast("Value", value) for name, value in settings.items() if value is not None}
+
+
+def _output(settings: dict[str, str], is_given: bool) -> Output:
     given = settings.get("HALOSCOPE_OUTPUT")
     output = Output.prepare(Path(given) if given else None)
     settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
     # What this run has written is not replaced by it; one within another writes the other's.
     outer = os.environ.get("HALOSCOPE_SINCE", "")
-    if values.get("output") is None and outer.isdecimal():
+    if not is_given and outer.isdecimal():
         output.since = int(outer)
     settings["HALOSCOPE_SINCE"] = str(output.since)
     return output

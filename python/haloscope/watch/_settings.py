@@ -1,21 +1,48 @@
-"""The recorder's settings, each declared once: options, validation and documentation follow."""
+"""The recorder's settings, each declared once.
+
+They make the options of `run` and `env`, the defaults and limits of the recorder (`src/watch/declared.py`),
+and the tables of the documentation (`tools/reference.py`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
-__all__ = ["SETTINGS"]
+__all__ = ["PASSED_ON", "SETTINGS", "Recording"]
+
+
+class Recording(TypedDict, total=False):
+    """How a program is recorded: a keyword for each of `SETTINGS`. What is left out has its default.
+
+    Times are seconds, memory and sizes are MiB.
+    """
+
+    output: Path | str
+    series: Sequence[str]
+    exact_times: bool
+    ranks: str
+    only: Sequence[str]
+    slice: float
+    sync_collectives: int
+    after: float
+    until: float
+    size_limit: int
+    memory: int
+    finalize_time: int
+    live: Path | str
 
 
 def _lines(setting: Setting, value: Value) -> str:
-    """One name a line, as region names may hold any other character."""
-    names = value if isinstance(value, tuple) else (str(value),)
+    """Return one name a line, as region names may hold any other character."""
+    names = value if isinstance(value, Sequence) and not isinstance(value, str) else (str(value),)
     for name in names:
         if not name or "\n" in name:
-            raise UsageError(f"{setting.option} {name!r}: not the name of a region")
+            raise UsageError(f"{setting.title} {name!r}: not the name of a region")
     return "\n".join(names)
 
 
@@ -26,7 +53,7 @@ def _ranks(setting: Setting, value: Value) -> str:
         _is_rank(first) and (not dash or (_is_rank(last) and int(first) <= int(last)))
         for first, dash, last in ranges
     ):
-        raise UsageError(f"{setting.option} {text!r}: not a list of ranks such as 0,8-15")
+        raise UsageError(f"{setting.title} {text!r}: not a list of ranks such as 0,8-15")
     return text
 
 
@@ -60,14 +87,14 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_EXACT_TIMES",
         bool,
         "off",
-        "Time every call, not a sample of the cheap ones; counts are exact either way.",
+        "Time every call, not only a sample of the cheap ones. Counts are exact either way.",
     ),
     Setting(
         "ranks",
         "HALOSCOPE_RANKS",
         str,
         "all",
-        "Only these ranks record, for example 0,8-15.",
+        "Record these ranks only, for example 0,8-15.",
         metavar="LIST",
         encoder=_ranks,
     ),
@@ -82,51 +109,62 @@ SETTINGS: tuple[Setting, ...] = (
         encoder=_lines,
     ),
     Setting(
-        "from",
-        "HALOSCOPE_FROM",
-        float,
-        "0",
-        "Begin to count so many seconds after MPI_Init.",
-        metavar="S",
-        least=0,
-    ),
-    Setting(
-        "until",
-        "HALOSCOPE_UNTIL",
-        float,
-        "0, the end",
-        "Count no more from so many seconds after MPI_Init on.",
-        metavar="S",
-        least=0,
-    ),
-    Setting(
         "slice",
         "HALOSCOPE_SLICE",
         float,
         "1",
-        "Seconds of a slice in the history that a profile keeps; doubled when a run has too many "
-        "of them. 0 keeps none.",
+        "Keep a history of the run in slices of so many seconds, 0.001 at least. The length is doubled when "
+        "a run has too many slices. 0 keeps no history.",
         metavar="S",
         least=0,
+        most=100_000_000,
+        unit="seconds",
     ),
     Setting(
         "sync_collectives",
         "HALOSCOPE_SYNC_COLLECTIVES",
         int,
         "0, none",
-        "Put a barrier before one in N (on average) blocking collectives of a communicator, to "
-        "tell waiting for late ranks (skew_time) from transfer.",
+        "Put a barrier before one in N (on average) blocking collectives of a communicator, to tell waiting "
+        "for late ranks (skew_time) from transfer.",
         metavar="N",
         least=0,
+        most=1_000_000,
+        unit="collectives",
+    ),
+    Setting(
+        "after",
+        "HALOSCOPE_FROM",
+        float,
+        "0, at once",
+        "Begin to count so many seconds after MPI_Init.",
+        least=0,
+        most=100_000_000,
+        unit="seconds",
+        is_option=False,
+    ),
+    Setting(
+        "until",
+        "HALOSCOPE_UNTIL",
+        float,
+        "0, the end",
+        "Stop counting so many seconds after MPI_Init.",
+        least=0,
+        most=100_000_000,
+        unit="seconds",
+        is_option=False,
     ),
     Setting(
         "size_limit",
         "HALOSCOPE_SIZE_LIMIT",
         int,
         "0, none",
-        "MiB of profile beyond which rows for each rank and partner, instance or slice are left out.",
-        metavar="MIB",
+        "MiB of the profile. Rows for each rank and partner, instance or slice that would make it larger "
+        "are left out.",
         least=0,
+        most=1 << 30,
+        unit="MiB",
+        is_option=False,
     ),
     Setting(
         "memory",
@@ -134,24 +172,51 @@ SETTINGS: tuple[Setting, ...] = (
         int,
         "16",
         "MiB that the recorder may use in each rank.",
-        metavar="MIB",
         least=1,
+        most=65536,
+        unit="MiB",
+        is_option=False,
     ),
     Setting(
         "finalize_time",
         "HALOSCOPE_FINALIZE_TIME",
         int,
         "120",
-        "Seconds that MPI_Finalize waits for a rank that does not come.",
-        metavar="S",
+        "Seconds that a rank in MPI_Finalize waits for one that does not come.",
         least=1,
+        most=86400,
+        unit="seconds",
+        is_option=False,
     ),
     Setting(
         "live",
         "HALOSCOPE_LIVE",
         Path,
         "/dev/shm, else /tmp",
-        "Node-local directory for what is being recorded.",
-        metavar="DIR",
+        "Directory on each node for what is being recorded.",
+        is_option=False,
+    ),
+)
+
+# What `run` tells the recorder beside the user's settings.
+PASSED_ON: tuple[Setting, ...] = (
+    Setting("command", "HALOSCOPE_COMMAND", str, "none", "The command line, for `info`.", is_option=False),
+    Setting(
+        "since",
+        "HALOSCOPE_SINCE",
+        int,
+        "0, every profile is replaced",
+        "Nanoseconds since 1970, by the clock of the output's file system. A profile that changed later is "
+        "of the same run and stays: the next one is called `NAME-2.halo`.",
+        is_option=False,
+    ),
+    Setting(
+        "run",
+        "HALOSCOPE_RUN",
+        str,
+        "made at MPI_Init",
+        "Identity of the run, of letters, digits, `_` and `-`. Live records are "
+        "`LIVE/haloscope-RUN/RANK-PID.live`; those of spawned processes are in a directory in there.",
+        is_option=False,
     ),
 )

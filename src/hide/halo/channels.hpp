@@ -2,10 +2,7 @@
 // of tasks a rank; and who is free to help. All of it lies in regions of bounded size, one a rank.
 #pragma once
 
-#include "hide/halo/control_queue.hpp"
-#include "hide/halo/helper_mask.hpp"
-#include "hide/halo/pool.hpp"
-#include "hide/halo/task_queue.hpp"
+#include "hide/halo/queues.hpp"
 
 #include <atomic>
 #include <cstdint>

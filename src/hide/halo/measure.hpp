@@ -1,7 +1,7 @@
 // Finds the quickest of several ways to exchange, by doing so.
 #pragma once
 
-#include "hide/halo/exchange.hpp"
+#include "hide/halo/chosen_exchange.hpp"
 
 #include <haloscope/halo.h>
 

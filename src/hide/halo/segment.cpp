@@ -1,8 +1,8 @@
 #include "hide/halo/segment.hpp"
 
-#include "hide/halo/agree.hpp"
-#include "hide/halo/memory.hpp"
+#include "hide/halo/queues.hpp"
 #include "hide/halo/shared_file.hpp"
+#include "hide/halo/topology.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "hide/halo/shared.hpp"
 
-#include "hide/halo/pool.hpp"
+#include "hide/halo/queues.hpp"
 
 #include <algorithm>
 #include <unistd.h>

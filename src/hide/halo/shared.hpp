@@ -1,7 +1,7 @@
 // The edges within a node: what a rank sends lies in its region of a segment, where its neighbours find it.
 #pragma once
 
-#include "hide/halo/handover.hpp"
+#include "hide/halo/queues.hpp"
 #include "hide/halo/segment.hpp"
 #include "hide/halo/topology.hpp"
 

@@ -1,12 +1,74 @@
-// Who exchanges with whom: the edges of a communicator's topology.
+// Who exchanges with whom, and what all ranks of a communicator agree on: what goes wrong on one is known to
+// all, each throws the same line, and none is left waiting.
 #pragma once
 
-#include "hide/halo/agree.hpp"
+#include <mpi.h>
 
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace haloscope::stencil {
+
+// Thrown on all ranks of a communicator.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// MPI's own error, where the communicator returns errors. Thrown where it happened.
+struct Failed : std::runtime_error {
+  explicit Failed(int error) : std::runtime_error("MPI failed"), code(error) {}
+  int code;
+};
+
+inline void check(int error) {
+  if (error != MPI_SUCCESS) throw Failed{error};
+}
+
+// Collective. If any rank has something to say, all throw what the lowest of them says, with its number.
+void agree(MPI_Comm comm, const std::string &mine);
+
+// Collective. True if it is on all ranks.
+inline bool all_of(MPI_Comm comm, bool mine) {
+  int here = mine ? 1 : 0, everywhere = 0;
+  check(MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm));
+  return everywhere != 0;
+}
+
+// A communicator of our own.
+class Communicator {
+public:
+  Communicator() = default;
+  explicit Communicator(MPI_Comm made) : comm_(made) {}
+  Communicator(Communicator &&other) noexcept : comm_(other.comm_) { other.comm_ = MPI_COMM_NULL; }
+  Communicator &operator=(Communicator &&other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
+  }
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+  ~Communicator() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+
+  [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
+  [[nodiscard]] int rank() const {
+    int rank = 0;
+    MPI_Comm_rank(comm_, &rank);
+    return rank;
+  }
+  [[nodiscard]] int size() const {
+    int size = 0;
+    MPI_Comm_size(comm_, &size);
+    return size;
+  }
+
+private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// Who exchanges with whom: the edges of a communicator's topology.
 
 // Between the same two ranks the edges of one direction are told apart by a number, in an order that both
 // know.

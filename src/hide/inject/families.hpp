@@ -1,8 +1,8 @@
 // What the generated wrappers of each family of functions do; generate.py names them.
 #pragma once
 
-#include "hide/inject/completion.hpp"
-#include "hide/inject/partitioned.hpp"
+#include "hide/inject/held.hpp"
+#include "hide/inject/injection.hpp"
 #include "hide/inject/windows.hpp"
 
 namespace haloscope::inject {

@@ -8,7 +8,6 @@
 
 #include "hide/inject/journal.hpp"
 #include "hide/inject/plan.hpp"
-#include "hide/inject/waiting.hpp"
 #include "interpose/entering.hpp"
 
 #include <memory>
@@ -23,6 +22,13 @@ using interpose::forward;
 using interpose::inside;
 using interpose::next;
 using interpose::real;
+
+// The node's monotonic clock, shifted to rank 0's.
+Moment now() noexcept;
+void shift_clock(std::int64_t nanoseconds) noexcept;
+
+// Sleeps; the MPI library goes on with other messages meanwhile.
+void wait_until(Moment due) noexcept;
 
 // What is kept for a communicator, as its attribute.
 struct Communicator : std::enable_shared_from_this<Communicator> {
@@ -47,7 +53,15 @@ struct Duplicate {
   MPI_Request stamps;
 };
 
-struct Partitions; // partitioned.hpp
+// One end of a partitioned message: each partition is under way for a latency of its own, from when it is
+// ready.
+struct Partitions {
+  std::shared_ptr<Communicator> communicator;
+  bool sends;
+  int count; // at this end; the other may cut the message otherwise
+  int partner, tag;
+  std::vector<Moment> due; // of the sender's partitions, as the stamps come; 0: not yet
+};
 
 // What is known of a request that completes later than the library says, or that sends when started.
 struct Request {
@@ -137,6 +151,13 @@ std::optional<Moment> foreseen(Communicator *communicator, const MPI_Status &sta
 Moment transferred(Link link, Row row);
 // When a collective that began (or was over) at `from` lets this rank go on.
 Moment collective_due(std::optional<Link> link, Moment from);
+
+void begin(Partitions &partitions);
+// Sends the stamps of partitions first … last.
+void send_stamps(const Partitions &partitions, int first, int last);
+// When all, or one of the receiver's partitions, are there; nothing where stamps are missing yet.
+std::optional<Moment> all_arrived(Partitions &partitions, bool waits);
+std::optional<Moment> one_arrived(Partitions &partitions, int partition);
 
 void initialise();
 void finalise() noexcept;

@@ -2,13 +2,15 @@
 // what a rank that is killed has injected is there, but for its last block.
 #pragma once
 
-#include "hide/inject/waiting.hpp"
+#include "interpose/moment.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace haloscope::inject {
+
+using interpose::Moment;
 
 enum class What : std::uint8_t { message, collective, one_sided };
 

@@ -1,4 +1,4 @@
-#include "hide/inject/partitioned.hpp"
+#include "hide/inject/injection.hpp"
 
 #include <algorithm>
 

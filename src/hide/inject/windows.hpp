@@ -3,7 +3,7 @@
 // It waits before the library's own call, so that a target, too, learns no earlier of what was done to it.
 #pragma once
 
-#include "hide/inject/completion.hpp"
+#include "hide/inject/held.hpp"
 
 namespace haloscope::inject {
 

@@ -1,8 +1,7 @@
 // Behind the wrappers of functions that send and receive.
 #pragma once
 
-#include "hide/layer/receives.hpp"
-#include "hide/layer/sends.hpp"
+#include "hide/layer/messages.hpp"
 
 #include <memory>
 

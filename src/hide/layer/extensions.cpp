@@ -1,8 +1,106 @@
-// The functions of include/haloscope/stencil.h, in C and in Fortran.
-
+// Receive buffers that belong to the layer, and the functions of include/haloscope/stencil.h, in C and
+// Fortran.
 #include "hide/layer/receiving.hpp"
 #include "hide/layer/registering.hpp"
 #include "interpose/report.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <unordered_map>
+
+namespace haloscope::stencil::layer {
+
+namespace {
+
+// A status says which buffer by its MPI_ERROR, which MPI leaves undefined where nothing went wrong.
+constexpr int first_number = 0x4800'0000;
+
+struct Buffer {
+  std::size_t bytes = 0;
+  int number = 0; // 0: no receive was completed with it
+};
+std::unordered_map<void *, Buffer> buffers; // NOLINT(bugprone-throwing-static-initialization)
+std::unordered_map<int, void *> lent;       // NOLINT(bugprone-throwing-static-initialization): by number
+std::size_t bytes_out = 0;
+int last_number = first_number;
+
+void free_buffer(void *buffer, std::size_t bytes) noexcept {
+  if (layer.node->arena().holds(buffer)) {
+    layer.node->arena().give(buffer);
+    bytes_out -= bytes;
+  } else {
+    std::free(buffer);
+  }
+}
+
+} // namespace
+
+// MPI_BOTTOM is a null pointer, too, but then the type has absolute addresses.
+bool wants_buffer(const void *buffer, MPI_Count count, MPI_Datatype type) {
+  if (buffer != nullptr || count <= 0) return false;
+  MPI_Count low = 0, extent = 0;
+  return real.Type_get_true_extent_x(type, &low, &extent) == MPI_SUCCESS && low == 0 && extent > 0;
+}
+
+void *take_pooled(std::size_t bytes) {
+  if (bytes > layer.options.pool - std::min(bytes_out, layer.options.pool)) return nullptr;
+  void *found = layer.node->arena().take(bytes, line);
+  if (found == nullptr) return nullptr;
+  bytes_out += bytes;
+  buffers[found] = {bytes, 0};
+  return found;
+}
+
+void *take_buffer(std::size_t bytes) {
+  if (void *pooled = take_pooled(bytes)) return pooled;
+  void *found = std::malloc(bytes);
+  if (found != nullptr) buffers[found] = {bytes, 0};
+  return found;
+}
+
+void give_back(void *buffer) noexcept {
+  const auto found = buffers.find(buffer);
+  if (found == buffers.end()) return;
+  free_buffer(buffer, found->second.bytes);
+  lent.erase(found->second.number);
+  buffers.erase(found);
+}
+
+void lend(void *buffer, MPI_Status &status) {
+  const auto found = buffers.find(buffer);
+  if (found == buffers.end()) return;
+  last_number = last_number == INT32_MAX ? first_number + 1 : last_number + 1;
+  found->second.number = last_number;
+  lent[last_number] = buffer;
+  status.MPI_ERROR = last_number;
+}
+
+int find_buffer(const MPI_Status &status, void **buffer) {
+  if (const auto found = lent.find(status.MPI_ERROR); found != lent.end()) {
+    *buffer = found->second;
+    return MPI_SUCCESS;
+  }
+  interpose::complain(
+      "MPIX_Get_recv_buf: no receive buffer of the library belongs to this status; pass it as "
+      "the completing call has filled it, and before the buffer is released");
+  return MPI_ERR_ARG;
+}
+
+int release_buffer(const MPI_Status &status, void *buffer) {
+  const auto found = buffers.find(buffer);
+  if (found == buffers.end() || found->second.number == 0 || found->second.number != status.MPI_ERROR) {
+    interpose::complain(
+        "MPIX_Release_recv_buf: this buffer is not lent to the program by this status; release "
+        "each buffer once, with the status that gave it");
+    return MPI_ERR_BUFFER;
+  }
+  give_back(buffer);
+  return MPI_SUCCESS;
+}
+
+std::size_t lent_buffers() noexcept { return lent.size(); }
+
+} // namespace haloscope::stencil::layer
 
 #define HALOSCOPE_EXPORT extern "C" __attribute__((visibility("default")))
 

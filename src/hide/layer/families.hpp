@@ -1,12 +1,74 @@
-// What the generated wrappers of each family of functions do; generate.py names them.
+// What the generated wrappers of each family of functions do; meanings.py names them. Those of requests are
+// in completing.hpp, those of messages in exchanges.hpp and messages.hpp.
 #pragma once
 
-#include "hide/layer/completions.hpp"
+#include "hide/layer/completing.hpp"
 #include "hide/layer/exchanges.hpp"
-#include "hide/layer/peeks.hpp"
-#include "hide/layer/short.hpp"
+#include "hide/layer/holding.hpp"
 
 namespace haloscope::stencil::layer {
+
+// Calls below the threshold, which are most: what generated wrappers do before they call anything else.
+// Without a call the compiler saves no registers. A type that is not known yet takes the long way, which asks
+// for it.
+
+// Nothing is read after it that it guards; so what two conditions ask is computed once.
+inline bool seems_running() noexcept { return layer.running.load(std::memory_order_relaxed); }
+
+inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept {
+  const Shape *shape = known_shape(type);
+  return shape == nullptr ? UINT64_MAX : static_cast<std::uint64_t>(shape->size * count);
+}
+
+// Nothing goes on beside a call that blocks.
+inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
+
+inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
+  const auto bytes = bytes_if_known(count, type);
+  return seems_running() && bytes < layer.options.threshold && slot_of(bytes) < 0;
+}
+inline bool sends_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
+  return waits_as_it_is() && posts_as_it_is(count, type);
+}
+inline bool posts_receive_as_it_is(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
+  return seems_running() && buffer != nullptr && bytes_if_known(count, type) < shortest_token;
+}
+inline bool receives_as_it_is(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
+  return waits_as_it_is() && posts_receive_as_it_is(buffer, count, type);
+}
+inline bool completes_as_it_is(MPI_Request handle) noexcept {
+  return waits_as_it_is() && request_count == 0 && !is_small(handle);
+}
+inline bool knows_no_request() noexcept { return seems_running() && !any_known(); }
+inline bool waits_for_none() noexcept { return waits_as_it_is() && !any_known(); }
+
+inline bool is_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
+  return seems_running() && buffer != nullptr && bytes_if_known(count, type) < layer.options.threshold;
+}
+inline bool receives_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
+  return waits_as_it_is() && is_small(buffer, count, type);
+}
+inline bool posts_small(const void *buffer, MPI_Count count, MPI_Datatype type, int source) noexcept {
+  return is_small(buffer, count, type) && source != MPI_PROC_NULL && !layer.several_threads &&
+         known_shape(type)->named;
+}
+inline bool completes_small(MPI_Request handle) noexcept { return waits_as_it_is() && is_small(handle); }
+
+template <class Call> int post_small(const Target &target, MPI_Request *handle, Call &&call) {
+  const int result = call();
+  if (result == MPI_SUCCESS) note_small(*handle, target);
+  return result;
+}
+
+// The place is free during the call, but nobody takes it: one thread, and MPI calls nobody who might.
+template <class Call> int wait_small(MPI_Request handle, MPI_Status *given, Call &&call) {
+  SmallReceive &place = small_place(interpose::value_of(handle));
+  place.handle = 0;
+  known_count--;
+  return complete_small(place.target, given, call);
+}
+
+// All other calls.
 
 template <class Call> int allocate(MPI_Aint bytes, void *place, Call &&call) {
   constexpr MPI_Aint least = 4096;

@@ -5,20 +5,44 @@
 // message. Whoever has the token takes the data straight from the sender's buffer. All else passes.
 #pragma once
 
+#include "hide/layer/heap/shared_arena.hpp"
 #include "hide/layer/node.hpp"
-#include "hide/layer/options.hpp"
 #include "interpose/entering.hpp"
+#include "interpose/moment.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 namespace haloscope::stencil::layer {
 
 using interpose::ensure_resolved;
 using interpose::forward;
 using interpose::inside;
+using interpose::Moment;
 using interpose::next;
 using interpose::real;
+
+inline Moment now() noexcept { return interpose::monotonic_time(); }
+
+enum class Choice : std::uint8_t { dynamic, get, coop, steal, fixed, off };
+enum class Attach : std::uint8_t { as_needed, always, never };
+
+// What the environment asks of the layer: docs/reference/stencil.md.
+struct Options {
+  std::size_t threshold = default_threshold; // bytes of the smallest message that is carried
+  Choice protocol = Choice::dynamic;
+  std::size_t chunk = 65536;
+  std::size_t pool = std::size_t{64} << 20; // bytes that a rank may hold for others, and lend to its program
+  Moment patience = 1'000'000;              // until a send that nobody wants is copied
+  Attach attach = Attach::as_needed;
+  std::string record;
+};
+
+// Throws std::invalid_argument with what is wrong, and where.
+Options read_options();
 
 using Transferred = void (*)(const char *protocol, std::uint64_t bytes, std::uint32_t chunks,
                              std::uint32_t helpers, std::uint64_t nanoseconds);

@@ -1,7 +1,7 @@
 // Receives that may bring a token, and what the token stands for.
 #pragma once
 
-#include "hide/layer/requests.hpp"
+#include "hide/layer/known_requests.hpp"
 
 #include <cstdlib>
 

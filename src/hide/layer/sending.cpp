@@ -1,8 +1,8 @@
 #include "hide/layer/sending.hpp"
 
+#include "hide/layer/ahead.hpp"
+#include "hide/layer/carried.hpp"
 #include "hide/layer/copying.hpp"
-#include "hide/layer/lanes.hpp"
-#include "hide/layer/record.hpp"
 #include "hide/layer/registering.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Messages that this rank sends through the layer.
 #pragma once
 
-#include "hide/layer/requests.hpp"
+#include "hide/layer/known_requests.hpp"
 
 namespace haloscope::stencil::layer {
 

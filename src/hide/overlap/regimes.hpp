@@ -1,4 +1,5 @@
-// Which regime comes next: the filter of a hidden Markov model, an instance at a time.
+// Which regime comes next: the filter of a hidden Markov model, an instance at a time, and the distributions
+// that a regime's times may have (docs/reference/regimes-model.md).
 #pragma once
 
 #include <haloscope/overlap.h>
@@ -6,6 +7,14 @@
 #include <vector>
 
 namespace haloscope::overlap {
+
+inline constexpr int parameters_each = 3;
+
+// Whether these three numbers are parameters of the family.
+bool are_parameters(haloscope_overlap_family family, const double *p) noexcept;
+// Natural logarithms of the density, and of the probability of at most so many seconds.
+double log_density(haloscope_overlap_family family, const double *p, double seconds) noexcept;
+double log_at_most(haloscope_overlap_family family, const double *p, double seconds) noexcept;
 
 class Filter {
 public:

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 
-from haloscope.explain import _native
+from haloscope.explain import _kernels
 
 # Before anything else has asked for it.
-_library = _native._declared(ctypes.CDLL(sys.argv[1]))
-_native.library = lambda: _library  # type: ignore[assignment]
+_library = _kernels._declared(ctypes.CDLL(sys.argv[1]))
+_kernels.library = lambda: _library  # type: ignore[assignment]
 
-from haloscope.explain import _depth_kernels, _instances, _kernels  # noqa: E402
+from haloscope.explain import _instances  # noqa: E402
 from haloscope.explain._kernels import Chain, Places  # noqa: E402
 from haloscope.explain.regimes import MachineModel  # noqa: E402
 
@@ -41,9 +41,9 @@ def chains(states: int, lengths: list[int]) -> None:
 
 def curves(shape: tuple[int, int]) -> None:
     some = np.random.default_rng(0).normal(size=shape).round(1)
-    _depth_kernels.band_depth(some, 2)
-    low, high = _depth_kernels.envelope(some, np.arange(len(some)))
-    _depth_kernels.outside(some, low, high)
+    _kernels.band_depth(some, 2)
+    low, high = _kernels.envelope(some, np.arange(len(some)))
+    _kernels.outside(some, low, high)
 
 
 def instances(rows: int) -> None:

@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.regimes._algorithm import Regimes, find_regimes, representative
-    from haloscope.explain.regimes._analysis import Analysis, Decoded, Options, View, analyse
-    from haloscope.explain.regimes._claims import Method as ClaimMethod
-    from haloscope.explain.regimes._claims import claims
-    from haloscope.explain.regimes._results import FASTER, Results, results_of, tests_told, told
-    from haloscope.explain.regimes.figures._regimes_page import write_regimes_page
+    from haloscope.explain.regimes._analysis import (
+        Analysis,
+        Decoded,
+        Options,
+        Regimes,
+        View,
+        analyse,
+        find_regimes,
+        representative,
+    )
+    from haloscope.explain.regimes._reading import read_timings
+    from haloscope.explain.regimes._regimes import regimes
+    from haloscope.explain.regimes._results import Method as ClaimMethod
+    from haloscope.explain.regimes._results import Results, claims
+    from haloscope.explain.regimes._timings import Reduction, Timings
     from haloscope.explain.regimes.fitting._intervals import Intervals
-    from haloscope.explain.regimes.fitting._regime_model import RegimeModel
+    from haloscope.explain.regimes.fitting._regime_model import Criterion, RegimeModel, Selection, select
     from haloscope.explain.regimes.fitting._saved import PARAMETERS
     from haloscope.explain.regimes.fitting._saved import read as read_model
-    from haloscope.explain.regimes.fitting._selection import Criterion, Selection, select
-    from haloscope.explain.regimes.machine._whole_machine import MachineModel, MachineStates
-    from haloscope.explain.regimes.timings._reading import read_timings
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes.fitting._whole_machine import MachineModel, MachineStates
 
 __all__ = [
-    "FASTER",
     "PARAMETERS",
     "Analysis",
     "ClaimMethod",
@@ -33,6 +38,7 @@ __all__ = [
     "MachineModel",
     "MachineStates",
     "Options",
+    "Reduction",
     "RegimeModel",
     "Regimes",
     "Results",
@@ -44,12 +50,9 @@ __all__ = [
     "find_regimes",
     "read_model",
     "read_timings",
+    "regimes",
     "representative",
-    "results_of",
     "select",
-    "tests_told",
-    "told",
-    "write_regimes_page",
 ]
 
 if not TYPE_CHECKING:
@@ -57,31 +60,28 @@ if not TYPE_CHECKING:
         __name__,
         {
             "Analysis": "_analysis",
-            "ClaimMethod": "_claims:Method",
-            "Criterion": "fitting._selection",
+            "ClaimMethod": "_results:Method",
+            "Criterion": "fitting._regime_model",
             "Decoded": "_analysis",
-            "FASTER": "_results",
             "Intervals": "fitting._intervals",
-            "MachineModel": "machine._whole_machine",
-            "MachineStates": "machine._whole_machine",
+            "MachineModel": "fitting._whole_machine",
+            "MachineStates": "fitting._whole_machine",
             "Options": "_analysis",
             "PARAMETERS": "fitting._saved",
+            "Reduction": "_timings",
             "RegimeModel": "fitting._regime_model",
-            "Regimes": "_algorithm",
+            "Regimes": "_analysis",
             "Results": "_results",
-            "Selection": "fitting._selection",
-            "Timings": "timings._timings",
+            "Selection": "fitting._regime_model",
+            "Timings": "_timings",
             "View": "_analysis",
             "analyse": "_analysis",
-            "claims": "_claims",
-            "find_regimes": "_algorithm",
+            "claims": "_results",
+            "find_regimes": "_analysis",
             "read_model": "fitting._saved:read",
-            "read_timings": "timings._reading",
-            "representative": "_algorithm",
-            "results_of": "_results",
-            "select": "fitting._selection",
-            "tests_told": "_results",
-            "told": "_results",
-            "write_regimes_page": "figures._regimes_page",
+            "read_timings": "_reading",
+            "regimes": "_regimes",
+            "representative": "_analysis",
+            "select": "fitting._regime_model",
         },
     )

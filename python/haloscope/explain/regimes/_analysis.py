@@ -1,4 +1,4 @@
-"""Timings of files, through Algorithm 1: every rank's, and those of the slowest rank."""
+"""Timings through Algorithm 1 of Heldman, Rudi & Bessac (ICS 2025): every rank's, and the slowest rank's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.explain.regimes._algorithm import chosen, regimes_by, representative
-from haloscope.explain.regimes.emissions._families import Foreseen
-from haloscope.explain.regimes.fitting._regime_model import RegimeModel
-from haloscope.explain.regimes.fitting._selection import select
-from haloscope.explain.regimes.machine._whole_machine import MachineModel, WholeMachine, whole_machine
+from haloscope.base.errors import UsageError
+from haloscope.explain import _kernels
+from haloscope.explain.regimes.fitting._chains import Sequences
+from haloscope.explain.regimes.fitting._regime_model import RegimeModel, select
+from haloscope.explain.regimes.fitting._whole_machine import MachineModel, WholeMachine, whole_machine
 from haloscope.explain.regimes.statistics._distributions import rank_medians
 from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
 from haloscope.explain.regimes.statistics._samples import Sample
@@ -21,12 +21,100 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from haloscope.explain.regimes._algorithm import Regimes
-    from haloscope.explain.regimes.fitting._selection import Criterion
-    from haloscope.explain.regimes.timings._timings import Reduction, Timings
+    from haloscope.explain.regimes._timings import Reduction, Timings
+    from haloscope.explain.regimes.fitting._regime_model import Criterion
 
-__all__ = ["Analysis", "Decoded", "Found", "Options", "View", "analyse", "decoded", "found"]
+__all__ = [
+    "Analysis",
+    "Decoded",
+    "Fit",
+    "Options",
+    "Regimes",
+    "View",
+    "analyse",
+    "decode_all",
+    "find_regimes",
+    "fit_and_decode",
+    "representative",
+]
 
+RANKS = 20  # section 3.1
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """What Algorithm 1 found.
+
+    `training` are the rows of `timings` that `model` was fitted to; `states` the regime of each
+    rank and instance, 0 the fastest, 255 where there is no instance.
+    """
+
+    timings: Timings
+    model: RegimeModel
+    training: NDArray[np.int64]
+    states: NDArray[np.uint8]
+
+
+def find_regimes(
+    timings: Timings,
+    model: RegimeModel,
+    *,
+    ranks: int = RANKS,
+    instances: slice | NDArray[np.integer] | None = None,
+) -> Regimes:
+    """Fit `model` to representative ranks, and decode all instances of all ranks with it.
+
+    `ranks` are chosen as in section 3.1, by `representative`; `instances` are those that the model
+    is fitted to (by default all), as a slice or as numbers in order: they are taken as neighbours
+    in time. A reduced series (`timings.reduced`, Remark 1) has one row, which is taken. Raises
+    `TimingsError`, and `UsageError` if no instance is chosen.
+    """
+    training = representative(timings, ranks)
+    return decode_all(model.fit(series_of(timings, training, instances)), timings, training)
+
+
+def decode_all(model: RegimeModel, timings: Timings, training: NDArray[np.int64]) -> Regimes:
+    """Decode all instances of all ranks with a model that was fitted to the rows `training`."""
+    model.source_ = {
+        "name": timings.name,
+        "region": timings.region,
+        "ranks": timings.ranks[training].tolist(),
+        "instances": int(timings.counts[training].max()),
+    }
+    everything = Sequences.of_timings(timings)
+    states = model.decoded(everything).reshape(timings.durations.shape)
+    return Regimes(timings, model, training, states)
+
+
+def representative(timings: Timings, number: int = RANKS) -> NDArray[np.int64]:
+    """Return the rows of `number` ranks, equidistant among all, sorted by their median instance."""
+    if number < 1:
+        raise UsageError(f"{number} ranks to be fitted; take 1 or more")
+    everything = Sequences.of_timings(timings)
+    medians = _kernels.medians(everything.values, everything.places, _kernels.available_threads())
+    order = np.argsort(medians, kind="stable").astype(np.int64)
+    places = np.linspace(0, len(order) - 1, min(number, len(order))).round().astype(np.int64)
+    rows: NDArray[np.int64] = order[places]
+    return rows
+
+
+def series_of(
+    timings: Timings, rows: NDArray[np.int64], instances: slice | NDArray[np.integer] | None
+) -> list[NDArray[np.float64]]:
+    """Return the series of these rows, or these instances of them. Raises `UsageError` if none is left."""
+    every = [timings.durations[row, : timings.counts[row]] for row in rows.tolist()]
+    if instances is None:
+        return every
+    if isinstance(instances, slice):
+        parts = [row[instances] for row in every]
+    else:
+        parts = [row[instances[instances < len(row)]] for row in every]
+    if not any(len(part) for part in parts):
+        raise UsageError("no rank has any of the chosen instances; choose others")
+    return parts
+
+
+_MOST_MACHINE_STATES = 8
 _MOST_STEPS = 200  # of a fit; the class gives up earlier
 
 
@@ -37,6 +125,11 @@ class Decoded:
     timings: Timings
     states: NDArray[np.uint8]
     regimes: int
+
+    @classmethod
+    def of(cls, regimes: Regimes) -> Decoded:
+        """Return the times and states of what Algorithm 1 found."""
+        return cls(regimes.timings, regimes.states, regimes.model.n_regimes)
 
     @cached_property
     def sample(self) -> Sample:
@@ -84,24 +177,42 @@ class View:
 
 @dataclass(frozen=True)
 class Options:
-    """How regimes are found; see docs/reference/regimes.md."""
+    """How regimes are found; docs/reference/regimes.md has the method.
 
-    states: int | None = 3  # None: as many as the criterion says
+    `states` is the number of regimes, 1 to 32, or what chooses it: `elbow`, `bic`, `aic` or `icl`.
+    `emission` is the family of a regime's times: `gaussian`, `lognormal`, `gamma` or `student`. With
+    `reduce` there is one series, which holds the `max`, `median` or `mean` over all ranks of each
+    instance. Else the model is fitted to `ranks_fitted` ranks, at equal distances in the order of
+    their medians. `instances` are the first instance that is fitted and the one after the last; None
+    is the end of the series. `starts` fits are begun, drawn by `seed`, and the likeliest is kept.
+    `machine_states` are hidden states of the whole machine, 2 to 8, or 0 for no such model.
+
+    Raises `UsageError` for a number that is out of range.
+    """
+
+    states: int | Criterion = 3
     emission: str = "gaussian"
     reduce: Reduction | None = None
     ranks_fitted: int = 20
-    instances: tuple[int | None, int | None] = (None, None)  # from which on, up to which
+    instances: tuple[int | None, int | None] = (None, None)
     starts: int = 10
     seed: int = 0
-    criterion: Criterion = "elbow"
-    machine_states: int = 0  # 0: no model of the whole machine
+    machine_states: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers that no model checks."""
+        if self.starts < 1 or self.ranks_fitted < 1 or self.seed < 0:
+            raise UsageError("starts and ranks_fitted are at least 1, seed at least 0")
+        if self.machine_states and not 2 <= self.machine_states <= _MOST_MACHINE_STATES:
+            raise UsageError(f"machine_states is 0, or 2 to {_MOST_MACHINE_STATES}")
 
 
 @dataclass(frozen=True)
-class Found:
-    """Regimes, the curves of the criteria if their number was chosen, and what was fitted.
+class Fit:
+    """A model of some series: its `regimes`, and the series that it was `fitted` to.
 
-    `at_ceiling` if no number of regimes was enough.
+    `curves` are the criteria by the number of regimes if one of them chose it, else None. Then
+    `at_ceiling` is true if the largest number that was tried is still better than all others.
     """
 
     regimes: Regimes
@@ -114,8 +225,8 @@ class Found:
 class Analysis:
     """The regimes of every rank's times, and of T^max; the same object if there is one series."""
 
-    ranks: Found
-    slowest: Found
+    ranks: Fit
+    slowest: Fit
     options: Options
     machine: WholeMachine | None = None
 
@@ -130,7 +241,7 @@ class Analysis:
         return self.slowest is not self.ranks
 
     @property
-    def series(self) -> list[tuple[str, Found]]:
+    def series(self) -> list[tuple[str, Fit]]:
         """What was fitted, with names for people."""
         if not self.several:
             return [("the series", self.ranks)]
@@ -149,22 +260,17 @@ class Analysis:
             regimes.timings.durations[regimes.training],
             model.start_,
             model.transition_,
-            Foreseen(model.emission_),
+            model.emission_,
             decode,
             seed=self.options.seed,
         )
 
     @cached_property
     def view(self) -> View:
-        """As the figures see it."""
-        whole = decoded(self.ranks.regimes)
-        slowest = decoded(self.slowest.regimes) if self.several else whole
+        """The times and regimes as the figures take them."""
+        whole = Decoded.of(self.ranks.regimes)
+        slowest = Decoded.of(self.slowest.regimes) if self.several else whole
         return View(whole, slowest, self.ranks.regimes.training)
-
-
-def decoded(regimes: Regimes) -> Decoded:
-    """Return times and states as the figures see them."""
-    return Decoded(regimes.timings, regimes.states, regimes.model.n_regimes)
 
 
 def analyse(timings: Timings, options: Options) -> Analysis:
@@ -174,8 +280,8 @@ def analyse(timings: Timings, options: Options) -> Analysis:
     """
     if options.reduce is not None:
         timings = timings.reduced(options.reduce)
-    ranks = found(timings, options)
-    slowest = ranks if len(timings.ranks) == 1 else found(timings.reduced("max"), options)
+    ranks = fit_and_decode(timings, options)
+    slowest = ranks if len(timings.ranks) == 1 else fit_and_decode(timings.reduced("max"), options)
     machine = _machine(timings, ranks.regimes, options) if options.machine_states else None
     return Analysis(ranks, slowest, options, machine)
 
@@ -191,19 +297,19 @@ def _machine(timings: Timings, regimes: Regimes, options: Options) -> WholeMachi
     return whole_machine(timings, regimes.training, slice(*options.instances), model)
 
 
-def found(timings: Timings, options: Options) -> Found:
+def fit_and_decode(timings: Timings, options: Options) -> Fit:
     """Fit and decode the rows of `timings`. Raises `UsageError`, `TimingsError`."""
     training = representative(timings, options.ranks_fitted)
-    fitted = chosen(timings, training, slice(*options.instances))
+    fitted = series_of(timings, training, slice(*options.instances))
     how: dict[str, Any] = {
         "emission": options.emission,
         "n_init": options.starts,
         "random_state": options.seed,
         "max_iter": _MOST_STEPS,
     }
-    if options.states is None:
-        selection = select(fitted, criterion=options.criterion, **how)
-        regimes = regimes_by(selection.model, timings, training)
-        return Found(regimes, selection.table, fitted, selection.at_ceiling)
+    if isinstance(options.states, str):
+        selection = select(fitted, criterion=options.states, **how)
+        regimes = decode_all(selection.model, timings, training)
+        return Fit(regimes, selection.table, fitted, selection.at_ceiling)
     model = RegimeModel(options.states, **how).fit(fitted)
-    return Found(regimes_by(model, timings, training), None, fitted)
+    return Fit(decode_all(model, timings, training), None, fitted)

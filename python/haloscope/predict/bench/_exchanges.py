@@ -112,7 +112,7 @@ class Method:
         launch = library.launch(program, self.ranks or 0, {})
         if layer == "off":
             return launch
-        options = ["--quiet", "--record", str(record)]
+        options = ["--quiet", "-o", str(record)]
         options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
         return [sys.executable, "-m", "haloscope.cli", "stencil", *options, "--", *launch]

@@ -4,6 +4,16 @@
 #include <cstddef>
 #include <vector>
 
+namespace haloscope::fem {
+
+[[nodiscard]] std::vector<double> lobatto_points(int degree); // degree + 1, with both ends
+[[nodiscard]] std::vector<double> gauss_points(int count);
+// Values at x, or derivatives, of the polynomials that are 1 at one of the points and 0 at the others.
+[[nodiscard]] std::vector<double> lagrange(const std::vector<double> &points, double x);
+[[nodiscard]] std::vector<double> lagrange_derivatives(const std::vector<double> &points, double x);
+
+} // namespace haloscope::fem
+
 namespace haloscope::fem::kernels {
 
 // Square, row after row.
@@ -38,9 +48,8 @@ struct Basis {
   Matrix lower, upper; // values at the nodes of the half [0, 1/2], [1/2, 1] from values at nodes
 };
 
-// The values at x of the polynomials that are 1 at one of the places and 0 at the others, or their
-// derivatives.
-std::vector<double> lagrange(const std::vector<double> &places, double x);
-std::vector<double> lagrange_derivatives(const std::vector<double> &places, double x);
+// Ascending eigenvalues of A v = λ B v, where both are symmetric about the middle, too; rows of
+// `modes` so that A = modesᵀ diag(λ) modes and B = modesᵀ modes, even and odd in turn.
+std::vector<double> diagonalise(const Matrix &a, const Matrix &b, Matrix &modes);
 
 } // namespace haloscope::fem::kernels

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hide/fem/kernels/cells.hpp"
-#include "hide/fem/kernels/lanes.hpp"
+#include "hide/fem/kernels/simd_lanes.hpp"
 
 #include <array>
 #include <cstddef>

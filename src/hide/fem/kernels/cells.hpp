@@ -1,14 +1,23 @@
 // What the kernels are told of a mesh: plain arrays, no MPI, no p4est.
 #pragma once
 
-#include "hide/fem/kernels/leaf.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace haloscope::fem {
+
+// A leaf of the forest, in p8est's integer coordinates: a tree is 2^19 wide.
+inline constexpr int root_bits = 19;
+
+struct Leaf {
+  std::int32_t tree;
+  std::int32_t x, y, z;
+  std::int8_t level;
+};
+
+// What the kernels are told of a mesh: plain arrays, no MPI, no p4est.
 
 // The elements of one rank, in Morton order. The spans are the caller's and outlive every Plan made of them.
 struct Cells {

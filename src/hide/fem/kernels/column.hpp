@@ -2,7 +2,7 @@
 // diagonal in sums and differences of the corners along each direction.
 #pragma once
 
-#include "hide/fem/kernels/lanes.hpp"
+#include "hide/fem/kernels/simd_lanes.hpp"
 
 namespace haloscope::fem::kernels {
 

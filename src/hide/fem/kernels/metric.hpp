@@ -1,7 +1,7 @@
 // The geometry of elements at Gauss points, made on the fly: that is cheaper than to read it.
 #pragma once
 
-#include "hide/fem/kernels/tables.hpp"
+#include "hide/fem/kernels/simd_lanes.hpp"
 
 namespace haloscope::fem::kernels {
 

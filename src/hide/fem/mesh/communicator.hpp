@@ -1,12 +1,27 @@
-// A communicator of one's own: no message of others can be taken for one's own.
+// A communicator of one's own, and errors of input that all its ranks agree on.
 #pragma once
 
 #include <mpi.h>
 
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace haloscope::fem {
 
+// Errors of input. All ranks throw the same, none is left waiting.
+
+// One line: what happened, to what, what to do.
+class Error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+// Collective. Each rank passes what it found wrong, "" if nothing: if any found something, all throw
+// the message of the lowest of these ranks.
+void agree(MPI_Comm communicator, const std::string &wrong);
+
+// A communicator of one's own: no message of others can be taken for one's own.
 class Communicator {
 public:
   Communicator() = default;

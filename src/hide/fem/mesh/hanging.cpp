@@ -1,6 +1,6 @@
 #include "hide/fem/mesh/hanging.hpp"
 
-#include "hide/fem/mesh/interval.hpp"
+#include "hide/fem/kernels/basis.hpp"
 
 #include <cstdlib>
 

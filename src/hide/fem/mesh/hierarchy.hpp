@@ -1,9 +1,12 @@
 // The meshes of a multigrid cycle: each level coarsens the whole forest, and no element changes its rank.
 #pragma once
 
+#include "hide/fem/mesh/ghosts.hpp"
 #include "hide/fem/mesh/nodes.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace haloscope::fem {
@@ -33,6 +36,28 @@ private:
   std::vector<Level> levels_;
   int aligned_ = 0;
   double imbalance_ = 1;
+};
+
+// Between two levels of a hierarchy, without matrices: a coarse function's values at the fine nodes.
+class Transfer {
+public:
+  // Collective; after the last renumbering of both. Masks are of local nodes, empty for none: masked
+  // nodes are read as 0 and get 0.
+  Transfer(const Level &fine, const Level &coarse, std::span<const std::uint8_t> fine_masked = {},
+           std::span<const std::uint8_t> coarse_masked = {});
+  Transfer(Transfer &&) noexcept;
+  Transfer &operator=(Transfer &&) noexcept;
+  Transfer(const Transfer &) = delete;
+  Transfer &operator=(const Transfer &) = delete;
+  ~Transfer();
+
+  // Collective. Vectors of owned nodes. The result does not depend on timing, bit by bit.
+  void interpolate(const double *coarse, double *fine);
+  void restrict(const double *fine, double *coarse); // its transpose
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 } // namespace haloscope::fem

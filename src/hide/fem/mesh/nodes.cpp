@@ -1,6 +1,6 @@
 #include "hide/fem/mesh/nodes.hpp"
 
-#include "hide/fem/mesh/error.hpp"
+#include "hide/fem/mesh/communicator.hpp"
 
 #include <p8est_ghost.h>
 #include <p8est_lnodes.h>

@@ -1,9 +1,9 @@
 // Where nodes are. A hanging element's nodes on a large face or edge are placed by its parent, whose corners
 // there are corners of the large neighbour.
-#include "hide/fem/mesh/error.hpp"
-#include "hide/fem/mesh/geometry.hpp"
+#include "hide/fem/kernels/basis.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/forest.hpp"
 #include "hide/fem/mesh/hanging.hpp"
-#include "hide/fem/mesh/interval.hpp"
 #include "hide/fem/mesh/nodes.hpp"
 
 #include <cmath>

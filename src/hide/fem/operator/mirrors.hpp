@@ -1,7 +1,7 @@
 // The elements that touch nodes of other ranks, as a mesh of their own with a compact numbering.
 #pragma once
 
-#include "hide/fem/kernels/plan.hpp"
+#include "hide/fem/kernels/kernel_plan.hpp"
 
 #include <memory>
 #include <span>

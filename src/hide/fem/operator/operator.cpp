@@ -1,9 +1,201 @@
 #include "hide/fem/operator/operator.hpp"
 
-#include "hide/fem/mesh/error.hpp"
-#include "hide/fem/operator/work.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/ghosts.hpp"
+#include "hide/fem/operator/mirrors.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
 
 namespace haloscope::fem {
+
+// Work items of unlike cost in runs of about the same: what the overlap library splits.
+class Units {
+public:
+  // As many as can be, each at least as large as the largest item.
+  explicit Units(std::span<const float> weights) {
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    const double largest = weights.empty() ? 1 : std::ranges::max(weights);
+    const auto count = static_cast<std::size_t>(total / largest);
+    double sum = 0;
+    for (std::size_t item = 0; item < weights.size(); item++) {
+      if (sum * static_cast<double>(count) >= static_cast<double>(begins_.size()) * total)
+        begins_.push_back(item);
+      sum += weights[item];
+    }
+    begins_.push_back(weights.size());
+  }
+
+  [[nodiscard]] std::size_t count() const noexcept { return begins_.size() - 1; }
+  // The first item of a unit; of count(): the number of items.
+  [[nodiscard]] std::size_t begin(std::size_t unit) const noexcept { return begins_[unit]; }
+
+private:
+  std::vector<std::size_t> begins_;
+};
+
+// What an operator is made of, and what it does at each step of an application.
+struct Operator::Work {
+  Work(const Forest &forest, const Nodes &nodes, const Coefficient &kappa, const OperatorSettings &settings);
+
+  void run(const double *x, double *y, int phase);
+  void run_with_ghosts(const double *x, double *y, int phase); // of a consistent one, x without ghosts
+  void diagonal(double *result);
+
+  // For the overlap library.
+  void independent(std::size_t begin, std::size_t end);
+  void dependent();
+  void stage(haloscope_overlap_stage which);
+
+  std::size_t owned, local;
+  bool consistent;
+  std::vector<std::uint8_t> masked;
+  std::vector<std::int32_t> fixed;                 // owned nodes among them
+  std::vector<double> corners, sizes, coefficient; // the plans read them
+  Ghosts ghosts;
+  std::unique_ptr<Mirrors> mirrors;
+  std::unique_ptr<Plan> interior;
+  std::unique_ptr<Units> units;
+  std::unique_ptr<Overlap> overlap;
+  Overlap::Times times{};
+  std::vector<Overlap::Times> *history;
+
+private:
+  void prepare(const Cells &cells, std::span<const char> mirror, const Choices &choices);
+  void add_received();
+  void finish_result();
+
+  const double *x_ = nullptr;
+  double *y_ = nullptr;
+  std::vector<double> x_with_ghosts_, y_with_ghosts_;
+};
+
+namespace {
+
+std::size_t index(std::int32_t node) noexcept { return static_cast<std::size_t>(node); }
+
+std::unique_ptr<Overlap> overlap_of(const Overlap::Settings &settings, std::size_t items,
+                                    MPI_Comm communicator) {
+  try {
+    return std::make_unique<Overlap>(settings, items, communicator);
+  } catch (const std::invalid_argument &wrong) { // on all ranks
+    throw Error(wrong.what());
+  }
+}
+
+} // namespace
+
+Operator::Work::Work(const Forest &forest, const Nodes &nodes, const Coefficient &kappa,
+                     const OperatorSettings &settings)
+    : owned(nodes.owned()), local(nodes.local()), consistent(settings.overlap.consistent != 0),
+      masked(settings.dirichlet ? nodes.boundary(forest) : std::vector<std::uint8_t>(local)),
+      ghosts(nodes.communicator(), nodes.links()), history(settings.history) {
+  const Geometry geometry(forest, nodes);
+  coefficient = sampled(kappa, forest, geometry, nodes.degree());
+  corners = geometry.all();
+  sizes = forest.sizes();
+  for (std::size_t node = 0; node < owned; node++)
+    if (masked[node] != 0) fixed.push_back(static_cast<std::int32_t>(node));
+  prepare({nodes.degree(), forest.cubes(), nodes.element_nodes(), nodes.faces(), forest.leaves(), corners,
+           sizes, coefficient},
+          nodes.mirror(), {settings.part, settings.transposed, settings.bricks, owned});
+  overlap = overlap_of(settings.overlap, units->count(), nodes.communicator());
+}
+
+void Operator::Work::prepare(const Cells &cells, std::span<const char> mirror, const Choices &choices) {
+  mirrors = std::make_unique<Mirrors>(cells, mirror, ghosts.owned(), owned, masked, choices);
+  std::vector<std::int32_t> others;
+  for (std::size_t element = 0; element < mirror.size(); element++)
+    if (mirror[element] == 0) others.push_back(static_cast<std::int32_t>(element));
+  interior = std::make_unique<Plan>(cells, others, masked, choices);
+  units = std::make_unique<Units>(interior->weights());
+}
+
+void Operator::Work::run(const double *x, double *y, int phase) {
+  x_ = x;
+  y_ = y;
+  if (units->count() == 0) std::fill_n(y, owned, 0.0); // nobody else does
+  times = overlap->run(*this, ghosts.to_ghosts.receives, ghosts.to_ghosts.sends, ghosts.to_owners.receives,
+                       ghosts.to_owners.sends, phase);
+  if (history != nullptr) history->push_back(times);
+}
+
+void Operator::Work::independent(std::size_t begin, std::size_t end) {
+  interior->run(units->begin(begin), units->begin(end), x_, y_);
+}
+
+void Operator::Work::dependent() {
+  for (const std::int32_t node : mirrors->nodes()) mirrors->x[mirrors->place(node)] = x_[index(node)];
+  if (consistent)
+    for (const std::int32_t node : ghosts.ghosts()) mirrors->x[mirrors->place(node)] = x_[index(node)];
+  mirrors->run();
+}
+
+// Consistent: contributions first, which is the output, then results.
+void Operator::Work::stage(haloscope_overlap_stage which) {
+  const auto owned_nodes = ghosts.owned(), ghost_nodes = ghosts.ghosts();
+  switch (which) {
+  case HALOSCOPE_OVERLAP_PACK_INPUT:
+    for (std::size_t i = 0; i < owned_nodes.size(); i++)
+      ghosts.to_ghosts.sent[i] =
+          consistent ? mirrors->y[mirrors->place(owned_nodes[i])] : x_[index(owned_nodes[i])];
+    break;
+  case HALOSCOPE_OVERLAP_UNPACK_INPUT:
+    for (std::size_t i = 0; i < ghost_nodes.size(); i++)
+      (consistent ? y_[index(ghost_nodes[i])] : mirrors->x[mirrors->place(ghost_nodes[i])]) =
+          ghosts.to_ghosts.received[i];
+    if (consistent) finish_result();
+    break;
+  case HALOSCOPE_OVERLAP_PACK_OUTPUT:
+    for (std::size_t i = 0; i < ghost_nodes.size(); i++)
+      ghosts.to_owners.sent[i] = mirrors->y[mirrors->place(ghost_nodes[i])];
+    break;
+  case HALOSCOPE_OVERLAP_UNPACK_OUTPUT:
+    add_received();
+    if (!consistent) finish_result();
+    break;
+  }
+}
+
+// By neighbours' ranks, whenever they came; then the compact result is whole.
+void Operator::Work::add_received() {
+  const auto nodes = ghosts.owned();
+  for (std::size_t i = 0; i < nodes.size(); i++)
+    mirrors->y[mirrors->place(nodes[i])] += ghosts.to_owners.received[i];
+  for (const std::int32_t node : nodes)
+    if (masked[index(node)] != 0) mirrors->y[mirrors->place(node)] = x_[index(node)];
+}
+
+void Operator::Work::finish_result() {
+  for (const std::int32_t node : mirrors->nodes()) y_[index(node)] += mirrors->y[mirrors->place(node)];
+  for (const std::int32_t node : fixed) y_[index(node)] = x_[index(node)];
+}
+
+void Operator::Work::run_with_ghosts(const double *x, double *y, int phase) {
+  x_with_ghosts_.resize(local);
+  y_with_ghosts_.resize(local);
+  std::copy_n(x, owned, x_with_ghosts_.begin());
+  ghosts.forward(x_with_ghosts_.data());
+  run(x_with_ghosts_.data(), y_with_ghosts_.data(), phase);
+  std::copy_n(y_with_ghosts_.begin(), owned, y);
+}
+
+void Operator::Work::diagonal(double *result) {
+  std::vector<double> sums(local);
+  interior->diagonal(sums.data());
+  std::vector<double> compact(mirrors->y.size());
+  mirrors->plan().diagonal(compact.data());
+  for (const std::int32_t node : mirrors->nodes()) sums[index(node)] += compact[mirrors->place(node)];
+  for (const std::int32_t node : ghosts.ghosts()) sums[index(node)] = compact[mirrors->place(node)];
+  ghosts.reverse(sums.data());
+  std::copy_n(sums.begin(), owned, result);
+  for (const std::int32_t node : fixed) result[node] = 1;
+}
 
 void lay_out(const Forest &forest, Nodes &nodes) {
   const std::vector<double> sizes = forest.sizes();
@@ -37,7 +229,7 @@ double Operator::alpha(int phase) const { return work_->overlap->alpha(phase); }
 const Overlap::Times &Operator::times() const noexcept { return work_->times; }
 std::size_t Operator::items() const noexcept { return work_->units->count(); }
 int Operator::messages() const noexcept {
-  return static_cast<int>(work_->channels.input.sends.size() + work_->channels.output.sends.size());
+  return static_cast<int>(work_->ghosts.to_ghosts.sends.size() + work_->ghosts.to_owners.sends.size());
 }
 double Operator::flops() const noexcept { return work_->interior->flops() + work_->mirrors->plan().flops(); }
 double Operator::bytes() const noexcept { return work_->interior->bytes() + work_->mirrors->plan().bytes(); }

@@ -1,5 +1,5 @@
-// The operator u → −∇·(κ∇u) on a forest, without a matrix and in parallel: Algorithm 2 of the paper. What
-// overlaps its communication is <haloscope/overlap.h>.
+// The operator u → −∇·(κ∇u) on a forest, without a matrix and in parallel: Algorithm 2 of Heldman,
+// Rudi and Bessac (ICS 2025). What overlaps its communication is <haloscope/overlap.h>.
 //
 // Elements that touch a node of another rank, the mirrors, work on a compact vector of their own, which is
 // added to the result at the end, after what neighbours sent, in the order of their ranks. So the result is
@@ -7,8 +7,8 @@
 #pragma once
 
 #include "hide/fem/mesh/nodes.hpp"
-#include "hide/fem/operator/coefficient.hpp"
-#include "hide/fem/operator/element.hpp"
+#include "hide/fem/operator/model_problem.hpp"
+#include "hide/fem/operator/plain_quadrature.hpp"
 
 #include <haloscope/overlap.hpp>
 

@@ -1,6 +1,6 @@
 #include "hide/fem/solve/chebyshev.hpp"
 
-#include "hide/fem/solve/spectrum.hpp"
+#include "hide/fem/solve/linear.hpp"
 
 #include <array>
 

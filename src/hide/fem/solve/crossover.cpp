@@ -1,6 +1,6 @@
 #include "hide/fem/solve/crossover.hpp"
 
-#include "hide/fem/solve/multivector.hpp"
+#include "hide/fem/solve/s_step.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // PETSc's conjugate gradients, plain and pipelined.
 #pragma once
 
-#include "hide/fem/solve/shell.hpp"
+#include "hide/fem/solve/petsc.hpp"
 
 namespace haloscope::fem {
 

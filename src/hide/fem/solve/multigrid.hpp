@@ -2,10 +2,13 @@
 // Chebyshev-Jacobi smoothers and algebraic multigrid (GAMG) on the coarsest, assembled level.
 #pragma once
 
+#include "hide/fem/mesh/hierarchy.hpp"
+#include "hide/fem/operator/operator.hpp"
 #include "hide/fem/solve/chebyshev.hpp"
-#include "hide/fem/solve/shell.hpp"
+#include "hide/fem/solve/petsc.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace haloscope::fem {
@@ -40,6 +43,29 @@ private:
   Shell energy_;
   OwnedMat coarsest_;
   OwnedPC pc_; // last: it goes first
+};
+
+// One problem on all levels of a hierarchy: operators, what is between them, and multigrid made of both.
+class Grids {
+public:
+  // Collective. Each level's operator has an alpha for each Phase; `settings.overlap.region` names the
+  // finest's instances when watched, level N's are region-level-N.
+  Grids(Forest finest, int degree, Coefficient coefficient, const OperatorSettings &settings,
+        const HierarchySettings &hierarchy = {});
+
+  const Level &finest() const { return hierarchy_.levels().front(); }
+  const Hierarchy &hierarchy() const { return hierarchy_; }
+  Operator &operator_of(std::size_t level) { return operators_.at(level); }
+  Linear linear(std::size_t level); // for as long as this lives and does not move
+  // Makes the transfers, and what solves on the coarsest level.
+  std::unique_ptr<Multigrid> multigrid(int smoother_degree = 2);
+
+private:
+  std::vector<std::unique_ptr<std::string>> regions_;
+  Coefficient coefficient_;
+  Hierarchy hierarchy_;
+  std::vector<Operator> operators_;
+  std::vector<Transfer> transfers_;
 };
 
 } // namespace haloscope::fem

@@ -35,4 +35,95 @@ void check(PetscErrorCode code, const char *what) {
   throw Error(message);
 }
 
+namespace {
+
+Shell::Context &context_of(Mat mat) {
+  void *context = nullptr;
+  check(MatShellGetContext(mat, static_cast<void *>(&context)), "shell matrix");
+  return *static_cast<Shell::Context *>(context);
+}
+
+void on_arrays(const std::function<void(const double *, double *)> &apply, Vec x, Vec y) {
+  const double *in = nullptr;
+  double *out = nullptr;
+  check(VecGetArrayRead(x, &in), "input vector");
+  check(VecGetArrayWrite(y, &out), "output vector");
+  apply(in, out);
+  check(VecRestoreArrayWrite(y, &out), "output vector");
+  check(VecRestoreArrayRead(x, &in), "input vector");
+}
+
+PetscErrorCode multiply(Mat mat, Vec x, Vec y) {
+  return guarded([&] {
+    Shell::Context &context = context_of(mat);
+    ++context.applications;
+    on_arrays(context.map.apply, x, y);
+  });
+}
+
+PetscErrorCode multiply_transpose(Mat mat, Vec x, Vec y) {
+  return guarded([&] { on_arrays(context_of(mat).map.transpose, x, y); });
+}
+
+PetscErrorCode get_diagonal(Mat mat, Vec d) {
+  return guarded([&] {
+    double *values = nullptr;
+    check(VecGetArrayWrite(d, &values), "diagonal");
+    context_of(mat).diagonal(values);
+    check(VecRestoreArrayWrite(d, &values), "diagonal");
+  });
+}
+
+} // namespace
+
+Shell::Shell(const Linear &matrix, int phase) : context_(std::make_unique<Context>()) {
+  context_->map = {matrix.comm,
+                   matrix.rows,
+                   matrix.rows,
+                   [apply = matrix.apply, phase](const double *x, double *y) { apply(x, y, phase); },
+                   {}};
+  context_->diagonal = matrix.diagonal;
+  create();
+  check(MatSetOption(mat(), MAT_SYMMETRIC, PETSC_TRUE), "shell matrix");
+}
+
+Shell::Shell(Map map) : context_(std::make_unique<Context>()) {
+  context_->map = std::move(map);
+  create();
+}
+
+void Shell::create() {
+  const auto rows = static_cast<PetscInt>(context_->map.rows);
+  const auto columns = static_cast<PetscInt>(context_->map.columns);
+  check(MatCreateShell(context_->map.comm, rows, columns, PETSC_DETERMINE, PETSC_DETERMINE, context_.get(),
+                       mat_.put()),
+        "shell matrix");
+  const auto set = [this](MatOperation operation, auto function) {
+    check(MatShellSetOperation(mat(), operation, reinterpret_cast<void (*)()>(function)), "shell matrix");
+  };
+  set(MATOP_MULT, multiply);
+  if (context_->map.transpose) set(MATOP_MULT_TRANSPOSE, multiply_transpose);
+  if (context_->diagonal) set(MATOP_GET_DIAGONAL, get_diagonal);
+}
+
+OwnedMat assembled(MPI_Comm comm, std::size_t rows, std::span<const Triplet> entries) {
+  std::vector<PetscInt> row(entries.size()), column(entries.size());
+  std::vector<double> value(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    row[i] = static_cast<PetscInt>(entries[i].row);
+    column[i] = static_cast<PetscInt>(entries[i].column);
+    value[i] = entries[i].value;
+  }
+  OwnedMat mat;
+  check(MatCreate(comm, mat.put()), "assembled matrix");
+  const auto n = static_cast<PetscInt>(rows);
+  check(MatSetSizes(mat.get(), n, n, PETSC_DETERMINE, PETSC_DETERMINE), "assembled matrix");
+  check(MatSetType(mat.get(), MATAIJ), "assembled matrix");
+  check(MatSetPreallocationCOO(mat.get(), static_cast<PetscCount>(entries.size()), row.data(), column.data()),
+        "assembled matrix");
+  check(MatSetValuesCOO(mat.get(), value.data(), ADD_VALUES), "assembled matrix");
+  check(MatSetOption(mat.get(), MAT_SPD, PETSC_TRUE), "assembled matrix");
+  return mat;
+}
+
 } // namespace haloscope::fem

@@ -3,8 +3,7 @@
 //
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
 // arena is full, large blocks are the C library's too.
-#include "hide/layer/heap/arena.hpp"
-#include "hide/layer/heap/threshold.hpp"
+#include "hide/layer/heap/shared_arena.hpp"
 
 #include <algorithm>
 #include <bit>

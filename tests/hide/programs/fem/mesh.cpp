@@ -2,11 +2,11 @@
 #include "forests.hpp"
 #include "oracle.hpp"
 
-#include "hide/fem/mesh/error.hpp"
-#include "hide/fem/mesh/exchange.hpp"
-#include "hide/fem/mesh/geometry.hpp"
+#include "hide/fem/kernels/basis.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/forest.hpp"
+#include "hide/fem/mesh/ghosts.hpp"
 #include "hide/fem/mesh/hanging.hpp"
-#include "hide/fem/mesh/interval.hpp"
 #include "hide/fem/mesh/nodes.hpp"
 
 #include <cstdio>
@@ -65,7 +65,7 @@ double discontinuity(const Forest &forest, const Nodes &nodes) {
 
 // Both ranks of a pair mean the same nodes: numbers and places that owners send are those of the ghosts.
 double mismatch(const Forest &forest, const Nodes &nodes) {
-  Exchange exchange(nodes.communicator(), nodes.links());
+  Ghosts exchange(nodes.communicator(), nodes.links());
   const std::vector<Point> points = nodes.points(forest);
   double worst = 0;
   for (std::size_t d = 0; d < 4; d++) {
@@ -90,7 +90,7 @@ std::int64_t wrong_sums(const Nodes &nodes) {
   }
   MPI_Allreduce(MPI_IN_PLACE, total.data(), static_cast<int>(total.size()), MPI_DOUBLE, MPI_SUM,
                 MPI_COMM_WORLD);
-  Exchange exchange(nodes.communicator(), nodes.links());
+  Ghosts exchange(nodes.communicator(), nodes.links());
   exchange.reverse(touched.data());
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < nodes.owned(); i++)

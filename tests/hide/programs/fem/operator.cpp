@@ -1,10 +1,9 @@
 // The operator against its assembled matrix, under all policies, on random meshes; convergence; bad input.
 // Every line starts with what was looked at; numbers follow.
-#include "hide/fem/mesh/error.hpp"
-#include "hide/fem/mesh/exchange.hpp"
-#include "hide/fem/operator/assemble.hpp"
-#include "hide/fem/operator/functions.hpp"
-#include "hide/fem/operator/problem.hpp"
+#include "hide/fem/mesh/communicator.hpp"
+#include "hide/fem/mesh/ghosts.hpp"
+#include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 
 #include <algorithm>
 #include <array>
@@ -193,7 +192,7 @@ void compare_policies(unsigned seed, const Case &c, const Forest &forest, const 
         // The ghosts that it leaves are the owners': applied to what it made, it does what apply() does.
         matrix.apply(x.data(), y.data());
         std::ranges::copy(x, with_ghosts.begin());
-        Exchange(nodes.communicator(), nodes.links()).forward(with_ghosts.data());
+        Ghosts(nodes.communicator(), nodes.links()).forward(with_ghosts.data());
         std::vector<double> first(nodes.local()), second(nodes.local()), third(nodes.local());
         matrix.apply_consistent(with_ghosts.data(), first.data());
         std::ranges::copy(first, y.begin());

@@ -1,10 +1,10 @@
 // The solvers on real meshes: `solve CASES`, a line a case, the same whatever the number of ranks.
 #include "forests.hpp"
 
-#include "hide/fem/operator/assemble.hpp"
-#include "hide/fem/operator/problem.hpp"
-#include "hide/fem/solve/grids.hpp"
+#include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 #include "hide/fem/solve/krylov.hpp"
+#include "hide/fem/solve/multigrid.hpp"
 #include "hide/fem/solve/s_step.hpp"
 #include "hide/fem/solve/stokes.hpp"
 

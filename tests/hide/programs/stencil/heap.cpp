@@ -1,7 +1,6 @@
 // What a program sees of the shareable heap, which is preloaded. The first argument says what is looked at.
 // FORBID=memfd: files of memory are not to be had.
-#include "hide/layer/heap/arena.hpp"
-#include "hide/layer/heap/threshold.hpp"
+#include "hide/layer/heap/shared_arena.hpp"
 
 #include <algorithm>
 #include <cerrno>

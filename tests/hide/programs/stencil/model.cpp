@@ -2,10 +2,7 @@
 // and each acquire taken away in turn, of which every one must be missed. Prints a line a scenario.
 #include "model.hpp"
 
-#include "hide/halo/control_queue.hpp"
-#include "hide/halo/handover.hpp"
-#include "hide/halo/helper_mask.hpp"
-#include "hide/halo/task_queue.hpp"
+#include "hide/halo/queues.hpp"
 
 #include <cstdio>
 #include <memory>

@@ -1,9 +1,6 @@
 // The queues between threads, as many operations as the argument says; the hand-over and the mask, less.
 // Exits with 1 and a line if anything was lost, torn or out of order.
-#include "hide/halo/control_queue.hpp"
-#include "hide/halo/handover.hpp"
-#include "hide/halo/helper_mask.hpp"
-#include "hide/halo/task_queue.hpp"
+#include "hide/halo/queues.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from haloscope.base.errors import TimingsError
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
+__all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
 
 # A state is not narrower than this part of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
 # Where all timings but a few are the same, there are no quartiles: than this part of a timing.
 _NARROWEST_OF_VALUE = 1e-9
+EMPTY = 1e-9  # points of weight below which a state stays as it is
 _LOG_2_PI = float(np.log(2 * np.pi))
 
 
@@ -35,7 +37,7 @@ class Emission(Protocol):
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Self:
-        """States of about these means and deviations, to begin with, for timings `values`.
+        """Return states of about these means and deviations, to begin with, for timings `values`.
 
         Raises `TimingsError` if the family cannot have such timings.
         """
@@ -54,22 +56,25 @@ class Emission(Protocol):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Floats]) -> Self:
-        """States with these `parameters`."""
+        """Return states with these `parameters`."""
 
     def log_density(self, values: Floats) -> Floats:
-        """(points,) → (points, states)."""
+        """Return the natural logarithm of the density: (points,) → (points, states)."""
+
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
 
     def updated(self, values: Floats, posterior: Floats) -> Self:
-        """States that are likelier (M-step) for `values` with weights (points, states)."""
+        """Return states that are likelier (M-step) for `values` with weights (points, states)."""
 
     def ordered(self, order: NDArray[np.intp]) -> Self:
-        """The same states in another order."""
+        """Return the same states in another order."""
 
     def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
         """Draw a duration for each of `states`."""
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,11 @@ class States:
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Floats]) -> Self:
-        """States with these `parameters`."""
+        """Return states with these `parameters`."""
         return cls(**parameters)
 
     def ordered(self, order: NDArray[np.intp]) -> Self:
-        """The same states in another order."""
+        """Return the same states in another order."""
         return replace(self, **{name: value[order] for name, value in self.parameters.items()})
 
 
@@ -106,7 +111,7 @@ class Gaussian(States):
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Gaussian:
-        """States of these means and deviations; the floor is 1e-4 of the quartiles' distance."""
+        """Return states of these means and deviations; the floor is 1e-4 of the quartiles' distance."""
         floor = narrowest(values)
         return cls(np.array(means), np.maximum(stds, floor), floor)
 
@@ -121,20 +126,24 @@ class Gaussian(States):
         return self.std
 
     def log_density(self, values: Floats) -> Floats:
-        """(points,) → (points, states)."""
+        """Return the natural logarithm of the density: (points,) → (points, states)."""
         z = (values[:, None] - self.mean) / self.std
         density: Floats = -0.5 * (z * z + _LOG_2_PI) - np.log(self.std)
         return density
 
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        return np.asarray(ndtr((values[:, None] - self.mean) / self.std))
+
     def updated(self, values: Floats, posterior: Floats) -> Gaussian:
-        """The likeliest states for `values` with weights (points, states)."""
+        """Return the likeliest states for `values` with weights (points, states)."""
         off = values[:, None] - self.mean
         weighted = posterior * off
         return self.moved(posterior.sum(0), weighted.sum(0), (weighted * off).sum(0))
 
     def moved(self, weight: Floats, first: Floats, second: Floats) -> Gaussian:
-        """The same from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state stays as it is."""
-        empty = weight < 1e-9
+        """Return the likeliest states from Σγ, Σγ(x-μ) and Σγ(x-μ)²; an empty state stays as it is."""
+        empty = weight < EMPTY
         weight = np.where(empty, 1, weight)
         shift = first / weight
         std = np.sqrt(np.maximum(second / weight - shift * shift, self.floor**2))
@@ -147,7 +156,7 @@ class Gaussian(States):
         return durations
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         return self.std <= self.floor
 
 
@@ -165,7 +174,7 @@ class LogNormal(States):
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> LogNormal:
-        """States of these means and deviations. Raises `TimingsError` unless all are positive."""
+        """Return states of these means and deviations. Raises `TimingsError` unless all are positive."""
         cls.check(values)
         floor = narrowest(np.log(values))
         variance = np.log1p((stds / means) ** 2)
@@ -185,25 +194,29 @@ class LogNormal(States):
 
     @classmethod
     def check(cls, values: Floats) -> None:
-        """Raises `TimingsError` unless all are positive."""
+        """Check that all values are positive. Raises `TimingsError`."""
         positive(values, "log-normal")
 
     @property
     def logarithms(self) -> Gaussian:
-        """What the logarithms of durations are."""
+        """The distribution of the durations' logarithms."""
         return Gaussian(self.log_mean, self.log_std, self.floor)
 
     def of(self, logarithms: Gaussian) -> LogNormal:
-        """Back from `logarithms`."""
+        """Return the states whose logarithms have this distribution."""
         return replace(self, log_mean=logarithms.mean, log_std=logarithms.std)
 
     def log_density(self, values: Floats) -> Floats:
-        """(points,) → (points, states)."""
+        """Return the natural logarithm of the density: (points,) → (points, states)."""
         logs = np.log(values)
         return self.logarithms.log_density(logs) - logs[:, None]
 
+    def cdf(self, values: Floats) -> Floats:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        return np.asarray(ndtr((np.log(values)[:, None] - self.log_mean) / self.log_std))
+
     def updated(self, values: Floats, posterior: Floats) -> LogNormal:
-        """The likeliest states for `values` with weights (points, states)."""
+        """Return the likeliest states for `values` with weights (points, states)."""
         return self.of(self.logarithms.updated(np.log(values), posterior))
 
     def sample(self, states: NDArray[np.integer], rng: np.random.Generator) -> Floats:
@@ -212,12 +225,12 @@ class LogNormal(States):
         return durations
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         return self.log_std <= self.floor
 
 
 def positive(values: Floats, name: str) -> Floats:
-    """The same values. Raises `TimingsError` unless all are positive, as those of family `name`."""
+    """Return the same values. Raises `TimingsError` unless all are positive, as family `name` needs."""
     if (smallest := float(values.min())) <= 0:
         raise TimingsError(f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian")
     return values

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammainc, gammaln, polygamma, psi
 
-from haloscope.explain.regimes.emissions._emissions import States, positive
+from haloscope.explain.regimes.emissions._emissions import EMPTY, States, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,6 @@ _SHAPES = (1e-2, 1e8)  # above, a gamma is a Gaussian to all digits that timings
 # mixtures without memory have a likelier top at the edge, far from the truth.
 _MARGIN = 0.8
 _NEAREST = 1e-12  # of the largest mean latency: where durations up to the shift are taken to be
-_EMPTY = 1e-9  # points of weight below which a state stays as it is
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Gamma(States):
     def from_moments(
         cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
     ) -> Gamma:
-        """States of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
+        """Return states of about these means and deviations. Raises `TimingsError` for values ≤ 0."""
         smallest = float(positive(values, cls.name).min())
         shift = max(0.0, smallest - (float(np.median(values)) - smallest))
         shift = min(shift, 0.999 * float(np.min(means)))
@@ -66,16 +65,16 @@ class Gamma(States):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Gamma:
-        """The states that have these `parameters`."""
+        """Return the states that have these `parameters`."""
         shape, scale, shifts = (parameters[name] for name in ("shape", "scale", "shift"))
         return cls(shape, scale, float(shifts[0]))
 
     def ordered(self, order: NDArray[np.intp]) -> Gamma:
-        """The same states in another order."""
+        """Return the same states in another order."""
         return replace(self, shape=self.shape[order], scale=self.scale[order])
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         held: NDArray[np.bool_] = self.shape >= 0.999 * _SHAPES[1]
         return held
 
@@ -103,6 +102,11 @@ class Gamma(States):
         density += constant
         density -= np.log(latency)[:, None]
         return density
+
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        latency = np.maximum(values[:, None] - self.shift, 0)
+        return np.asarray(gammainc(self.shape, latency / self.scale))
 
     def updated(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Gamma:
         """Return states that are likelier for `values` (points,) with weights (points, states).
@@ -148,7 +152,7 @@ class Gamma(States):
             scale = means / shape
             terms = shape * weights * (mean_logs - np.log(means)) - logs
             terms += weights * (shape * (np.log(shape) - 1.0) - gammaln(shape))
-        kept = weights < _EMPTY
+        kept = weights < EMPTY
         shape, scale = np.where(kept, self.shape, shape), np.where(kept, self.scale, scale)
         return float(terms[~kept].sum()), Gamma(shape, scale, shift)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.special import gammaln, psi, stdtr
 
-from haloscope.explain.regimes.emissions._emissions import States, narrowest
+from haloscope.explain.regimes.emissions._emissions import EMPTY, States, narrowest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,6 @@ __all__ = ["Student"]
 _DEGREES = (2.1, 200.0)  # below 2 there is no variance; 200 is a Gaussian in practice
 _LEAPS = (2.0, 8.0)
 _FIRST = 8.0  # degrees to begin with
-_EMPTY = 1e-9  # points of weight below which a state stays as it is
 
 
 @dataclass(frozen=True)
@@ -44,18 +43,18 @@ class Student(States):
     def from_moments(
         cls, means: NDArray[np.float64], stds: NDArray[np.float64], values: NDArray[np.float64]
     ) -> Student:
-        """States of about these means and deviations, with tails to begin with."""
+        """Return states of about these means and deviations, with tails to begin with."""
         floor = narrowest(values)
         degrees = np.full(len(means), _FIRST)
         return cls(np.array(means), np.maximum(stds * np.sqrt(1 - 2 / _FIRST), floor), degrees, floor)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, NDArray[np.float64]]) -> Student:
-        """The states that have these `parameters`."""
+        """Return the states that have these `parameters`."""
         return cls(parameters["location"], parameters["scale"], parameters["degrees"])
 
     def held(self) -> NDArray[np.bool_]:
-        """States that would have shrunk to a point and are kept from it."""
+        """Return which states would have shrunk to a point, and are kept from it."""
         return self.scale <= self.floor
 
     @property
@@ -80,6 +79,10 @@ class Student(States):
         density *= -half
         density += constant
         return density
+
+    def cdf(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of a time that is no longer: (points,) → (points, states)."""
+        return np.asarray(stdtr(self.degrees, (values[:, None] - self.location) / self.scale))
 
     def updated(self, values: NDArray[np.float64], posterior: NDArray[np.float64]) -> Student:
         """Return states that are likelier for `values` (points,) with weights (points, states).
@@ -129,7 +132,7 @@ class Student(States):
             squares = (values[:, None] - location) ** 2
             scale = np.sqrt(np.einsum("ij,ij->j", weights, squares) / totals)
             degrees = _degrees(logs / points, self.degrees)
-        kept = points < _EMPTY
+        kept = points < EMPTY
         scale = np.maximum(scale, self.floor)
         return self._where(kept, Student(location, scale, degrees, self.floor))
 

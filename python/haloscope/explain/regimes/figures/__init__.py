@@ -20,8 +20,13 @@ if TYPE_CHECKING:
         panels,
     )
     from haloscope.explain.regimes.figures._over_time import heat_maps, median_ranks, slowest_ranks
-    from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums
-    from haloscope.explain.regimes.figures._values import values
+    from haloscope.explain.regimes.figures._spread import (
+        boxes,
+        functional_boxes,
+        median_densities,
+        sums,
+        values,
+    )
 
 __all__ = [
     "METHOD_COLOURS",
@@ -65,6 +70,6 @@ if not TYPE_CHECKING:
             "panels": "_elements",
             "slowest_ranks": "_over_time",
             "sums": "_spread",
-            "values": "_values",
+            "values": "_spread",
         },
     )

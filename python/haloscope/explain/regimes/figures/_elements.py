@@ -129,46 +129,39 @@ def panels(
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Return traces and layout of a grid of panels with the same axes, each under its title.
 
-    The titles of the axes stand at the grid's left and bottom edges only.
+    The titles of the axes stand at the grid's left and bottom edges only. Plotly places the panels.
     """
     rows = -(-len(drawn) // columns)
     traces: list[Trace] = []
-    whole: dict[str, Any] = {"annotations": [], "height": 90 + height * rows, "margin": margin(36), **layout}
+    whole: dict[str, Any] = {
+        "grid": {"rows": rows, "columns": columns, "pattern": "independent", "xgap": 0.2, "ygap": 0.2},
+        "annotations": [],
+        "height": 90 + height * rows,
+        "margin": margin(36),
+        **layout,
+    }
     for number, panel in enumerate(drawn):
         at = "" if number == 0 else str(number + 1)
-        row, column = divmod(number, columns)
         traces += [{**trace, "xaxis": f"x{at}", "yaxis": f"y{at}"} for trace in panel.traces]
         span = {"range": list(panel.span)} if panel.span else {"matches": "x"} if number else {}
-        below = number + columns >= len(drawn)
-        whole[f"xaxis{at}"] = (
-            _titled(xaxis, below) | span | {"domain": _part(column, columns), "anchor": f"y{at}"}
-        )
-        bottom, top = _part(row, rows)
-        whole[f"yaxis{at}"] = _titled(yaxis, column == 0) | {
-            "domain": [1 - top, 1 - bottom],
-            "anchor": f"x{at}",
-            **({"matches": "y"} if number else {}),
-        }
-        whole["annotations"].append(
-            {
-                "text": f"<b>{plain(panel.title)}</b>",
-                "showarrow": False,
-                "xref": f"x{at} domain",
-                "yref": f"y{at} domain",
-                "x": 0,
-                "y": 1.01,
-                "xanchor": "left",
-                "yanchor": "bottom",
-            }
-        )
+        whole[f"xaxis{at}"] = _titled(xaxis, number + columns >= len(drawn)) | span
+        whole[f"yaxis{at}"] = _titled(yaxis, number % columns == 0) | ({"matches": "y"} if number else {})
+        whole["annotations"].append(_title_above(panel.title, at))
     return traces, whole
 
 
-def _part(number: int, parts: int) -> tuple[float, float]:
-    """Return where one of so many panels begins and ends, with a gap between them."""
-    gap = 0.2 / parts if parts > 1 else 0.0
-    size = (1 - gap * (parts - 1)) / parts
-    return number * (size + gap), number * (size + gap) + size
+def _title_above(title: str, at: str) -> dict[str, Any]:
+    """Return the title of the panel whose axes end in `at`."""
+    return {
+        "text": f"<b>{plain(title)}</b>",
+        "showarrow": False,
+        "xref": f"x{at} domain",
+        "yref": f"y{at} domain",
+        "x": 0,
+        "y": 1.01,
+        "xanchor": "left",
+        "yanchor": "bottom",
+    }
 
 
 def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from haloscope.explain.regimes._analysis import Analysis, Found
+    from haloscope.explain.regimes._analysis import Analysis, Fit
     from haloscope.explain.regimes.figures._over_time import Cells
-    from haloscope.explain.regimes.machine._whole_machine import WholeMachine
+    from haloscope.explain.regimes.fitting._whole_machine import WholeMachine
     from haloscope.explain.regimes.statistics._goodness import Goodness
 
 __all__ = ["criteria", "goodness_figures", "whole_machines"]
 
 
 def criteria(analyses: Sequence[Analysis]) -> Section | None:
-    """The curves by which the number of regimes was chosen; None where it was given."""
+    """Return the curves by which the number of regimes was chosen; None where it was given."""
     figures = []
     for analysis in analyses:
         for name, found in analysis.series:
             if found.curves is not None:
-                criterion = analysis.options.criterion
+                criterion = str(analysis.options.states)
                 figures.append(_curves(found, found.curves, criterion, f"{analysis.name}: {name}"))
     return Section("criteria", "How many regimes", figures, columns=2) if figures else None
 
 
-def _curves(found: Found, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
+def _curves(found: Fit, curves: pl.DataFrame, criterion: str, title: str) -> Figure:
     traces = []
     for number, name in enumerate(("bic", "aic", "icl")):
         traces.append(

@@ -41,7 +41,7 @@ MOST_ROWS, MOST_COLUMNS = 256, 1024
 def heat_maps(
     views: Sequence[View], most_rows: int = MOST_ROWS, most_columns: int = MOST_COLUMNS
 ) -> Section | None:
-    """Ranks × instances of times and of regimes; None where no run has several ranks.
+    """Return maps of times and regimes, ranks × instances; None where no run has several ranks.
 
     All together have at most `most_rows` rows of cells.
     """
@@ -92,7 +92,7 @@ def rank_axes(ranks: NDArray[np.int64], small: Cells) -> dict[str, Any]:
 
 
 def _place(small: Cells) -> Trace:
-    """A heat map's cells by the instance and the row in their middle."""
+    """Return a heat map whose cells stand at the instance and the row in their middle."""
     return {
         "type": "heatmap",
         "x0": (small.columns - 1) / 2,
@@ -148,7 +148,7 @@ def regime_map(small: Cells, regimes: int) -> Trace:
 
 
 def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
-    """Times of the median training rank, coloured by regime; None where there is one series."""
+    """Return times of the median training rank, coloured by regime; None where there is one series."""
     drawn = []
     for view in views:
         if not view.reduced:
@@ -164,7 +164,7 @@ def median_ranks(views: Sequence[View], unit: Unit) -> Section | None:
 
 
 def slowest_ranks(views: Sequence[View], unit: Unit) -> Section:
-    """T^max over the instances, coloured by the regimes that were fitted to it."""
+    """Return T^max over the instances, coloured by the regimes that were fitted to it."""
     if all(view.reduced for view in views):
         caption, title = "Each dot is an instance", "The series over the instances"
     else:
@@ -187,7 +187,8 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: s
     traces, layout = panels(
         shown,
         axis("instance", range=[-0.01 * length, 1.01 * length]),
-        axis(f"time, {unit.name}", type="log"),
+        # Plotly's own range of logarithmic axes that match each other is too wide at first.
+        axis(f"time, {unit.name}", type="log", **_log_range(drawn, unit)),
         1,
         230 if len(drawn) > 1 else 300,
         showlegend=True,
@@ -196,6 +197,17 @@ def _scattered(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit, caption: s
     thinned = f", one of {step} shown" if step > 1 else ""
     kinds = f"coloured by which of {regimes} regimes it is in"
     return Figure(f"{caption}{thinned}, {kinds}. {paper}", traces, layout)
+
+
+def _log_range(drawn: Sequence[tuple[str, Decoded, int]], unit: Unit) -> dict[str, list[float]]:
+    """Return the range of a logarithmic axis that shows these rows; nothing if no time is positive."""
+    times = unit.of(np.concatenate([decoded.timings.durations[row] for _, decoded, row in drawn]))
+    positive = times[times > 0]
+    if not positive.size:
+        return {}
+    low, high = float(np.log10(positive.min())), float(np.log10(positive.max()))
+    margin = max(0.05 * (high - low), 0.02)
+    return {"range": [low - margin, high + margin]}
 
 
 def _dots(decoded: Decoded, row: int, step: int, unit: Unit, legend: bool) -> list[Trace]:

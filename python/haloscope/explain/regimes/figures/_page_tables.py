@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from haloscope.explain.regimes.machine._whole_machine import Stay
+    from haloscope.explain.regimes.fitting._whole_machine import Stay
 
 __all__ = ["check_table", "episode_table", "fit_table", "machine_table", "regime_tables", "test_table"]
 
@@ -41,7 +41,7 @@ def _number(value: float | None, form: str = ".3g") -> Cell:
 
 
 def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
-    """Table 1: a row a run and regime, from the frame that the command prints."""
+    """Return Table 1: a row a run and regime, from the frame that the command prints."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("regime", "1 is the fastest"),
@@ -74,7 +74,7 @@ def regime_tables(frame: pl.DataFrame, several: bool, caption: str) -> Table:
 
 
 def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) -> Table:
-    """The states of whole machines: a row a run and state."""
+    """Return the states of whole machines: a row a run and state."""
     regimes = max(len(stay.regimes) for _, stays in found for stay in stays)
     columns = [
         *([("run", "The file or method")] if several else []),
@@ -103,7 +103,7 @@ def machine_table(found: Sequence[tuple[str, Sequence[Stay]]], several: bool) ->
 
 
 def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
-    """How each model was fitted: a row a run and series."""
+    """Return how each model was fitted: a row a run and series."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("series", "What was fitted"),
@@ -138,7 +138,7 @@ def fit_table(rows: Sequence[Mapping[str, Any]], several: bool) -> Table:
 
 
 def test_table(frame: pl.DataFrame) -> Table:
-    """Kolmogorov-Smirnov tests, from `compare_distributions`."""
+    """Return the Kolmogorov-Smirnov tests of `compare_distributions`."""
     columns = [
         ("first", "One run or method"),
         ("second", "The other one"),
@@ -174,7 +174,7 @@ def _within(regime: int | None) -> str:
 
 
 def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
-    """When machine, hosts and ranks were slow: rows of `episodes`, with the run in `file`."""
+    """Return when machine, hosts and ranks were slow: rows of `episodes`, with the run in `file`."""
     columns = [
         *([("run", "The file or method")] if several else []),
         ("who", "The whole machine, a host, or a rank"),
@@ -209,7 +209,7 @@ def episode_table(frame: pl.DataFrame, several: bool, most: int) -> Table:
 
 
 def check_table(checks: Sequence[tuple[str, pl.DataFrame]]) -> Table:
-    """Statistics of the times beside those of series that the model drew, from `goodness`."""
+    """Return statistics of the times beside those of series that the model drew, from `goodness`."""
     columns = [
         *([("run", "The file or method")] if len(checks) > 1 else []),
         ("statistic", "Of the times that were fitted, seconds"),

@@ -12,6 +12,7 @@ from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain._page import page, write_page
 from haloscope.explain.regimes._analysis import View
+from haloscope.explain.regimes._reading import series_of, timings_of
 from haloscope.explain.regimes._results import Results, fits, told
 from haloscope.explain.regimes.figures._elements import Figure, Section, Unit, unit_of
 from haloscope.explain.regimes.figures._models import criteria, goodness_figures, whole_machines
@@ -23,10 +24,8 @@ from haloscope.explain.regimes.figures._page_tables import (
     regime_tables,
     test_table,
 )
-from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums
-from haloscope.explain.regimes.figures._values import values
+from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums, values
 from haloscope.explain.regimes.statistics._episodes import episodes
-from haloscope.explain.regimes.timings._reading import series_of, timings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain._profile import Profile
     from haloscope.explain.regimes._analysis import Analysis
-    from haloscope.explain.regimes.timings._timings import Timings
+    from haloscope.explain.regimes._timings import Timings
 
 __all__ = ["report_sections", "write_regimes_page"]
 
@@ -47,18 +46,18 @@ _ROWS, _COLUMNS = 128, 512  # of a heat map
 
 
 def write_regimes_page(
-    analyses: Sequence[Analysis],
     results: Results,
     output: Path,
     recorded: Sequence[str] = (),
     step: Callable[[str], None] = lambda what: None,
 ) -> None:
-    """Write the page about `analyses` to `output`, which is replaced when it is whole.
+    """Write the page about `results` to `output`, which is replaced when it is whole.
 
     `recorded` are two values of the instances that are drawn against each other; `step` is
     called with what is done next. Raises `UsageError` if they are not there, `OutputError` if the
     page cannot be written.
     """
+    analyses = results.analyses
     names = [printable(analysis.name) for analysis in analyses]
     title = f"Regimes of {', '.join(names)}"
     region = analyses[0].ranks.regimes.timings.region
@@ -67,7 +66,7 @@ def write_regimes_page(
         "about": "" if region is None else f"region {printable(region)}",
         "notes": _notes(analyses),
         "figures": _key_figures(analyses),
-        "sections": [section.as_json() for section in _sections(analyses, results, recorded, step)],
+        "sections": [section.as_json() for section in _sections(results, recorded, step)],
     }
     write_page(page("regimes.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
@@ -107,9 +106,8 @@ def _fast(analysis: Analysis, title: str) -> tuple[str, str, str]:
     return printable(title), time_text(mean), f"mean; {share} of {count_text(count)}"
 
 
-def _sections(
-    analyses: Sequence[Analysis], results: Results, recorded: Sequence[str], step: Callable[[str], None]
-) -> list[Section]:
+def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], None]) -> list[Section]:
+    analyses = results.analyses
     views = [analysis.view for analysis in analyses]
     unit = unit_of(float(np.nanmedian(views[0].medians)))
     parts: list[tuple[str, Callable[[], Section | list[Section] | None]]] = [
@@ -215,11 +213,11 @@ def report_sections(profile: Profile) -> list[dict[str, Any]]:
 
 
 def _series_sections(timings: Timings, name: str, title: str) -> list[Section]:
-    from haloscope.explain.regimes._analysis import Options, decoded, found
+    from haloscope.explain.regimes._analysis import Decoded, Options, fit_and_decode
     from haloscope.explain.regimes._results import regime_frame
 
-    fit = found(timings, Options())
-    whole = decoded(fit.regimes)
+    fit = fit_and_decode(timings, Options())
+    whole = Decoded.of(fit.regimes)
     view = View(whole, whole, fit.regimes.training)
     unit = unit_of(float(np.nanmedian(view.medians)))
     frame = regime_frame([whole.sample], [timings.region], view.regimes)

@@ -1,11 +1,13 @@
-"""Distributions and functional boxplots: Figures 2, 9 to 11 and 13 of Heldman et al. (2025)."""
+"""Distributions of times: Figures 2, 7 to 11 and 13 of Heldman, Rudi and Bessac (2025)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import ranks_text
 from haloscope.explain.regimes.figures._elements import (
     METHOD_COLOURS,
@@ -16,17 +18,19 @@ from haloscope.explain.regimes.figures._elements import (
     Unit,
     array,
     axis,
+    margin,
     panels,
     plain,
     regime_name,
 )
-from haloscope.explain.regimes.statistics._depth import FunctionalBoxplot, functional_boxplot
 from haloscope.explain.regimes.statistics._distributions import (
     Cdfs,
+    FunctionalBoxplot,
     box_table,
     common_times,
     cumulative_sums,
     density,
+    functional_boxplot,
     rank_cdfs,
 )
 
@@ -39,15 +43,15 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes._analysis import View
     from haloscope.explain.regimes.statistics._samples import Sample
 
-__all__ = ["boxes", "functional_boxes", "median_densities", "sums"]
+__all__ = ["boxes", "functional_boxes", "median_densities", "sums", "values"]
 
 _MOST_OUTLIERS = 20
 _POINTS = 512
-_MOST_POINTS = 1024
+_MOST_OF_A_CURVE = 1024
 
 
 def functional_boxes(views: Sequence[View], unit: Unit) -> list[Section]:
-    """Functional boxplots of the ranks' distributions, whole and within each regime."""
+    """Return functional boxplots of the ranks' distributions, whole and within each regime."""
     several = [view for view in views if len(view.whole.timings.ranks) > 1]
     if not several:
         return []
@@ -153,7 +157,7 @@ def _colour(number: int) -> str:
 
 
 def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
-    """The density of the ranks' medians; None where no run has ranks that differ."""
+    """Return the density of the ranks' medians; None where no run has ranks that differ."""
     traces = []
     for number, view in enumerate(views):
         found = None if view.reduced else density(unit.of(view.medians))
@@ -176,7 +180,7 @@ def median_densities(views: Sequence[View], unit: Unit) -> Section | None:
 
 
 def sums(views: Sequence[View]) -> Section:
-    """S_K of all times, and of those in the fast regime, with percentage differences."""
+    """Return S_K of all times, and of those in the fast regime, with percentage differences."""
     samples = [view.slowest.sample for view in views]
     times = "T^max" if not all(view.reduced for view in views) else "times"
     whole = f"S_K, the sum of the K shortest {times},"
@@ -216,12 +220,12 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
 
 
 def _spread(size: int) -> NDArray[np.int64]:
-    """Places of a curve that is drawn: both ends, and some between."""
-    return np.unique(np.linspace(0, size - 1, min(size, _MOST_POINTS)).astype(np.int64))
+    """Return the places of a curve that are drawn: both ends, and some between."""
+    return np.unique(np.linspace(0, size - 1, min(size, _MOST_OF_A_CURVE)).astype(np.int64))
 
 
 def boxes(views: Sequence[View], unit: Unit) -> Section:
-    """Box plots of T^max by regime."""
+    """Return box plots of T^max by regime."""
     regimes = max(view.slowest.regimes for view in views)
     traces = []
     for number, view in enumerate(views):
@@ -269,3 +273,121 @@ _BOX = {
     "q3": "third_quartile",
     "upperfence": "high",
 }
+
+
+_MOST_DOTS = 6000  # in a figure
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class _Points:
+    """A sample of a run's instances: two values each, in seconds, and the regime."""
+
+    name: str
+    colour: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    states: NDArray[np.uint8]
+
+    def within(self, regime: int | None) -> _Points:
+        chosen = self.states == regime if regime is not None else np.full(len(self.x), True)
+        return _Points(self.name, self.colour, self.x[chosen], self.y[chosen], self.states[chosen])
+
+
+def values(views: Sequence[View], names: Sequence[str], unit: Unit) -> Section:
+    """Scatter the values called `names` (two), with marginals, whole and regime by regime.
+
+    Raises `UsageError` if a run has not recorded them in any instance.
+    """
+    most = _MOST_DOTS // len(views)
+    points = [_sample(view, names, METHOD_COLOURS[i % 7], most) for i, view in enumerate(views)]
+    regimes = max(view.regimes for view in views)
+    figures = [_scattered_values(points, names, None, unit, "Paper: Figure 7.")]
+    for regime in range(regimes if regimes > 1 else 0):
+        part = [one.within(regime) for one in points]
+        shares = ", ".join(
+            f"{one.name} {100 * len(one.x) / len(every.x):.0f} %"
+            for one, every in zip(part, points, strict=True)
+        )
+        figure = _scattered_values(part, names, regime, unit, f"In it: {shares}. Paper: Figure 8.")
+        figures.append(figure)
+    title = f"{printable(names[0])} and {printable(names[1])}"
+    return Section("values", title, figures, columns=2)
+
+
+def _sample(view: View, names: Sequence[str], colour: str, most: int) -> _Points:
+    timings = view.whole.timings
+    missing = [name for name in names if name not in timings.others]
+    if missing:
+        known = ", ".join(timings.others) or "none"
+        raise UsageError(f"{view.name}: has no values {', '.join(missing)}; there are: {known}")
+    x, y = (timings.others[name] for name in names)
+    there = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (view.whole.states < view.regimes))
+    if not len(there):
+        raise UsageError(f"{view.name}: no instance has both values {' and '.join(names)}")
+    random = np.random.default_rng(_SEED)
+    chosen = there if len(there) <= most else np.sort(random.choice(there, most, replace=False))
+    states = view.whole.states.ravel()[chosen]
+    return _Points(view.name, colour, x.ravel()[chosen], y.ravel()[chosen], states)
+
+
+def _scattered_values(
+    points: Sequence[_Points], names: Sequence[str], regime: int | None, unit: Unit, paper: str
+) -> Figure:
+    spans = [_span(unit.of(np.concatenate([getattr(part, at) for part in points]))) for at in "xy"]
+    traces: list[Trace] = []
+    for part in points:
+        x, y = unit.of(part.x), unit.of(part.y)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": plain(part.name),
+                "x": array(x),
+                "y": array(y),
+                "marker": {"color": part.colour, "size": 3, "opacity": 0.5},
+            }
+        )
+        traces += _marginals(x, y, spans, part.colour)
+    bare = {"showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True}
+    layout = {
+        "height": 420,
+        "showlegend": len(points) > 1,
+        "margin": margin(44),
+        "xaxis": axis(f"{plain(names[0])}, {unit.name}", range=spans[0], domain=[0, 0.84]),
+        "yaxis": axis(f"{plain(names[1])}, {unit.name}", range=spans[1], domain=[0, 0.84]),
+        "xaxis2": bare | {"domain": [0.86, 1]},
+        "yaxis2": bare | {"domain": [0.86, 1]},
+    }
+    caption = (
+        f"Each dot is an instance{'' if regime is None else f' of regime {regime + 1}'} (a random"
+        f" sample, up to the 99 % quantiles); at the edges the square root of the density. {paper}"
+    )
+    title = "all regimes" if regime is None else f"regime {regime + 1}"
+    return Figure(caption, traces, layout, title)
+
+
+def _span(values: NDArray[np.float64]) -> list[float]:
+    low, high = np.quantile(values, [0.0, 0.99]) if values.size else (0.0, 1.0)
+    margin = 0.03 * (high - low)
+    return [float(low - margin), float(high + margin)]
+
+
+def _marginals(
+    x: NDArray[np.float64], y: NDArray[np.float64], spans: Sequence[list[float]], colour: str
+) -> list[Trace]:
+    quiet = {
+        "type": "scatter",
+        "mode": "lines",
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "line": {"color": colour, "width": 1.4},
+    }
+    traces = []
+    for values, (low, high), across in ((x, spans[0], False), (y, spans[1], True)):
+        found = density(values[(values >= low) & (values <= high)])
+        if found is not None:
+            along, root = array(found.times), array(np.sqrt(found.values))
+            at = {"x": root, "y": along, "xaxis": "x2"} if across else {"x": along, "y": root, "yaxis": "y2"}
+            traces.append(quiet | at)
+    return traces

@@ -1,33 +1,34 @@
-"""The hidden Markov model of timings, with the manners of scikit-learn."""
+"""The hidden Markov model of timings, with the manners of scikit-learn, and the number of its regimes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 
-from haloscope.base.errors import TimingsError, UsageError
+from haloscope.base.errors import HaloscopeError, TimingsError, UsageError
 from haloscope.explain._kernels import MOST_STATES, Chain, available_threads
+from haloscope.explain.regimes.emissions import family
 from haloscope.explain.regimes.emissions._emissions import Emission
-from haloscope.explain.regimes.emissions._families import family
-from haloscope.explain.regimes.fitting._chains import Parameters, Work
+from haloscope.explain.regimes.fitting._chains import NONE, Parameters, Sequences, Work
 from haloscope.explain.regimes.fitting._intervals import Intervals, Likelihood
-from haloscope.explain.regimes.fitting._saved import filed, read, restore, write
+from haloscope.explain.regimes.fitting._saved import contents_of, read, restore, write
 from haloscope.explain.regimes.fitting._searching import Rules, Search, disagreement, doubts
-from haloscope.explain.regimes.fitting._sequences import NONE, Sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
 
+    from haloscope.explain.regimes.fitting._chains import Series
     from haloscope.explain.regimes.fitting._searching import Climb, Searched
-    from haloscope.explain.regimes.fitting._sequences import Series
 
     Floats = NDArray[np.float64]
 
-__all__ = ["RegimeModel"]
+__all__ = ["CRITERIA", "Criterion", "RegimeModel", "Selection", "select"]
 
 
 class RegimeModel:
@@ -69,7 +70,7 @@ class RegimeModel:
         stickiness: float = 0.0,
         threads: int | None = None,
     ) -> None:
-        """Take options; raises `UsageError` for one that cannot be.
+        """Take options. Raises `UsageError` for one that is out of range.
 
         `n_init` starts are tried, the three likeliest climb to the end, and the likeliest is kept;
         `random_state` draws all after the third but the last, which grows by splits, and what
@@ -102,9 +103,9 @@ class RegimeModel:
         return self.fit_from(x, None)
 
     def fit_from(self, x: Series, fewer: RegimeModel | None) -> RegimeModel:
-        """The same, with a start more for each regime of a fitted model of one regime `fewer`.
+        """Fit with one more start for each regime of a fitted model of one regime `fewer`.
 
-        So more regimes are never less likely.
+        So a model with more regimes is never less likely.
         """
         sequences = Sequences.of(x)
         if sequences.points < self.n_regimes:
@@ -119,36 +120,36 @@ class RegimeModel:
         return self
 
     def predict(self, x: Series) -> NDArray[np.uint8] | list[NDArray[np.uint8]]:
-        """The most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
+        """Return the most likely regimes (Viterbi), in the shape of `x`; 255 where a row has ended."""
         sequences = Sequences.of(x)
         return sequences.restored(self.decoded(sequences))
 
     def decoded(self, sequences: Sequences) -> NDArray[np.uint8]:
-        """The same, laid out as the values of `sequences`."""
+        """Return the most likely regimes, laid out as the values of `sequences`."""
         return self._work(sequences).decoded(self._parameters)
 
     def predict_proba(self, x: Series) -> Floats | list[Floats]:
-        """The probability of each regime (last axis) at each instance, given the whole series."""
+        """Return the probability of each regime (last axis) at each instance, given the whole series."""
         sequences = Sequences.of(x)
         return sequences.restored_rows(self._work(sequences).posterior(self._parameters))
 
     def score(self, x: Series) -> float:
-        """The natural log likelihood of all sequences together."""
+        """Return the natural log likelihood of all sequences together."""
         return float(self._work(Sequences.of(x)).log_likelihoods(self._parameters).sum())
 
     def aic(self, x: Series) -> float:
-        """Akaike's criterion, −2 log L + 2 p; lower is better."""
+        """Return Akaike's criterion, −2 log L + 2 p; lower is better."""
         return -2 * self.score(x) + 2 * self.n_parameters_
 
     def bic(self, x: Series) -> float:
-        """Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
+        """Return Schwarz's criterion, −2 log L + p log n for n instances; lower is better."""
         sequences = Sequences.of(x)
         penalty = self.n_parameters_ * float(np.log(sequences.points))
         likelihoods = self._work(sequences).log_likelihoods(self._parameters)
         return -2 * float(likelihoods.sum()) + penalty
 
     def icl(self, x: Series) -> float:
-        """As `bic`, of the likelihood of the instances together with their decoded regimes.
+        """Return `bic` for the likelihood of the instances together with their decoded regimes.
 
         Integrated completed likelihood: Biernacki, Celeux & Govaert 2000, doi 10.1109/34.865189.
         """
@@ -161,10 +162,11 @@ class RegimeModel:
         return -2 * float(total) + self.n_parameters_ * float(np.log(sequences.points))
 
     def intervals(self, x: Series, level: float = 0.95) -> Intervals:
-        """Confidence intervals of means, deviations and shares, for the `x` that was fitted.
+        """Return confidence intervals of means, deviations and shares, for the `x` that was fitted.
 
-        From the observed information: right for many instances of independent series that are as
-        the model says. Ranks that slow down together are not: theirs are too narrow.
+        They come from the observed information: right for many instances of independent series that
+        are as the model says. Ranks that slow down together are not independent, and their intervals
+        are too narrow.
         """
         if not 0 < level < 1:
             raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
@@ -179,7 +181,7 @@ class RegimeModel:
         docs/reference/regimes-model.md describes the file.
         """
         _ = self._parameters
-        write(filed(self), path)
+        write(contents_of(self), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> RegimeModel:
@@ -233,7 +235,7 @@ class RegimeModel:
         self.warnings_ = (*doubts(best, sequences, self.n_parameters_), *disagreement(found))
 
     def _path(self, sequences: Sequences, states: NDArray[np.uint8]) -> float:
-        """The log probability of paths."""
+        """Return the log probability of the sequences' paths through the regimes."""
         with np.errstate(divide="ignore"):
             start, transition = np.log(self.start_), np.log(self.transition_)
         total = 0.0
@@ -242,3 +244,84 @@ class RegimeModel:
             total += start[path[0]] if length else 0.0
             total += transition[path[:-1], path[1:]].sum()
         return float(total)
+
+
+Criterion = Literal["elbow", "aic", "bic", "icl"]
+CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl")  # that have a value for each model
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The models with 1, 2, … regimes, and what speaks for each.
+
+    `table` has a row a model: `regimes, log_likelihood, parameters, aic, bic, icl, converged`; of
+    the criteria less is better. `model` has the least `criterion`, or is at the `elbow`.
+    """
+
+    criterion: Criterion
+    table: pl.DataFrame
+    models: tuple[RegimeModel, ...]
+
+    @property
+    def model(self) -> RegimeModel:
+        """The model that the criterion chooses."""
+        if self.criterion == "elbow":
+            return self.models[_elbow(self.table, self.models[0].n_points_)]
+        return self.models[self.table[self.criterion].arg_min() or 0]
+
+    @property
+    def at_ceiling(self) -> bool:
+        """True if the most regimes that were tried are the best: by BIC, if `elbow` chose."""
+        curve = self.table["bic" if self.criterion == "elbow" else self.criterion]
+        return 1 < len(curve) == (curve.arg_min() or 0) + 1
+
+
+def select(
+    x: NDArray[Any] | Sequence[NDArray[Any]], largest: int = 6, criterion: Criterion = "elbow", **options: Any
+) -> Selection:
+    """Fit models with 1 to `largest` regimes to (sequences, instances) or 1-D arrays, in seconds.
+
+    AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
+    instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
+    data together with the decoded regimes, so that regimes which can't be told apart count less.
+    The elbow is where a regime gains the largest multiple of what the next one does: of those that
+    BIC would take, as with data that no model is right for every regime more gains something.
+    `options` are those of `RegimeModel`; to its starts come those that split a regime of the model
+    with one regime less, so that the likelihood rises with the number. With too little data for so
+    many regimes the curves end earlier. Raises `UsageError`, `TimingsError`.
+    """
+    if criterion not in get_args(Criterion):
+        raise UsageError(f"criterion {criterion!r} is none of {', '.join(get_args(Criterion))}")
+    if largest < 1:
+        raise UsageError(f"{largest} regimes can't be fitted; ask for 1 or more")
+    models: list[RegimeModel] = []
+    for regimes in range(1, largest + 1):
+        try:
+            fewer = models[-1] if models else None
+            models.append(RegimeModel(regimes, **options).fit_from(x, fewer))
+        except HaloscopeError:
+            if not models:
+                raise
+            break
+    rows = [
+        {
+            "regimes": model.n_regimes,
+            "log_likelihood": model.log_likelihood_,
+            "parameters": model.n_parameters_,
+            **{name: getattr(model, name)(x) for name in CRITERIA},
+            "converged": model.converged_,
+        }
+        for model in models
+    ]
+    return Selection(criterion, pl.DataFrame(rows), tuple(models))
+
+
+def _elbow(table: pl.DataFrame, points: int) -> int:
+    """Return the row at the elbow; a gain that BIC would not pay for counts as what it asks."""
+    most, last = table["bic"].arg_min() or 0, len(table) - 2
+    if not most or last < 1:
+        return most
+    gains = np.diff(table["log_likelihood"].to_numpy())
+    asked = np.diff(table["parameters"].to_numpy()) * np.log(points) / 2
+    ratios = gains[:-1] / np.maximum(gains[1:], asked[1:])
+    return 1 + int(ratios[: min(most, last)].argmax())

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloscope.base.errors import OutputError, ProfileError
+from haloscope.base.errors import ProfileError
+from haloscope.base.files import write_whole
 from haloscope.explain._kernels import MOST_STATES
-from haloscope.explain.regimes.emissions._families import family
+from haloscope.explain.regimes.emissions import family
 from haloscope.explain.regimes.fitting._intervals import shares
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes.emissions._emissions import Emission
     from haloscope.explain.regimes.fitting._regime_model import RegimeModel
 
-__all__ = ["PARAMETERS", "Saved", "emission_of", "filed", "read", "restore", "write"]
+__all__ = ["PARAMETERS", "Saved", "contents_of", "emission_of", "read", "restore", "write"]
 
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
@@ -85,16 +86,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
     if saved.machine:
         record["machine"] = {key: value.tolist() for key, value in saved.machine.items()}
     text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{target}: is no regular file; name another one")
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OutputError(f"{target}: can't write it ({error.strerror}); name another") from None
+    write_whole(Path(path), text, "model")
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
@@ -210,7 +202,7 @@ def _object(record: dict[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def filed(model: RegimeModel) -> Saved:
+def contents_of(model: RegimeModel) -> Saved:
     """Return what is to be written of a fitted model."""
     return Saved(
         model.emission,

@@ -7,27 +7,29 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.regimes.statistics._comparison import compare_distributions
-    from haloscope.explain.regimes.statistics._depth import (
-        FunctionalBoxplot,
-        band_depth,
-        functional_boxplot,
-        modified_band_depth,
+    from haloscope.explain.regimes.statistics._comparison import (
+        compare_distributions,
+        regime_means,
+        regime_table,
+        sentences,
     )
     from haloscope.explain.regimes.statistics._distributions import (
         Cdfs,
         CumulativeSum,
         Density,
+        FunctionalBoxplot,
+        band_depth,
         box_table,
         common_times,
         cumulative_sums,
         density,
+        functional_boxplot,
+        modified_band_depth,
         rank_cdfs,
         rank_medians,
     )
     from haloscope.explain.regimes.statistics._episodes import episodes
     from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
-    from haloscope.explain.regimes.statistics._means import regime_means, regime_table, sentences
     from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = [
@@ -61,23 +63,23 @@ if not TYPE_CHECKING:
             "Cdfs": "_distributions",
             "CumulativeSum": "_distributions",
             "Density": "_distributions",
-            "FunctionalBoxplot": "_depth",
+            "FunctionalBoxplot": "_distributions",
             "Goodness": "_goodness",
             "Sample": "_samples",
-            "band_depth": "_depth",
+            "band_depth": "_distributions",
             "box_table": "_distributions",
             "common_times": "_distributions",
             "compare_distributions": "_comparison",
             "cumulative_sums": "_distributions",
             "density": "_distributions",
             "episodes": "_episodes",
-            "functional_boxplot": "_depth",
+            "functional_boxplot": "_distributions",
             "goodness": "_goodness",
-            "modified_band_depth": "_depth",
+            "modified_band_depth": "_distributions",
             "rank_cdfs": "_distributions",
             "rank_medians": "_distributions",
-            "regime_means": "_means",
-            "regime_table": "_means",
-            "sentences": "_means",
+            "regime_means": "_comparison",
+            "regime_table": "_comparison",
+            "sentences": "_comparison",
         },
     )

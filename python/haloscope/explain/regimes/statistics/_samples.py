@@ -44,7 +44,7 @@ class Sample:
     states: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
-        """Make rows of a single series."""
+        """Make a single series a matrix of one row."""
         if self.states is not None and self.states.shape != self.durations.shape:
             shapes = f"{self.states.shape} and {self.durations.shape}"
             raise ValueError(f"{self.name}: states and durations differ in shape: {shapes}")
@@ -53,7 +53,7 @@ class Sample:
             object.__setattr__(self, "states", np.atleast_2d(self.states))
 
     def chosen(self, rows: slice, regime: int | None) -> NDArray[np.bool_]:
-        """Which instances of `rows` are in `regime`; with None, which there are."""
+        """Return which instances of `rows` are in `regime`; with None, which exist."""
         if regime is None:
             return ~np.isnan(self.durations[rows])
         if self.states is None:
@@ -61,13 +61,13 @@ class Sample:
         return np.equal(self.states[rows], regime)
 
     def values(self, regime: int | None = None) -> NDArray[np.float64]:
-        """All times in `regime`, of all ranks, rank by rank."""
+        """Return all times in `regime`, of all ranks, rank by rank."""
         parts = [self.durations[rows][self.chosen(rows, regime)] for rows in row_blocks(self)]
         return np.concatenate(parts) if parts else np.empty(0)
 
 
 def row_blocks(sample: Sample) -> Iterator[slice]:
-    """Some rows at a time, all rows in turn."""
+    """Yield some rows at a time, until all rows had their turn."""
     for first in range(0, len(sample.durations), ROWS):
         yield slice(first, first + ROWS)
 
@@ -144,10 +144,10 @@ def ratio_mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Mean |
 
 
 def largest_distance(first: NDArray[np.float64], second: NDArray[np.float64], most: int) -> float:
-    """Return it for two ascending samples, neither empty.
+    """Return the largest distance between the distributions of two ascending samples, neither empty.
 
-    Where a sample has more than `most` values, it is sought at so many of its quantiles, and what
-    is found is at most 1 / `most` too small.
+    Of a sample that has more than `most` values, `most` quantiles are compared, and what is found is
+    at most 1 / `most` too small.
     """
     times = np.concatenate((_quantiles(first, most), _quantiles(second, most)))
     shares = [np.searchsorted(part, times, "right") / part.size for part in (first, second)]

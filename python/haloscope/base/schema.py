@@ -1,0 +1,430 @@
+"""Every table and column of a profile, declared once.
+
+The recorder's columns (`src/watch/declared.py` makes headers of this module), the columns that the reader in
+`haloscope.explain` knows, and the tables of docs/format.md and docs/reference/tables.md come from here. This
+module imports nothing of ours, so that a build can load it.
+
+`STORED` is what the file has; `SHOWN` is what tables for people, scripts and Python have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "FORMAT",
+    "INSTANCE_QUANTITIES",
+    "OPTIONAL",
+    "SHOWN",
+    "STORED",
+    "Column",
+    "Group",
+    "Merge",
+    "Type",
+    "shown_columns",
+]
+
+# Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
+FORMAT = (1, 1)
+
+Type = Literal["integer", "real", "string"]
+# What becomes of a column when rows with equal keys are put together.
+Merge = Literal["key", "sum", "most"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table of the file.
+
+    `counted` says that each region of each thread has a sum of this quantity, of the same name in C++
+    (`X_ticks` for the time `X_time`): "often" if nearly every call adds to it, else "rarely". Such a column
+    needs no other declaration. `over_ranks` are the reductions over ranks that the table `regions` shows.
+    """
+
+    name: str
+    type: Type
+    merge: Merge
+    meaning: str
+    unit: str = ""
+    since: int = 0
+    counted: Literal["", "often", "rarely"] = ""
+    over_ranks: tuple[str, ...] = ()
+    is_path: bool = False
+    is_noise: bool = False
+
+
+def _key(name: str, meaning: str, kind: Type = "integer") -> Column:
+    return Column(name, kind, "key", meaning)
+
+
+def _count(name: str, meaning: str) -> Column:
+    return Column(name, "integer", "sum", meaning)
+
+
+def _bytes(name: str, meaning: str) -> Column:
+    return Column(name, "integer", "sum", meaning, "B")
+
+
+def _seconds(name: str, meaning: str, merge: Merge = "sum") -> Column:
+    return Column(name, "real", merge, meaning, "s")
+
+
+_PATH = Column("path", "integer", "key", "the region, a row of `paths`", is_path=True)
+_RANK = _key("rank", "in `MPI_COMM_WORLD`")
+_LONGEST = _seconds("time_max", "the longest single one", "most")
+
+# Each region of each thread counts these. Add a quantity here, and count it: `node.NAME += …` in src/watch.
+_COUNTED = (
+    Column("coll_bytes", "integer", "sum", "bytes of the collectives' send arguments", "B", counted="rarely"),
+    Column("rma_ops", "integer", "sum", "one-sided operations", counted="rarely"),
+    Column("rma_bytes", "integer", "sum", "bytes of one-sided operations", "B", counted="rarely"),
+    Column("io_ops", "integer", "sum", "MPI-IO operations", counted="rarely"),
+    Column("io_bytes", "integer", "sum", "bytes of MPI-IO operations", "B", counted="rarely"),
+    Column(
+        "p2p_time",
+        "real",
+        "sum",
+        "time in point-to-point calls and in waiting for their requests",
+        "s",
+        counted="often",
+    ),
+    Column(
+        "coll_time",
+        "real",
+        "sum",
+        "time in collectives and in waiting for their requests",
+        "s",
+        counted="often",
+    ),
+    Column("rma_time", "real", "sum", "time in one-sided calls", "s", counted="rarely"),
+    Column("io_time", "real", "sum", "time in MPI-IO calls", "s", counted="rarely"),
+    Column("other_time", "real", "sum", "time in all other MPI calls", "s", counted="rarely"),
+    Column(
+        "wait_time",
+        "real",
+        "sum",
+        "part of the five before: inside `Wait…`, `Send`, `Ssend`, `Rsend`, `Sendrecv`, `Recv`, `Probe`, "
+        "blocking collectives, and what empties the buffer of `Bsend`",
+        "s",
+        counted="often",
+    ),
+)
+
+# These have extremes over the instances of a region.
+INSTANCE_QUANTITIES = ("sends", "recvs", "dest_ranks", "src_ranks", "bytes_sent", "bytes_recv", "colls")
+
+
+def _extremes(name: str) -> Iterator[Column]:
+    for suffix, kind in (("", "inclusive"), ("_exclusive", "exclusive")):
+        for end, word in (("min", "least"), ("max", "largest")):
+            meaning = f"the {word} `{name}` of a finished instance, {kind}; 0 if there was none: unknown"
+            yield Column(f"{name}_instance_{end}{suffix}", "integer", "sum", meaning)
+
+
+_RANKS = (
+    _PATH,
+    _RANK,
+    _count("instances", "passes through the region that were finished"),
+    _seconds("time", "time in the region, **inclusive**"),
+    _count("sends", "messages started"),
+    _count("recvs", "messages received"),
+    _bytes("bytes_sent", "in messages sent"),
+    _bytes("bytes_recv", "in messages received"),
+    _count("colls", "calls of collectives"),
+    *_COUNTED,
+    _seconds("skew_time", "part of `coll_time`: waiting for the last rank to come; NaN: not measured"),
+    _bytes("largest_message", "of the largest message sent"),
+    _count("dest_ranks", "distinct ranks sent to, **inclusive**"),
+    _count("src_ranks", "distinct ranks received from, **inclusive**"),
+    _count("dest_ranks_exclusive", "distinct ranks sent to"),
+    _count("src_ranks_exclusive", "distinct ranks received from"),
+    *(column for name in INSTANCE_QUANTITIES for column in _extremes(name)),
+)
+
+_TRAFFIC = (
+    _PATH,
+    _RANK,
+    _key("partner", "the other rank; −1: not in this world"),
+    _count("sends", "messages to it"),
+    _bytes("bytes_sent", "in these"),
+    _count("recvs", "messages from it"),
+    _bytes("bytes_recv", "in these"),
+    _seconds("time", "in calls for these messages; 0 in `neighbors`"),
+)
+
+STORED: Mapping[str, tuple[Column, ...]] = {
+    "paths": (
+        _key("path", "the number of the row"),
+        _key("parent", "the path around it; −1 for the root"),
+        _key("name", "of the region; that of the root is `<program>`", "string"),
+        _key("communication", "1 for a communication region"),
+    ),
+    "processes": (
+        _RANK,
+        _key("host", "its name", "string"),
+        _key("pid", "the process on it"),
+        _seconds("start", "since 1970"),
+        _seconds("duration", "from `MPI_Init` to `MPI_Finalize`"),
+        _count("threads", "that called MPI"),
+        _count("unmatched_begins", "region markers without an end"),
+        _count("unmatched_ends", "region markers without a begin"),
+        _count("dropped", "records refused for want of memory, or as nested too deep"),
+        _count("finalized", "1 if it came to `MPI_Finalize`"),
+        _count("sizes_spilled", "messages whose size is known as a range only"),
+        _count("watched", "0 if the rank did not record: it has this row only"),
+        _seconds("tick", "of a tick in `instances`"),
+    ),
+    "ranks": _RANKS,
+    "calls": (
+        _PATH,
+        _key("call", "the function, such as `MPI_Isend`", "string"),
+        _count("calls", "how often"),
+        _bytes("bytes", "in these"),
+        _seconds("time_total", "over all ranks and calls"),
+        _LONGEST,
+    ),
+    "sizes": (
+        _PATH,
+        _key("kind", "`p2p`, `coll` or `rma`", "string"),
+        _key("bytes", "of a message"),
+        _key("bytes_upper", "equal to `bytes`, or larger: the row is for a range of sizes"),
+        _count("messages", "how many; of `p2p` those sent"),
+        _seconds("time_total", "over all ranks; of `p2p` on both sides"),
+    ),
+    "partners": _TRAFFIC,
+    "neighbors": _TRAFFIC,
+    "collectives": (
+        _PATH,
+        _key("operation", "such as `Allreduce`", "string"),
+        _key("comm_size", "ranks of the communicator"),
+        _key("bytes", "of a call"),
+        _count("calls", "of all ranks"),
+        _seconds("time_total", "over all ranks and calls"),
+        _LONGEST,
+    ),
+    "communicators": (
+        _key("name", "as `MPI_Comm_set_name` has it", "string"),
+        _key("size", "its ranks"),
+        _key("members", "a hash of their world ranks, in order"),
+        _count("ranks", "that used it"),
+        _count(
+            "calls", "messages sent, messages received by calls that do not send as well, and collectives"
+        ),
+        _bytes("bytes", "sent"),
+    ),
+    "unaccounted": (
+        _key("call", "a function that moved data which the recorder does not understand", "string"),
+        _count("calls", "how often"),
+    ),
+    "series": (
+        _PATH,
+        _RANK,
+        _key("thread", "counted from 0"),
+        _key("instance", "the number of the first one; those of another thread are numbered on"),
+        _key("instances", "how many there are, in order"),
+    ),
+    "instances": (Column("packed", "integer", "key", "an instance in 64 bits, see below", is_noise=True),),
+    "values": (
+        _PATH,
+        _RANK,
+        _key("instance", "the instance that the value is of"),
+        _key("name", "of the value", "string"),
+        Column("value", "real", "sum", "as the program gave it"),
+    ),
+    "slices": (
+        _RANK,
+        _key("slice", "its number"),
+        _seconds("start", "after `MPI_Init`", "most"),
+        _seconds("duration", "up to the last stamp in it", "most"),
+        _count("sends", "as in `ranks`, like all that follow"),
+        _bytes("bytes_sent", ""),
+        _count("recvs", ""),
+        _bytes("bytes_recv", ""),
+        _count("colls", ""),
+        _bytes("coll_bytes", ""),
+        _count("rma_ops", ""),
+        _bytes("rma_bytes", ""),
+        _bytes("io_bytes", ""),
+        _seconds("p2p_time", ""),
+        _seconds("coll_time", ""),
+        _seconds("rma_time", ""),
+        _seconds("io_time", ""),
+        _seconds("wait_time", ""),
+    ),
+    "transfers": (
+        _PATH,
+        _key("protocol", "such as `GET`", "string"),
+        _count("messages", "carried by it, counted where they are received"),
+        _bytes("bytes", "in these"),
+        _count("chunks", "in which they were copied"),
+        _count("helpers", "other ranks that took part, summed over messages"),
+        _seconds("time_total", "of copying, over all ranks"),
+        _LONGEST,
+    ),
+}
+
+# Written only where they are asked for, or where there is something to say.
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns of a shown table that are explained together."""
+
+    names: tuple[str, ...]
+    meaning: str
+
+
+def _of(names: str, meaning: str) -> Group:
+    return Group(tuple(names.split()), meaning)
+
+
+_EXTREMES = tuple(f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max"))
+
+_SHOWN_REGIONS = (
+    _of("region path", "last name, full name"),
+    _of("ranks", "how many ranks entered the region"),
+    _of("instances", "passes finished, the largest number of any rank"),
+    _of("sends_min sends_max sends_total", "point-to-point messages started"),
+    _of("recvs_min recvs_max recvs_total", "messages received"),
+    _of("dest_ranks_min dest_ranks_mean dest_ranks_max", "distinct ranks sent to"),
+    _of("src_ranks_min src_ranks_mean src_ranks_max", "distinct ranks received from"),
+    _of("bytes_sent_min bytes_sent_max bytes_sent_total", "bytes in messages sent"),
+    _of("bytes_recv_min bytes_recv_max bytes_recv_total", "bytes in messages received"),
+    _of("largest_message", "bytes of the largest single message sent; 0 if none was"),
+    _of("mean_message", "`bytes_sent_total` / `sends_total`; null without sends"),
+    _of(
+        "sends_offnode_total bytes_offnode_total",
+        "messages, and their bytes, to ranks on another host; a partner whose host is unknown is not counted",
+    ),
+    _of("colls_max colls_total", "collective calls, neighbourhood collectives among them"),
+    _of("coll_bytes_total", "bytes of the collectives' send arguments"),
+    _of("rma_ops_total rma_bytes_total", "one-sided operations and their bytes"),
+    _of("time_mean time_min time_max", "time spent in the region"),
+    _of("p2p_time_mean", "in point-to-point calls and in waiting for their requests"),
+    _of("coll_time_mean", "in collectives and in waiting for their requests"),
+    _of("rma_time_mean", "in one-sided calls"),
+    _of("io_ops_total io_bytes_total io_time_mean", "MPI-IO operations, bytes, time"),
+    _of("mpi_time_mean", "in all MPI calls: the four above and the other functions"),
+    _of("wait_time_mean", "the part of it that was [waiting](#waiting)"),
+    _of("compute_time_mean", "`time_mean` − `mpi_time_mean`"),
+    _of("skew_time_mean", "waiting for others to arrive (see `ranks`); null where it was not measured"),
+    *(
+        Group(tuple(f"{column.name}_{kind}" for kind in column.over_ranks), column.meaning)
+        for column in _COUNTED
+        if column.over_ranks
+    ),
+    Group(
+        _EXTREMES,
+        "extremes over single instances, of all ranks, for X in `sends`, `recvs`, `dest_ranks`, `src_ranks`, "
+        "`bytes_sent`, `bytes_recv`, `colls`; null if no instance finished",
+    ),
+)
+_SHOWN_RANKS = (
+    _of("region rank host", "where; `host` is null for a rank that left no process record"),
+    _of("instances", "passes finished"),
+    _of("sends recvs", "messages"),
+    _of("dest_ranks src_ranks", "distinct ranks sent to, received from"),
+    _of("bytes_sent bytes_recv", "bytes in messages sent, received"),
+    _of("largest_message mean_message", "bytes of the largest, of the average message sent"),
+    _of("sends_offnode bytes_offnode", "to ranks on another host"),
+    _of("colls coll_bytes", "collective calls, bytes"),
+    _of("rma_ops rma_bytes", "one-sided operations, bytes"),
+    _of("time", "in the region"),
+    _of("p2p_time coll_time rma_time", "in point-to-point, collective, one-sided calls"),
+    _of("io_ops io_bytes io_time", "MPI-IO"),
+    _of("mpi_time", "in all MPI calls"),
+    _of("wait_time", "the waiting part of it"),
+    _of("compute_time", "`time` − `mpi_time`"),
+    _of(
+        "skew_time",
+        "part of `coll_time`: waiting for the last rank to come to blocking collectives, measured by a "
+        "barrier before them; an estimate if only one in N has one (`--sync-collectives N`), as each stands "
+        "for the calls since the one before; null where it was not measured",
+    ),
+    *(Group((column.name,), column.meaning) for column in _COUNTED if column.over_ranks),
+    Group(_EXTREMES, "as in `regions`, of this rank"),
+)
+
+SHOWN: Mapping[str, tuple[Group, ...]] = {
+    "regions": _SHOWN_REGIONS,
+    "ranks": _SHOWN_RANKS,
+    "calls": (
+        _of("region call", "`call` is the function's name, such as `MPI_Isend`"),
+        _of("calls bytes", "how often, and with how many bytes"),
+        _of(
+            "time_total",
+            "sum over ranks and calls; of the non-blocking posts of small messages an estimate "
+            "(`exact_times` in `info`)",
+        ),
+        _of("time_max", "the longest single call that was timed"),
+        _of(
+            "chunks helpers",
+            "only if a protocol layer has carried messages: in how many pieces, and how many other ranks "
+            "took part in copying; null for MPI functions",
+        ),
+    ),
+    "sizes": (
+        _of("region kind", "`kind` is `p2p`, `coll` or `rma`"),
+        _of("bytes", "the exact size of each message"),
+        _of("messages", "how many; for `p2p` the sends"),
+        _of("time_total", "sum over ranks; for `p2p` of both sides"),
+        _of(
+            "bytes_upper",
+            "only there if the program used more distinct sizes than are kept (`sizes_spilled` in `info`): "
+            "a row where it is larger than `bytes` is a range",
+        ),
+    ),
+    "partners": (
+        _of("region rank partner", "`partner` is null for processes outside this `MPI_COMM_WORLD`"),
+        _of("same_node", "whether both are on one host; null if unknown"),
+        _of("sends bytes_sent", "from `rank` to `partner`"),
+        _of("recvs bytes_recv", "from `partner` to `rank`"),
+        _of("time", "that `rank` spent in calls for these messages"),
+    ),
+    "collectives": (
+        _of("region operation", "`operation` without `MPI_`, such as `Allreduce`"),
+        _of("comm_size", "ranks in the communicator"),
+        _of("bytes", "of one call on one rank"),
+        _of("calls", "of all ranks"),
+        _of("time_total time_max", "sum over ranks and calls, the longest single call"),
+    ),
+    "communicators": (
+        _of("name size", "as `MPI_Comm_set_name` and `MPI_Comm_size` have it"),
+        _of("ranks", "how many ranks used it"),
+        _of("calls bytes", "on it, of all ranks"),
+    ),
+    "series": (
+        _of(
+            "region rank instance",
+            "`instance` counts from 0 on each rank; where several threads of a rank walk through a region, "
+            "the next thread's are numbered on",
+        ),
+        _of("start", "seconds since `MPI_Init`"),
+        _of("duration wait", "of the instance, and how much of it was waiting"),
+        _of(
+            "",
+            "a value that the program recorded with `HALOSCOPE_VALUE`; null where it did not. One "
+            "that is called like a column above has `_value` after its name",
+        ),
+    ),
+    "slices": (
+        _of("rank", "the rank"),
+        _of("slice", "counted from MPI_Init on, in units of the slice's length"),
+        _of("sends bytes_sent recvs bytes_recv colls coll_bytes rma_ops rma_bytes io_bytes", "as in `ranks`"),
+        _of("start", "seconds after MPI_Init"),
+        _of(
+            "duration",
+            "seconds from `start` to the last stamp in the slice; longer than a slice where a call, or a "
+            "time without calls, went on",
+        ),
+        _of("p2p_time coll_time rma_time io_time wait_time", "as in `ranks`"),
+    ),
+}
+
+
+def shown_columns(table: str) -> list[str]:
+    """Return the names of the columns of a shown table, in order."""
+    return [name for group in SHOWN[table] for name in group.names]

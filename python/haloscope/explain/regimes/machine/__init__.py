@@ -1,1 +1,0 @@
-"""The whole machine: a chain of machine states that steers the regimes of all ranks."""

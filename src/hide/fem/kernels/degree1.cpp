@@ -1,3 +1,0 @@
-#include "hide/fem/kernels/run_batches.hpp"
-
-template haloscope::fem::kernels::Kernel haloscope::fem::kernels::kernel<1>(Shape);

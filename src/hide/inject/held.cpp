@@ -1,0 +1,239 @@
+#include "hide/inject/held.hpp"
+#include "hide/inject/injection.hpp"
+
+#include <algorithm>
+
+namespace haloscope::inject {
+
+using interpose::value_of;
+
+std::optional<Request> known(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL) return std::nullopt;
+  const Lock lock;
+  const auto found = state.requests.find(value_of(handle));
+  return found == state.requests.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::vector<std::optional<Request>> known(const MPI_Request *handles, int count) {
+  std::vector<std::optional<Request>> result(static_cast<std::size_t>(std::max(count, 0)));
+  for (std::size_t i = 0; i < result.size(); i++) result[i] = known(handles[i]);
+  return result;
+}
+
+void remember(MPI_Request handle, const Request &request) {
+  if (handle == MPI_REQUEST_NULL || interpose::is_finished(handle)) return;
+  const Lock lock;
+  Request &kept = state.requests[value_of(handle)] = request;
+  kept.handle = handle;
+  kept.order = state.posted++;
+}
+
+void remember_due(const Request &request, Moment due) {
+  const Lock lock;
+  const auto found = state.requests.find(value_of(request.handle));
+  if (found != state.requests.end() && found->second.order == request.order) found->second.due = due;
+}
+
+void remember_cancelled(MPI_Request handle) {
+  const Lock lock;
+  const auto found = state.requests.find(value_of(handle));
+  if (found != state.requests.end()) found->second.cancelled = true;
+}
+
+void complete(const std::optional<Request> &request) {
+  if (!request) return;
+  {
+    const Lock lock;
+    const auto found = state.requests.find(value_of(request->handle));
+    if (found != state.requests.end() && found->second.order == request->order) {
+      found->second.active = false;
+      if (!request->persistent) state.requests.erase(found);
+    }
+  }
+  if (request->duplicate) finish(*request->duplicate);
+}
+
+void forget(MPI_Request handle) {
+  const Lock lock;
+  state.requests.erase(value_of(handle));
+}
+
+void begin(MPI_Request handle) {
+  auto request = known(handle);
+  if (!request) return;
+  request->active = true;
+  request->cancelled = false;
+  request->due.reset();
+  if (request->kind == Request::Kind::send)
+    stamp(*request->communicator, request->partner, request->tag);
+  else if (request->kind == Request::Kind::timed)
+    request->due = collective_due(request->link, now());
+  else if (request->kind == Request::Kind::partitioned)
+    begin(*request->partitions);
+  remember(handle, *request);
+}
+
+Moment due_of(const Request &request, const MPI_Status &status) {
+  using Kind = Request::Kind;
+  if (!request.active) return 0;
+  if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, true).value_or(0);
+  if (request.kind == Kind::timed || request.due) return request.due.value_or(0);
+  if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
+  return arrival(request.communicator.get(), status, true, &request).value_or(0);
+}
+
+namespace {
+
+// Of a request that the library has completed: when it arrives, if that is known yet.
+std::optional<Moment> due_now(const Request &request, const MPI_Status &status) {
+  using Kind = Request::Kind;
+  if (request.due) return request.due;
+  if (request.kind == Kind::partitioned) return all_arrived(*request.partitions, false);
+  if (request.kind == Kind::duplicate) {
+    int done = 0;
+    real.Test(&request.duplicate->stamps, &done, MPI_STATUS_IGNORE);
+    return done != 0 ? std::optional<Moment>{0} : std::nullopt;
+  }
+  if (request.kind != Kind::receive || interpose::was_cancelled(status)) return 0;
+  return arrival(request.communicator.get(), status, false, &request);
+}
+
+} // namespace
+
+bool keep_freed(MPI_Request handle) {
+  sweep_freed();
+  const Lock lock;
+  const auto found = state.requests.find(value_of(handle));
+  if (found == state.requests.end()) return false;
+  Request &request = found->second;
+  if (request.kind != Request::Kind::receive || !request.active || request.due) {
+    state.requests.erase(found);
+    return false;
+  }
+  request.freed = true;
+  state.freed++;
+  return true;
+}
+
+void sweep_freed(bool all) {
+  std::vector<Request> freed;
+  {
+    const Lock lock;
+    if (state.freed == 0) return;
+    for (const auto &[handle, request] : state.requests)
+      if (request.freed) freed.push_back(request);
+  }
+  for (Request &request : freed) {
+    int done = 0;
+    MPI_Status status{};
+    real.Request_get_status(request.handle, &done, &status);
+    if (!all && (done == 0 || !due_now(request, status))) continue;
+    {
+      const Lock lock;
+      if (state.requests.erase(value_of(request.handle)) == 0) continue; // by another thread
+      state.freed--;
+    }
+    real.Request_free(&request.handle);
+  }
+}
+
+bool may_complete(const std::optional<Request> &request, Moment &due) {
+  if (!request || !request->active || request->kind == Request::Kind::send) return true;
+  int done = 0;
+  MPI_Status status{};
+  if (real.Request_get_status(request->handle, &done, &status) != MPI_SUCCESS)
+    return true; // the program's call fails
+  if (done == 0) return false;
+  const auto arrives = due_now(*request, status);
+  if (!arrives) return false;
+  remember_due(*request, *arrives);
+  if (*arrives <= now()) return true;
+  due = std::min(due, *arrives);
+  return false;
+}
+
+int peeked_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  bool none = true;
+  Moment due = INT64_MAX;
+  *index = MPI_UNDEFINED;
+  *flag = 0;
+  for (int i = 0; i < count && *flag == 0; i++) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    none = false;
+    if (!may_complete(known(requests[i]), due)) continue;
+    if (const int result = real.Request_get_status(requests[i], flag, status); result != MPI_SUCCESS)
+      return result;
+    if (*flag != 0) *index = i;
+  }
+  if (!none) return MPI_SUCCESS;
+  return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+}
+
+int peeked_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  bool none = true;
+  Moment due = INT64_MAX;
+  *done = 0;
+  for (int i = 0; i < count; i++) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    none = false;
+    if (!may_complete(known(requests[i]), due)) continue;
+    int flag = 0;
+    MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + *done;
+    if (const int result = real.Request_get_status(requests[i], &flag, status); result != MPI_SUCCESS)
+      return result;
+    if (flag != 0) indices[(*done)++] = i;
+  }
+  if (none) *done = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+Masked::Masked(MPI_Request *requests, int count)
+    : given_(requests, static_cast<std::size_t>(std::max(count, 0))), ready_(given_.begin(), given_.end()),
+      before_(known(requests, count)) {
+  for (std::size_t i = 0; i < ready_.size(); i++) {
+    MPI_Request &request = ready_[i];
+    Moment due = INT64_MAX;
+    if (may_complete(before_[i], due)) {
+      others_ = others_ || request != MPI_REQUEST_NULL;
+    } else {
+      others_ = others_ || due == INT64_MAX;
+      request = MPI_REQUEST_NULL;
+      held_++;
+    }
+    due_ = std::min(due_, due);
+  }
+}
+
+Moment Masked::due() const noexcept {
+  constexpr Moment pause = 50'000;
+  if (due_ == INT64_MAX) return 0;
+  return others_ ? std::min(due_, now() + pause) : due_;
+}
+
+void Masked::update(int index) {
+  const auto i = static_cast<std::size_t>(index);
+  given_[i] = ready_[i];
+  complete(before_[i]);
+}
+
+int try_any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status, Moment &due) {
+  Masked masked{requests, count};
+  const int result = next.Testany(count, masked.data(), index, flag, status);
+  due = masked.due();
+  if (*flag != 0 && *index != MPI_UNDEFINED)
+    masked.update(*index);
+  else if (result == MPI_SUCCESS && *flag != 0 && !masked.is_all_ready())
+    *flag = 0; // the library saw none of those that are held back
+  return result;
+}
+
+int try_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses, Moment &due) {
+  Masked masked{requests, count};
+  const int result = next.Testsome(count, masked.data(), done, indices, statuses);
+  due = masked.due();
+  if (*done == MPI_UNDEFINED && !masked.is_all_ready()) *done = 0;
+  for (int i = 0; *done != MPI_UNDEFINED && i < *done; i++) masked.update(indices[i]);
+  return result;
+}
+
+} // namespace haloscope::inject

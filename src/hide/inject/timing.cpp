@@ -1,0 +1,63 @@
+// Time, and waiting for it without burning the processor.
+#include "hide/inject/injection.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <sys/prctl.h>
+
+namespace haloscope::inject {
+
+namespace {
+
+using interpose::second;
+
+constexpr Moment slice = 1'000'000; // between two looks after the library
+constexpr Moment spun = 30'000;     // what a sleeper may wake too late
+
+std::int64_t shift = 0;
+
+timespec as_timespec(Moment local) noexcept { return {local / second, local % second}; }
+
+// Timers are 50 µs late unless a thread asks for better ones. The program's own setting comes back.
+class FineTimer {
+public:
+  FineTimer() noexcept : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1UL); }
+  ~FineTimer() {
+    if (before_ > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_));
+  }
+  FineTimer(const FineTimer &) = delete;
+  FineTimer &operator=(const FineTimer &) = delete;
+
+private:
+  int before_;
+};
+
+void sleep_until(Moment due) noexcept {
+  const timespec local = as_timespec(due - shift);
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &local, nullptr);
+}
+
+void go_on() noexcept {
+  int found = 0;
+  const Lock lock;
+  if (state.library) interpose::real.Iprobe(MPI_ANY_SOURCE, 0, *state.library, &found, MPI_STATUS_IGNORE);
+}
+
+} // namespace
+
+Moment now() noexcept { return interpose::monotonic_time() + shift; }
+
+void shift_clock(std::int64_t nanoseconds) noexcept { shift += nanoseconds; }
+
+void wait_until(Moment due) noexcept {
+  if (due <= now()) return;
+  const FineTimer timer;
+  for (Moment time = now(); time < due; time = now()) {
+    if (due - time > spun) {
+      sleep_until(std::min(due - spun / 2, time + slice));
+      go_on();
+    }
+  }
+}
+
+} // namespace haloscope::inject

@@ -1,0 +1,49 @@
+// Data between nodes that is sent ahead of its receive, where the program leaves receive buffers to the
+// layer.
+//
+// A *lane* leads from one rank to one of another node and ends in a buffer of the layer's, for which receives
+// wait all the time. A message that goes by a lane is, in a communicator of ours, a note of its length, and
+// the data in pieces, so small that MPI asks nobody before it sends them; in the program's communicator a
+// token, which MPI matches. docs/explanation/stencil.md says how a lane comes to be, and why a probe is not
+// deceived.
+#pragma once
+
+#include "hide/layer/known_requests.hpp"
+#include "hide/layer/sending.hpp"
+
+#include <optional>
+
+namespace haloscope::stencil::layer {
+
+// Both collective over MPI_COMM_WORLD. `usable`: this rank's layer runs. The second before MPI_Finalize.
+void open_lanes(bool usable);
+void close_lanes();
+
+// The world rank of one of another node to which there may be lanes; −1: another one, or several.
+int elsewhere(MPI_Comm comm, int rank);
+
+// The sender: a message that has begun, or nullptr where there is no lane for it.
+Source *send_ahead(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
+                   const Envelope &envelope);
+bool has_left(Source &source); // the program may have its buffer back
+// A message of the program goes to another node that has the length of this slot's token.
+void spoil_lane(std::size_t slot, const Envelope &envelope);
+
+// The receiver. A message came by no lane: there may be one for the next.
+void offer_lane(int source, std::uint64_t bytes);
+// The true size of what a probe found, if that is a token.
+std::optional<std::uint64_t> noted_bytes(int source, std::size_t slot);
+Lane *lane_of(const Token &token);
+bool has_landed(Lane &lane);
+void wait_until_landed(Lane &lane);
+// What has landed. The buffer is the caller's until `renew`.
+struct Landed {
+  int source;
+  void *buffer;
+  std::uint64_t bytes;
+};
+Landed landed(const Lane &lane);
+// The lane goes on with this buffer, or, if it is null, with another one.
+void renew(Lane &lane, void *buffer);
+
+} // namespace haloscope::stencil::layer

@@ -1,0 +1,140 @@
+// Requests that complete when the layer says so, and what all functions behind the wrappers have in common.
+#pragma once
+
+#include "hide/layer/receiving.hpp"
+#include "hide/layer/sending.hpp"
+#include "hide/layer/waiting.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace haloscope::stencil::layer {
+
+// Whether the library may complete it now; lets it make progress. A send of ours is over then.
+bool may_complete(Request &request);
+// MPI_Request_get_status has found it complete, which it stays.
+void peeked(Request &request, MPI_Status &status);
+// After the library has completed it: the true status, or an error. It is no longer ours, unless persistent.
+int completed(Request *request, MPI_Status &status);
+// Raises an error as the request's communicator has it.
+int raise(MPI_Comm comm, int error);
+
+// Statuses of several requests, in a place of ours where the program wants none.
+MPI_Status *statuses_for(int count, MPI_Status *given);
+
+// What a thread's batches are made of: one at a time, whose memory the next one uses again.
+struct Scratch {
+  std::vector<Request *> known;
+  std::vector<std::pair<std::size_t, SmallReceive>> small; // by their places
+  std::vector<MPI_Request> ready;
+};
+inline thread_local Scratch scratch;
+
+// The layer's requests among the program's.
+class Batch {
+public:
+  // `takes_small`: receives below the threshold are taken out, and put back by put_back.
+  Batch(MPI_Request *requests, int count, bool takes_small);
+  explicit operator bool() const noexcept { return any_; } // there is one
+  void leave() noexcept;                                   // MPI may complete them now
+  void put_back();                                         // it did not
+  bool may_complete();                                     // all of them
+  // That has asked MPI, which went on with whatever else there is.
+  [[nodiscard]] bool has_asked() const noexcept { return has_asked_; }
+  // The communicator of one of them.
+  [[nodiscard]] MPI_Comm comm(int index) const noexcept {
+    const Request *request = known_.empty() ? nullptr : known_[static_cast<std::size_t>(index)];
+    return request == nullptr ? MPI_COMM_WORLD : request->comm;
+  }
+  // After the library has completed all.
+  int completed(MPI_Status *statuses, int result);
+
+protected:
+  bool end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm);
+
+  std::span<MPI_Request> given_;
+  std::vector<Request *> &known_ = scratch.known;
+  std::vector<std::pair<std::size_t, SmallReceive>> &small_ = scratch.small;
+  bool any_ = false, has_asked_ = false, left_ = false;
+};
+
+// … with those that must not complete yet left out.
+class Masked : public Batch {
+public:
+  Masked(MPI_Request *requests, int count) : Batch(requests, count, false) {}
+  MPI_Request *refresh();
+  [[nodiscard]] bool is_held() const noexcept { return held_; } // one at least
+  // The library has completed, or left, the request at this place.
+  int update(int index, MPI_Status &status);
+  // The same where the library says that this one failed.
+  void fail(int index);
+
+private:
+  std::vector<MPI_Request> &ready_ = scratch.ready;
+  bool held_ = false;
+};
+
+void start_request(MPI_Request *handle);
+void forget_communicator(MPI_Comm comm);
+// Requests that the program has freed while they were active: they go on without it.
+void abandon(Request *request);
+void finish_abandoned();
+
+using interpose::Status;
+
+inline bool is_running() noexcept { return layer.running.load(std::memory_order_acquire); }
+// The program has requests that are known to us.
+inline bool has_requests() noexcept { return is_running() && any_known(); }
+
+// … or a call that blocks has to look after its receives.
+inline bool may_wait() noexcept { return is_running() && (any_known() || must_poll()); }
+
+// What only large messages and those of a token's length have to go through.
+inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
+  const auto bytes = bytes_of(count, type);
+  return bytes >= layer.options.threshold || slot_of(bytes) >= 0;
+}
+
+[[gnu::noinline, gnu::cold]] inline int end_possible_token(const Target &target, MPI_Status &status) {
+  if (interpose::was_cancelled(status)) return MPI_SUCCESS;
+  int error = MPI_SUCCESS;
+  {
+    const Lock lock;
+    error = receive_now(target, status);
+  }
+  return raise(target.comm, error);
+}
+
+// After a receive below the threshold: nearly always nothing.
+inline int end_small(const Target &target, MPI_Status &status, int result) {
+  if (__builtin_expect(result != MPI_SUCCESS || slot_of(interpose::received_bytes(status)) < 0, 1))
+    return result;
+  return end_possible_token(target, status);
+}
+
+// A call that completes one.
+template <class Call> int complete_small(const Target &target, MPI_Status *given, Call &&call) {
+  MPI_Status own;
+  MPI_Status *status = given == MPI_STATUS_IGNORE ? &own : given;
+  const int result = call(status);
+  return end_small(target, *status, result);
+}
+
+// MPI_Wait, of a request that is not ours or may complete.
+template <class Call> int wait_for(MPI_Request *handle, MPI_Status *status, Call &&call) {
+  return must_poll() ? finish(handle, status) : call(status);
+}
+
+inline void wait_until_ready(Request &request) {
+  Waiting waiting;
+  for (;;) {
+    {
+      const Lock lock;
+      if (may_complete(request)) return;
+    }
+    waiting();
+  }
+}
+
+} // namespace haloscope::stencil::layer

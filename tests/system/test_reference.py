@@ -1,0 +1,56 @@
+"""The generated parts of the documentation are those that the declarations make."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT
+
+TOOL = CHECKOUT / "tools" / "reference.py"
+PAGES = CHECKOUT / "docs" / "reference"
+# Their pages still have tables that are written by hand.
+BY_HAND = {"show", "report", "regimes", "model", "tune", "simulate", "inject", "stencil"}
+BY_HAND |= {f"bench {name}" for name in ("p2p", "collective", "stencil", "overlap", "read", "noise")}
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(TOOL), *words], capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def test_no_page_is_stale() -> None:
+    done = run("--check")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def test_every_verb_has_a_page() -> None:
+    done = run("--verbs")
+    text = "".join(page.read_text("utf-8") for page in PAGES.glob("*.md"))
+    assert done.returncode == 0, done.stderr
+    missing = {verb for verb in done.stdout.splitlines() if f"<!-- options: {verb} -->" not in text}
+    assert missing <= BY_HAND
+
+
+def test_a_stale_page_is_named(tmp_path: Path) -> None:
+    page = tmp_path / "run.md"
+    page.write_text("# Page\n\n<!-- options: where -->\nold\n<!-- end -->\nlast\n")
+    assert run("--check", str(page)).stdout == f"{page}: its generated parts are stale; run: make reference\n"
+    assert run(str(page)).returncode == 0
+    assert page.read_text() == ("# Page\n\n<!-- options: where -->\nIt has no options.\n<!-- end -->\nlast\n")
+    assert run("--check", str(page)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "part", ["<!-- options: fly -->\n<!-- end -->\n", "<!-- wings: fly -->\n<!-- end -->\n"]
+)
+def test_what_nothing_declares_is_an_error(part: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(part)
+    done = run(str(page))
+    assert done.returncode == 1
+    assert str(page) in done.stdout

@@ -1,0 +1,197 @@
+"""Fill the generated parts of the documentation.
+
+    python tools/reference.py [PAGE...]           writes the pages whose generated parts have changed
+    python tools/reference.py --check [PAGE...]   writes nothing; names those pages and fails if there are any
+    python tools/reference.py --verbs             prints all verbs
+
+What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` and `<!-- end -->`:
+
+    <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
+    <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
+    <!-- shown: ranks -->         the columns of a table that `show` prints, from there, too
+    <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
+    <!-- settings: watch -->      the environment variables of a room, from its settings
+    <!-- variables: watch -->     those among them that are no options
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from haloscope import watch
+from haloscope.base import schema
+from haloscope.cli import haloscope
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+_PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON}
+_DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
+
+
+def pages() -> list[Path]:
+    """Return the pages that may have generated parts."""
+    return sorted((CHECKOUT / "docs").rglob("*.md"))
+
+
+def filled(text: str) -> str:
+    """Return a page with all of its generated parts made anew."""
+    return _PART.sub(lambda part: part[1] + KINDS[part[2]](part[3]) + part[5], text)
+
+
+def verbs(command: click.Command = haloscope, words: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield the words of each verb, such as "bench p2p", with its command."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from verbs(found, f"{words} {name}".strip())
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def options(words: str) -> str:
+    """Return the table of the options of one command."""
+    command = dict(verbs())[words]
+    context = click.Context(command, info_name=words)
+    records = [
+        record
+        for option in command.params
+        if isinstance(option, click.Option) and (record := option.get_help_record(context))
+    ]
+    rows = [[f"`{names}`", *_explained(text)] for names, text in records]
+    return table(["option", "meaning", "default"], rows) if rows else "It has no options.\n"
+
+
+def _explained(text: str) -> list[str]:
+    """Return the meaning of an option, and its default, from its help."""
+    default = _DEFAULT.search(text)
+    return [text[: default.start()], default[1]] if default else [text, ""]
+
+
+def stored(name: str) -> str:
+    """Return the columns of a table of the profile file."""
+    rows = [[f"`{c.name}`", c.type, c.unit, c.meaning + _since(c.since)] for c in schema.STORED[name]]
+    return table(["column", "type", "unit", "meaning"], rows)
+
+
+def _since(minor: int) -> str:
+    return f" (since {schema.FORMAT[0]}.{minor})" if minor else ""
+
+
+def shown(name: str) -> str:
+    """Return the columns of a table that people and scripts see."""
+    rows = [[_names(group.names), group.meaning] for group in schema.SHOWN[name]]
+    return table(["column", "meaning"], rows)
+
+
+def _names(names: Sequence[str]) -> str:
+    if names[:1] and names[0].endswith("_instance_min"):
+        return "`X_instance_min`, `X_instance_max`"
+    return ", ".join(f"`{name}`" for name in names) or "any other"
+
+
+def settings(room: str) -> str:
+    """Return the environment variables of a room."""
+    rows = [
+        [f"`{s.variable}`", f"`{s.option}`" if s.is_option else "", s.description, s.default]
+        for s in _SETTINGS[room]
+    ]
+    return table(["variable", "option", "meaning", "default"], rows)
+
+
+def variables(room: str) -> str:
+    """Return the environment variables of a room that have no option."""
+    rows = [[f"`{s.variable}`", s.description, s.default] for s in _SETTINGS[room] if not s.is_option]
+    return table(["variable", "meaning", "default"], rows)
+
+
+def python(words: str) -> str:
+    """Return signatures and docstrings of a module's public names, of all or of those behind its name."""
+    module, *names = words.split()
+    found = import_module(module)
+    things = [(name, getattr(found, name)) for name in names or sorted(found.__all__, key=str.lower)]
+    return "".join(_documented(name, thing) for name, thing in things if callable(thing))
+
+
+def _documented(name: str, thing: Callable[..., object]) -> str:
+    prose = _prose(inspect.getdoc(thing) or "")
+    text = f"\n## `{name}`\n\n```python\n{_signature(name, thing)}\n```\n\n{prose}\n"
+    if not inspect.isclass(thing):
+        return text
+    told = {member: _first(value) for member, value in vars(thing).items() if not member.startswith("_")}
+    members = "".join(f"* `{member}`: {line}\n" for member, line in told.items() if line)
+    return text + (f"\n{members}" if members else "")
+
+
+def _signature(name: str, thing: Callable[..., object]) -> str:
+    if not inspect.isclass(thing):
+        return f"{name}{inspect.signature(thing)}".replace("'", "")
+    fields = "".join(
+        f"\n    {field}: {kind}" for field, kind in vars(thing).get("__annotations__", {}).items()
+    )
+    return f"class {name}:{fields or ' ...'}"
+
+
+def _first(value: object) -> str:
+    """Return the first line of the docstring of a method or property."""
+    return (
+        (inspect.getdoc(value) or "").partition("\n")[0]
+        if callable(value) or isinstance(value, property)
+        else ""
+    )
+
+
+def _prose(text: str) -> str:
+    """Return a docstring in Markdown: examples and trees become blocks of code."""
+    parts = text.split("\n\n")
+    return "\n\n".join(f"```python\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
+
+
+KINDS: Mapping[str, Callable[[str], str]] = {
+    "options": options,
+    "python": python,
+    "settings": settings,
+    "shown": shown,
+    "stored": stored,
+    "variables": variables,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check pages, those that are named or all. Return the exit status."""
+    if "--verbs" in arguments:
+        print(*(words for words, _ in verbs()), sep="\n")
+        return 0
+    checking, status = "--check" in arguments, 0
+    for page in [Path(word) for word in arguments if word != "--check"] or pages():
+        old = page.read_text("utf-8")
+        try:
+            new = filled(old)
+        except KeyError as error:
+            print(f"{page}: nothing declares {error}")
+            status = 1
+            continue
+        if new != old and checking:
+            print(f"{page}: its generated parts are stale; run: make reference")
+            status = 1
+        elif new != old:
+            page.write_text(new, "utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
