@@ -1,5 +1,5 @@
-// What differs between the three binary interfaces: Open MPI (libmpi.so.40), MPICH and its kin
-// (libmpi.so.12), the standard ABI (libmpi_abi.so). HALOSCOPE_ABI_* is set by the build.
+// What differs between the binary interfaces: Open MPI (libmpi.so.40), MPICH and its kin (libmpi.so.12),
+// the standard ABI (libmpi_abi.so), and SimGrid's MPI for simulations (libsimgrid.so). HALOSCOPE_ABI_* is set by the build.
 #pragma once
 
 #include "interpose/real.hpp"
@@ -47,8 +47,10 @@ extern Predefined predefined;
 inline constexpr const char *interface_name = "mpich";
 #elif defined(HALOSCOPE_ABI_STANDARD)
 inline constexpr const char *interface_name = "standard";
+#elif defined(HALOSCOPE_ABI_SIMGRID)
+inline constexpr const char *interface_name = "simgrid";
 #else
-#error "HALOSCOPE_ABI_OPENMPI, _MPICH or _STANDARD must be defined"
+#error "HALOSCOPE_ABI_OPENMPI, _MPICH, _STANDARD or _SIMGRID must be defined"
 #endif
 
 // Bytes that arrived: MPI_Get_count(MPI_BYTE) is undefined where a derived type was filled in part,
@@ -59,6 +61,8 @@ inline std::uint64_t received_bytes(const MPI_Status &status) noexcept {
 #elif defined(HALOSCOPE_ABI_MPICH)
   return static_cast<std::uint32_t>(status.count_lo) |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1U) << 32U;
+#elif defined(HALOSCOPE_ABI_SIMGRID)
+  return static_cast<std::uint64_t>(status.count);
 #else
   MPI_Count bytes = 0;
   real.Get_elements_x(&status, MPI_BYTE, &bytes);

@@ -1,7 +1,7 @@
 # How what stands before one MPI interface is built. `preloaded_library` makes a library of the directory that
 # includes this: its meanings.py says what is generated.
 
-set(HALOSCOPE_ABI openmpi CACHE STRING "openmpi, mpich or standard")
+set(HALOSCOPE_ABI openmpi CACHE STRING "openmpi, mpich, standard or simgrid")
 set(HALOSCOPE_MPI_INCLUDE "" CACHE STRING "directories of the MPI's headers")
 set(HALOSCOPE_SANITIZE "" CACHE STRING "sanitizers, as in -fsanitize=")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -69,8 +69,8 @@ endfunction()
 # Of these sources, the generated ones, and what finds the MPI library.
 function(preloaded_library name)
   add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${ARGN} ${INTERPOSE}/library.cpp ${INTERPOSE}/report.cpp)
-  # The standard ABI is C's alone: its Fortran bindings are a library of their own that calls MPI_*.
-  if(NOT HALOSCOPE_ABI STREQUAL standard)
+  # The standard ABI is C's alone: its Fortran bindings are a library of their own that calls MPI_*, as SMPI's do.
+  if(HALOSCOPE_ABI MATCHES "openmpi|mpich")
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)
   endif()
   add_dependencies(${name} generated)

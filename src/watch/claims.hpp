@@ -49,16 +49,16 @@ public:
   Claims(ThreadState &state, std::span<const MPI_Request> handles) : state_(state), count_(handles.size()) {
     state.make_room(count_);
     for (std::size_t i = 0; i < count_; i++) state.handles[i] = handles[i];
-    if (__builtin_expect(global.several_threads, 0)) take();
+    if (__builtin_expect(global().several_threads, 0)) take();
   }
 
   // After the call: what is known of the i-th; nullptr if nothing is.
   Request *request(std::size_t i) noexcept {
-    return global.several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
+    return global().several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
   }
   // Ends the call: what has not been forgotten stays known.
   void give_back() noexcept {
-    if (__builtin_expect(global.several_threads, 0)) put_back();
+    if (__builtin_expect(global().several_threads, 0)) put_back();
   }
 
 private:
@@ -85,7 +85,7 @@ public:
   AllClaims(ThreadState &state, std::span<const MPI_Request> handles)
       : state_(state), count_(handles.size()) {
     state.make_room(count_);
-    if (__builtin_expect(global.several_threads, 0)) {
+    if (__builtin_expect(global().several_threads, 0)) {
       take(handles);
       return;
     }

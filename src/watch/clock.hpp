@@ -33,6 +33,11 @@ inline bool counter_is_invariant() noexcept {
 
 inline const bool use_counter = counter_is_invariant();
 
+#if defined(HALOSCOPE_ABI_SIMGRID)
+inline constexpr double seconds_per_simulated_tick = 1e-12;
+inline bool ranks_compute = true; // not where a trace says how long they do
+std::uint64_t ticks() noexcept;   // of the simulated clock: simulation.cpp
+#else
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   if (__builtin_expect(use_counter, 1)) return __rdtsc();
@@ -43,6 +48,7 @@ inline std::uint64_t ticks() noexcept {
 #endif
   return nanoseconds();
 }
+#endif
 
 // One simultaneous reading of both clocks; two of them give the length of a tick.
 struct ClockPair {
@@ -50,9 +56,14 @@ struct ClockPair {
   std::uint64_t nanosecond;
 
   static ClockPair now() noexcept {
+#if defined(HALOSCOPE_ABI_SIMGRID)
+    const std::uint64_t tick = ticks();
+    return {tick, static_cast<std::uint64_t>(static_cast<double>(tick) * seconds_per_simulated_tick * 1e9)};
+#else
     const std::uint64_t before = ticks();
     const std::uint64_t nanosecond = nanoseconds();
     return {before + (ticks() - before) / 2, nanosecond};
+#endif
   }
 };
 

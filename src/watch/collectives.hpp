@@ -145,7 +145,7 @@ template <class Rule, class Call, class Then>
 [[gnu::always_inline]] inline int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits,
                                                   Call &&call, Then &&then) {
   const Entry state;
-  const bool synchronized = __builtin_expect(waits && global.sync_interval != 0, 0);
+  const bool synchronized = __builtin_expect(waits && global().sync_interval != 0, 0);
   if (!state) {
     if (synchronized) let_others_wait(comm);
     return call();

@@ -1,5 +1,6 @@
 #include "watch/communicators.hpp"
 
+#include "watch/own.hpp"
 #include "watch/state.hpp"
 
 #include <algorithm>
@@ -31,10 +32,7 @@ struct Book {
   bool has_sessions = false;
 };
 
-Book &book() {
-  static Book *instance = new Book; // never destroyed: threads may outlive exit handlers
-  return *instance;
-}
+Book &book() { return own<Book>(); }
 
 std::vector<int> world_ranks(MPI_Group group) {
   int size = 0;
@@ -59,7 +57,7 @@ bool is_identity(const std::vector<int> &ranks) {
 }
 
 const char *copy_text(const std::string &text) {
-  auto *copy = static_cast<char *>(global.arena.allocate(text.size() + 1));
+  auto *copy = static_cast<char *>(global().arena.allocate(text.size() + 1));
   return copy == nullptr ? "" : std::strcpy(copy, text.c_str());
 }
 
@@ -100,15 +98,23 @@ void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinati
 }
 
 const std::int32_t *keep(const Ranks &ranks, std::uint32_t &count) {
-  auto *copy = static_cast<std::int32_t *>(global.arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
+  auto *copy = static_cast<std::int32_t *>(global().arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
   count = copy == nullptr ? 0 : static_cast<std::uint32_t>(ranks.size());
   if (copy != nullptr) std::ranges::copy(ranks, copy);
   return copy;
 }
 
-void read_topology(MPI_Comm comm, Communicator &record) {
+// Neighbours matter to neighbourhood collectives, which SMPI has not; nor would it answer.
+int topology_of([[maybe_unused]] MPI_Comm comm) {
   int kind = MPI_UNDEFINED;
+#if !defined(HALOSCOPE_ABI_SIMGRID)
   real.Topo_test(comm, &kind);
+#endif
+  return kind;
+}
+
+void read_topology(MPI_Comm comm, Communicator &record) {
+  const int kind = topology_of(comm);
   Ranks sources;
   Ranks destinations;
   if (kind == MPI_CART)
@@ -151,21 +157,19 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   const auto found = of.by_members.find({members, name});
   if (found != of.by_members.end() && found->second->out_degree == 0) {
     // Same members, same name: the same row.
-    int kind = MPI_UNDEFINED;
-    real.Topo_test(comm, &kind);
-    if (kind == MPI_UNDEFINED) {
+    if (topology_of(comm) == MPI_UNDEFINED) {
       real.Group_free(&group);
       return found->second;
     }
   }
-  auto *record = global.arena.make<Communicator>();
+  auto *record = global().arena.make<Communicator>();
   if (record == nullptr) return nullptr; // and the group is lost, once
   int size = 0;
   int rank = 0;
   real.Comm_size(comm, &size);
   real.Comm_rank(comm, &rank);
   record->number = static_cast<std::uint32_t>(
-      (reinterpret_cast<const std::byte *>(record) - global.arena.base()) / communicator_alignment);
+      (reinterpret_cast<const std::byte *>(record) - global().arena.base()) / communicator_alignment);
   record->id = partner_id(of, members, ranks, group);
   record->size = static_cast<std::uint32_t>(size);
   record->remote_size = inter != 0 ? static_cast<std::uint32_t>(ranks.size()) : 0;
@@ -198,7 +202,7 @@ Communicator *find_or_describe(Book &of, MPI_Comm comm) {
 void forget(Book &of, MPI_Comm comm) {
   of.by_handle.erase(value_of(comm));
   of.names.erase(value_of(comm));
-  global.handle_epoch.fetch_add(1, std::memory_order_release);
+  global().handle_epoch.fetch_add(1, std::memory_order_release);
 }
 
 CommunicatorUse *use_of(const ThreadState &state, Communicator *communicator) {

@@ -172,7 +172,7 @@ template <class Call> int wait(Function function, MPI_Request *request, MPI_Stat
   if (!state) return call(status);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  if (__builtin_expect(global.several_threads, 0))
+  if (__builtin_expect(global().several_threads, 0))
     return wait_taken(*state, function, request, result_status, call);
   Request *known = request_slot(*state, *request);
   const std::uint64_t begin = ticks();
@@ -204,7 +204,7 @@ template <class Call>
 int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
   const Entry state;
   if (!state) return call(status);
-  if (__builtin_expect(global.several_threads, 0))
+  if (__builtin_expect(global().several_threads, 0))
     return test_taken(*state, function, request, flag, status, call);
   const MPI_Request handle = *request;
   MPI_Status own;

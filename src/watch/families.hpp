@@ -133,7 +133,7 @@ template <class Call> int name_communicator(Function function, MPI_Comm comm, co
 }
 
 template <class Call> int free_datatype(Function function, Call &&call) {
-  global.handle_epoch.fetch_add(1, std::memory_order_relaxed);
+  global().handle_epoch.fetch_add(1, std::memory_order_relaxed);
   return passed(function, Category::other, call);
 }
 

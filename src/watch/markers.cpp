@@ -10,8 +10,8 @@ namespace {
 
 // Markers before MPI_Init, after MPI_Finalize or inside MPI's own calls are not recorded.
 ThreadState *marking_thread() noexcept {
-  if (global.phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
-  return this_thread != nullptr ? this_thread : attach_thread();
+  if (global().phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
+  return this_thread() != nullptr ? this_thread() : attach_thread();
 }
 
 void begin(const char *name, int communication) noexcept {

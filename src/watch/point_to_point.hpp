@@ -216,7 +216,7 @@ int probe_matched(Function function, MPI_Comm comm, const MPI_Message *message, 
     return result;
   const Entry state;
   if (!state) return result;
-  if (Request *slot = global.messages.slot(value_of(*message)))
+  if (Request *slot = matched_messages.slot(value_of(*message)))
     if (const CommunicatorUse *use = communicator_use(*state, comm))
       *slot = Request{.kind = Pending::receive, .communicator = use->communicator->number};
   return result;
@@ -225,7 +225,7 @@ int probe_matched(Function function, MPI_Comm comm, const MPI_Message *message, 
 // Taken out before the call, which frees the handle.
 inline const Communicator *take_message(MPI_Message message) noexcept {
   if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) return nullptr;
-  Request *slot = global.messages.slot(value_of(message));
+  Request *slot = matched_messages.slot(value_of(message));
   if (slot == nullptr || slot->kind == Pending::none) return nullptr;
   slot->kind = Pending::none;
   return &communicator_of(*slot);

@@ -10,10 +10,10 @@ inline bool has_slot(MPI_Request handle) noexcept {
   return handle != MPI_REQUEST_NULL && !is_finished(handle);
 }
 [[gnu::always_inline]] inline Request *request_slot(ThreadState &state, MPI_Request handle) noexcept {
-  return has_slot(handle) ? global.requests.slot(value_of(handle), state.recent_requests) : nullptr;
+  return has_slot(handle) ? pending_requests.slot(value_of(handle), state.recent_requests) : nullptr;
 }
 inline Request *request_slot(MPI_Request handle) noexcept {
-  return has_slot(handle) ? global.requests.slot(value_of(handle)) : nullptr;
+  return has_slot(handle) ? pending_requests.slot(value_of(handle)) : nullptr;
 }
 inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
   if (Request *slot = request_slot(state, handle)) *slot = request;
@@ -154,12 +154,12 @@ public:
   template <class Count>
   [[gnu::always_inline]] RepeatedPost(Function function, Count count, MPI_Datatype datatype, int rank,
                                       MPI_Comm comm) noexcept
-      : state_(this_thread) {
+      : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) return;
     const auto wide = static_cast<std::uint64_t>(count);
     const Post &post = place_of_post(*state_, function, rank, wide);
     if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
-        state_->handle_epoch != global.handle_epoch.load(std::memory_order_relaxed))
+        state_->handle_epoch != global().handle_epoch.load(std::memory_order_relaxed))
       return;
     const bool large = post.request.bytes >= state_->stamped_size;
     if constexpr (stamped)

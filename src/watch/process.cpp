@@ -3,6 +3,7 @@
 #include "interpose/report.hpp"
 #include "watch/program.hpp"
 #include "watch/state.hpp"
+#include "watch/world.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,7 @@ namespace {
 struct Live {
   std::string directory, path;
 };
-Live &live_records() {
-  static Live *instance = new Live; // never destroyed: MPI_Finalize may be called by exit handlers
-  return *instance;
-}
+Live &live_records() { return own<Live>(); }
 
 template <std::size_t size> void copy_into(std::array<char, size> &to, std::string_view text) {
   const std::size_t length = std::min(text.size(), size - 1);
@@ -51,16 +49,17 @@ void make_directories(const Settings &settings, const Place &place) {
 }
 
 // Returns whether this rank is to record.
-bool make_arena(const Settings &settings, int rank) {
-  live_records().path =
-      live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
+bool make_arena(const Settings &settings, int rank, bool lives) {
+  if (lives)
+    live_records().path =
+        live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   const char *path = live_records().path.c_str();
   const bool wanted = settings.records(rank);
-  const bool watched = wanted && global.arena.create(path, settings.memory);
+  const bool watched = wanted && global().arena.create(path, settings.memory);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
-  if (!watched && !global.arena.create(path, memory_unwatched)) throw std::bad_alloc{};
-  if (watched && !global.arena.recoverable())
+  if (!watched && !global().arena.create(path, memory_unwatched)) throw std::bad_alloc{};
+  if (watched && lives && !global().arena.recoverable())
     interpose::complain("no room for live records in " + settings.live + " (rank " + std::to_string(rank) +
                         "): what this rank records is lost if it does not reach MPI_Finalize; "
                         "set HALOSCOPE_LIVE to another node-local directory");
@@ -80,7 +79,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   // So many that all ranks' are no more than a quarter of a million rows.
   process.most_slices =
       static_cast<std::uint32_t>(std::clamp(262'144 / size, 32, static_cast<int>(Slices::most)));
-  gethostname(process.host.data(), process.host.size() - 1);
+  copy_into(process.host, host_name());
   copy_into(process.only, settings.only);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
@@ -97,43 +96,44 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
 void begin_process(const Settings &settings, int rank, int size, const Place &place) {
   set_series(settings.series.c_str());
   set_only(settings.only.c_str());
-  make_directories(settings, place);
-  const bool watched = make_arena(settings, rank);
-  global.process = global.arena.make<ProcessRecord>();
-  if (global.process == nullptr) throw std::bad_alloc{};
-  global.process->watched = watched;
-  global.process->world = place.world;
-  describe(*global.process, settings, rank, size);
-  global.sync_interval = settings.sync_interval;
+  const bool lives = !place.run.empty();
+  if (lives) make_directories(settings, place);
+  const bool watched = make_arena(settings, rank, lives);
+  global().process = global().arena.make<ProcessRecord>();
+  if (global().process == nullptr) throw std::bad_alloc{};
+  global().process->watched = watched;
+  global().process->world = place.world;
+  describe(*global().process, settings, rank, size);
+  global().sync_interval = settings.sync_interval;
   if (!watched) {
-    global.phase.store(Phase::aside, std::memory_order_release);
+    global().phase.store(Phase::aside, std::memory_order_release);
     return;
   }
   // A forked child has our records mapped; it is no rank of this program.
   pthread_atfork(nullptr, nullptr, [] {
-    global.phase.store(Phase::after, std::memory_order_relaxed);
-    this_thread = nullptr;
+    global().phase.store(Phase::after, std::memory_order_relaxed);
+    this_thread() = nullptr;
   });
-  global.phase.store(Phase::running, std::memory_order_release);
+  global().phase.store(Phase::running, std::memory_order_release);
   attach_thread();
 }
 
 void end_process(Phase phase) {
-  global.phase.store(phase);
-  if (ThreadState *state = this_thread) {
+  global().phase.store(phase);
+  if (ThreadState *state = this_thread()) {
     pause(*state, Pause::program, false);
     pause(*state, Pause::schedule, false);
     end_all(*state);
     state->busy = true; // until it begins again
   }
-  global.process->last = ClockPair::now();
-  global.process->finalized = true;
+  global().process->last = ClockPair::now();
+  global().process->finalized = true;
 }
 
 void resume_process() {
-  global.process->finalized = false;
-  global.phase.store(global.process->watched ? Phase::running : Phase::aside);
-  ThreadState *state = this_thread;
+  global().process->finalized = false;
+  global().phase.store(global().process->watched ? Phase::running : Phase::aside);
+  ThreadState *state = this_thread();
   if (state == nullptr) return;
   begin_again(*state);
   state->busy = false;
@@ -142,7 +142,7 @@ void resume_process() {
 const std::string &live_directory() noexcept { return live_records().directory; }
 
 void remove_live_records() noexcept {
-  if (!global.arena.recoverable()) return;
+  if (!global().arena.recoverable()) return;
   unlink(live_records().path.c_str());
   rmdir(live_directory().c_str()); // the last rank of the node succeeds
 }

@@ -9,7 +9,8 @@
 
 namespace haloscope::watch {
 
-// Where live records are, LIVE/haloscope-RUN[/SPAWNED], and to which world they belong.
+// Where live records are, LIVE/haloscope-RUN[/SPAWNED], and to which world they belong. Without a run
+// there are none.
 struct Place {
   std::string run, spawned;
   std::uint64_t world;

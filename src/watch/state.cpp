@@ -2,8 +2,12 @@
 
 namespace haloscope::watch {
 
-Global global;
-__thread ThreadState *this_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+RequestTable pending_requests, matched_messages;
+
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+Global the_process;
+__thread ThreadState *recording_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+#endif
 
 std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexcept {
   if (datatype == MPI_DATATYPE_NULL) return 0;
@@ -16,8 +20,8 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
 }
 
 ThreadState *attach_thread() noexcept {
-  if (global.phase.load(std::memory_order_acquire) != Phase::running) return nullptr;
-  Arena &arena = global.arena;
+  if (global().phase.load(std::memory_order_acquire) != Phase::running) return nullptr;
+  Arena &arena = global().arena;
   auto *record = arena.make<ThreadRecord>();
   Node *root = make_root(arena, root_name);
   Node *discard = make_root(arena, "<off>");
@@ -28,18 +32,18 @@ ThreadState *attach_thread() noexcept {
   record->newest = root->begin;
   state->position = root;
   state->arena = &arena;
-  state->process = global.process;
-  if (global.process->exact_times) state->stamped_size = 0;
+  state->process = global().process;
+  if (global().process->exact_times) state->stamped_size = 0;
   state->record = record;
   state->discard = discard;
   discard->counts = discard;
   root->counts = counts_outside() ? root : discard;
   state->node = root->counts;
   start_schedule(*state, root->begin);
-  record->next = global.process->threads.load(std::memory_order_relaxed);
-  while (!global.process->threads.compare_exchange_weak(record->next, record)) {
+  record->next = global().process->threads.load(std::memory_order_relaxed);
+  while (!global().process->threads.compare_exchange_weak(record->next, record)) {
   }
-  this_thread = state;
+  this_thread() = state;
   return state;
 }
 

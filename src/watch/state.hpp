@@ -3,6 +3,7 @@
 
 #include "interpose/library.hpp"
 #include "watch/communicators.hpp"
+#include "watch/own.hpp"
 #include "watch/recording.hpp"
 #include "watch/requests.hpp"
 
@@ -64,21 +65,30 @@ enum class Phase : std::uint8_t { before, running, between, aside, after };
 struct Global {
   std::atomic<Phase> phase{Phase::before};
   std::atomic<std::uint32_t> handle_epoch{1};
-  RequestTable requests;
-  RequestTable messages;
   bool several_threads = false; // MPI_THREAD_MULTIPLE
   unsigned sync_interval = 0;   // 0: the skew of collectives is not measured
   Arena arena;
   ProcessRecord *process = nullptr;
 };
-extern Global global;
+// No two live handles of a process are alike, whoever they belong to.
+extern RequestTable pending_requests, matched_messages;
+
+#if defined(HALOSCOPE_ABI_SIMGRID)
+// The ranks of a simulation are contexts of one thread.
+inline Global &global() noexcept { return own<Global>(); }
+inline ThreadState *&this_thread() noexcept { return own<ThreadState *>(); }
+#else
+extern Global the_process;
+inline Global &global() noexcept { return the_process; }
 
 // Set from the first recorded call of a thread on; constant-initialised, so that access is one load.
-extern __thread ThreadState *this_thread __attribute__((tls_model("initial-exec")));
+extern __thread ThreadState *recording_thread __attribute__((tls_model("initial-exec")));
+inline ThreadState *&this_thread() noexcept { return recording_thread; }
+#endif
 
 // A thread that has recorded has resolved.
 inline void ensure_resolved() noexcept {
-  if (__builtin_expect(this_thread == nullptr, 0) && next.Init == nullptr) resolve();
+  if (__builtin_expect(this_thread() == nullptr, 0) && next.Init == nullptr) resolve();
 }
 
 [[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
@@ -87,7 +97,7 @@ inline void ensure_resolved() noexcept {
 // that error handlers throw through MPI.
 class Entry {
 public:
-  Entry() noexcept : state_(this_thread) {
+  Entry() noexcept : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
     if (state_ == nullptr) return;
     if (__builtin_expect(state_->busy, 0)) {
@@ -95,7 +105,7 @@ public:
       return;
     }
     state_->busy = true;
-    const std::uint32_t epoch = global.handle_epoch.load(std::memory_order_relaxed);
+    const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
     if (__builtin_expect(state_->handle_epoch != epoch, 0)) state_->forget_handles(epoch);
   }
   ~Entry() {
@@ -135,7 +145,7 @@ inline std::uint64_t datatype_size(ThreadState &state, MPI_Datatype datatype) no
 }
 
 inline Communicator &communicator_of(const Request &request) noexcept {
-  std::byte *place = global.arena.base() + request.communicator * communicator_alignment;
+  std::byte *place = global().arena.base() + request.communicator * communicator_alignment;
   return *reinterpret_cast<Communicator *>(place);
 }
 

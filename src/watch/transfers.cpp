@@ -34,8 +34,8 @@ extern "C" __attribute__((visibility("default"))) void
 haloscope_transferred(const char *protocol, std::uint64_t bytes, std::uint32_t chunks, std::uint32_t helpers,
                       std::uint64_t nanoseconds) {
   using namespace haloscope::watch;
-  if (global.phase.load(std::memory_order_relaxed) != Phase::running) return;
-  ThreadState *state = this_thread != nullptr ? this_thread : attach_thread();
+  if (global().phase.load(std::memory_order_relaxed) != Phase::running) return;
+  ThreadState *state = this_thread() != nullptr ? this_thread() : attach_thread();
   if (state == nullptr) return;
   TransferRecord *record = transfer_record(*state, protocol);
   if (record == nullptr) {

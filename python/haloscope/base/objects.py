@@ -12,8 +12,9 @@ from typing import Literal, get_args
 
 __all__ = ["ABIS", "Abi", "Library", "abi_of", "contains", "interpreter", "is_elf", "linked_mpi", "pick"]
 
-Abi = Literal["openmpi", "mpich", "standard"]
-ABIS: tuple[Abi, ...] = get_args(Abi)
+Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
+# Those of libraries that programs run with; SimGrid's MPI is for simulations alone.
+ABIS: tuple[Abi, ...] = get_args(Abi)[:3]
 
 # By interface, not by vendor: Cray's libmpi_gnu_123.so.12 and Intel's libmpi.so.12 are MPICH's.
 _STANDARD = re.compile(r"libmpi_abi\.so\.\d+")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from haloscope.watch._doctor import Finding, doctor
     from haloscope.watch._markers import comm_region, region, value
     from haloscope.watch._outputs import Output, expand
-    from haloscope.watch._recorder import Recorder, build_recorder
+    from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
     from haloscope.watch._recover import Recovery, recover
     from haloscope.watch._run import env, run
     from haloscope.watch._settings import PASSED_ON, SETTINGS, Recording
@@ -31,6 +31,7 @@ __all__ = [
     "doctor",
     "env",
     "expand",
+    "recorder_sources",
     "recover",
     "region",
     "run",
@@ -53,6 +54,7 @@ if not TYPE_CHECKING:
             "doctor": "_doctor",
             "expand": "_outputs",
             "env": "_run",
+            "recorder_sources": "_recorder",
             "recover": "_recover",
             "region": "_markers",
             "run": "_run",

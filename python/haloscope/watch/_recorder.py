@@ -11,7 +11,7 @@ from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
 from haloscope.watch import _settings
 
-__all__ = ["Recorder", "build_recorder", "built_recorders", "is_built"]
+__all__ = ["Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Recorder:
 def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
     """Return the recorder for these headers, from the cache or built now."""
     made = ("libhaloscope-watch.so", "haloscope-join")
-    return Recorder(build_preload("recorder", headers, made, _sources(), quiet))
+    return Recorder(build_preload("recorder", headers, made, recorder_sources(), quiet))
 
 
 def built_recorders() -> list[Recorder]:
@@ -44,10 +44,10 @@ def built_recorders() -> list[Recorder]:
 
 def is_built(headers: Headers) -> bool:
     """True if the cache has the recorder for these headers already."""
-    return is_whole(cache() / preload_name("recorder", headers, _sources()))
+    return is_whole(cache() / preload_name("recorder", headers, recorder_sources()))
 
 
-def _sources() -> list[Path]:
-    """Return what a recorder is made of: sources, and what `src/watch/declared.py` makes headers of."""
+def recorder_sources() -> list[Path]:
+    """Return what a recorder is made of: its folder, others, and what `src/watch/declared.py` reads."""
     rooms = [paths.source("src", "watch"), paths.source("src", "interpose"), paths.include()]
     return [*rooms, *(Path(str(module.__file__)) for module in (schema, settings, _settings))]

@@ -1,27 +1,21 @@
-// Replays a rank's trace text with SimGrid's own actions, and counts them as recorder.cpp counts calls.
+// Replays a rank's trace text with SimGrid's own actions, and counts them as the recorder counts calls.
 // `location NAME 1|2|0` is SimGrid's note of a place in the program; here it begins a region, begins a
 // communication region, or ends one. A plain smpirun -replay passes over it.
-#include "predict/simulate/counts.hpp"
+#include "watch/families.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <functional>
-#include <simgrid/engine.h>
+#include <map>
 #include <simgrid/s4u/Actor.hpp>
-#include <smpi/smpi.h>
-#include <unordered_map>
+#include <span>
 #include <xbt/replay.hpp>
 
-namespace haloscope::simulate {
+namespace haloscope::watch {
 
 namespace {
 
 using Action = simgrid::xbt::ReplayAction; // RANK NAME ARGUMENTS...
-
-int rank_count() {
-  static const int count = std::atoi(std::getenv("SMPI_GLOBAL_SIZE")); // NOLINT
-  return count;
-}
 
 std::int64_t number(const Action &action, std::size_t at, std::int64_t otherwise = 0) {
   return at < action.size() ? static_cast<std::int64_t>(std::strtod(action[at].c_str(), nullptr)) : otherwise;
@@ -46,117 +40,140 @@ std::string decoded(const std::string &name) {
   return text;
 }
 
-struct Message {
+// A message that was posted and not waited for yet. SimGrid keeps the request to itself: the recorder knows
+// it by a handle of ours, which is nobody else's as long as the simulation runs.
+struct alignas(64) Posted {
   int partner;
   std::int64_t bytes;
+  bool receives;
 };
+using PostedMessages = std::vector<std::unique_ptr<Posted>>;
 
-// Messages that were posted and not waited for yet.
-std::vector<Message> &posted(int rank) {
-  static auto *const all = new std::unordered_map<int, std::vector<Message>>;
-  return (*all)[rank];
+MPI_Request handle_of(Posted &posted) { return reinterpret_cast<MPI_Request>(&posted); }
+
+MPI_Status arrival(int source, std::int64_t bytes) {
+  MPI_Status status{};
+  status.MPI_SOURCE = source;
+  status.count = static_cast<int>(bytes);
+  return status;
 }
 
-void message(Rank &rank, const Action &action, double seconds) {
+template <class Replay> void message(const Action &action, Replay &&replay) {
   const std::string &name = action[1];
   const int partner = static_cast<int>(number(action, 2));
   const std::int64_t bytes = number(action, 4) * size_of(action, 5);
-  const bool sends = name == "send" || name == "isend", waits = name[0] != 'i';
-  if (sends)
-    rank.sent(partner, bytes);
-  else
-    rank.received(partner, bytes);
-  if (waits)
-    rank.spent_on_message(partner, bytes, seconds);
-  else
-    posted(rank.number).push_back({partner, bytes});
-  const std::string call = std::string("MPI_") + (waits ? "" : "I") +
-                           (sends ? (waits ? "Send" : "send") : (waits ? "Recv" : "recv"));
-  rank.call(call.c_str(), Kind::p2p, sends ? bytes : 0, seconds, waits && !sends);
+  const bool receives = name == "recv" || name == "irecv";
+  if (name == "send") {
+    send(Function::Send, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, replay);
+  } else if (name == "recv") {
+    receive(Function::Recv, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
+            [&](MPI_Status *status) {
+              *status = arrival(partner, bytes);
+              return replay();
+            });
+  } else {
+    Posted &posted = *own<PostedMessages>().emplace_back(new Posted{partner, bytes, receives});
+    MPI_Request handle = handle_of(posted);
+    if (receives)
+      post_receive(Function::Irecv, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
+    else
+      post_send(Function::Isend, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
+  }
 }
 
-void waited(Rank &rank, const Action &action, double seconds) {
-  std::vector<Message> &messages = posted(rank.number);
-  if (action[1] == "waitall") {
-    for (const Message &one : messages)
-      rank.spent_on_message(one.partner, one.bytes, seconds / static_cast<double>(messages.size()));
-    messages.clear();
-    rank.call("MPI_Waitall", Kind::p2p, 0, seconds, true);
-    return;
-  }
-  // wait SOURCE DESTINATION TAG
+template <class Replay> void wait_for_all(Replay &&replay) {
+  const PostedMessages messages = std::move(own<PostedMessages>());
+  own<PostedMessages>().clear();
+  std::vector<MPI_Request> handles;
+  for (const auto &posted : messages) handles.push_back(handle_of(*posted));
+  wait_all(Function::Waitall, static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE,
+           [&](MPI_Status *statuses) {
+             for (const auto &posted : messages) *statuses++ = arrival(posted->partner, posted->bytes);
+             return replay();
+           });
+}
+
+// wait SOURCE DESTINATION TAG
+template <class Replay> void wait_for_one(const Action &action, Replay &&replay) {
+  PostedMessages &messages = own<PostedMessages>();
   const int source = static_cast<int>(number(action, 2)), to = static_cast<int>(number(action, 3));
-  const int partner = source == rank.number ? to : source;
-  const auto found = std::ranges::find(messages, partner, &Message::partner);
+  const bool receives = source != std::atoi(action[0].c_str()); // NOLINT(cert-err34-c): SimGrid has read it
+  const int partner = receives ? source : to;
+  const auto found = std::ranges::find_if(messages, [&](const auto &posted) {
+    return posted->partner == partner && posted->receives == receives;
+  });
+  std::unique_ptr<Posted> posted;
   if (found != messages.end()) {
-    rank.spent_on_message(partner, found->bytes, seconds);
+    posted = std::move(*found);
     messages.erase(found);
   }
-  rank.call("MPI_Wait", Kind::p2p, 0, seconds, true);
+  MPI_Request handle = posted == nullptr ? MPI_REQUEST_NULL : handle_of(*posted);
+  wait(Function::Wait, &handle, MPI_STATUS_IGNORE, [&](MPI_Status *status) {
+    *status = arrival(partner, posted == nullptr ? 0 : posted->bytes);
+    return replay();
+  });
 }
 
 // Where a collective's count and datatype stand, and how many times the count its argument is.
-struct Collective {
-  const char *operation;
+struct Replayed {
+  Function function;
   std::size_t count, datatype;
   bool for_each_rank;
 };
-const std::map<std::string, Collective> &collectives() {
-  static const std::map<std::string, Collective> all{{"barrier", {"Barrier", 0, 0, false}},
-                                                     {"bcast", {"Bcast", 2, 4, false}},
-                                                     {"reduce", {"Reduce", 2, 5, false}},
-                                                     {"allreduce", {"Allreduce", 2, 4, false}},
-                                                     {"alltoall", {"Alltoall", 2, 4, true}},
-                                                     {"gather", {"Gather", 2, 5, false}},
-                                                     {"allgather", {"Allgather", 2, 4, false}},
-                                                     {"scatter", {"Scatter", 2, 5, false}},
-                                                     {"scan", {"Scan", 2, 4, false}},
-                                                     {"exscan", {"Exscan", 2, 4, false}},
-                                                     {"alltoallv", {"Alltoallv", 0, 0, false}},
-                                                     {"gatherv", {"Gatherv", 2, 0, false}},
-                                                     {"allgatherv", {"Allgatherv", 2, 0, false}},
-                                                     {"scatterv", {"Scatterv", 0, 0, false}},
-                                                     {"reducescatter", {"Reduce_scatter", 0, 0, false}}};
+const std::map<std::string, Replayed> &replayed_collectives() {
+  static const std::map<std::string, Replayed> all{
+      {"barrier", {Function::Barrier, 0, 0, false}},
+      {"bcast", {Function::Bcast, 2, 4, false}},
+      {"reduce", {Function::Reduce, 2, 5, false}},
+      {"allreduce", {Function::Allreduce, 2, 4, false}},
+      {"alltoall", {Function::Alltoall, 2, 4, true}},
+      {"gather", {Function::Gather, 2, 5, false}},
+      {"allgather", {Function::Allgather, 2, 4, false}},
+      {"scatter", {Function::Scatter, 2, 5, false}},
+      {"scan", {Function::Scan, 2, 4, false}},
+      {"exscan", {Function::Exscan, 2, 4, false}},
+      {"alltoallv", {Function::Alltoallv, 0, 0, false}},
+      {"gatherv", {Function::Gatherv, 2, 0, false}},
+      {"allgatherv", {Function::Allgatherv, 2, 0, false}},
+      {"scatterv", {Function::Scatterv, 0, 0, false}},
+      {"reducescatter", {Function::Reduce_scatter, 0, 0, false}}};
   return all;
 }
 
-void collective(Rank &rank, const Action &action, const Collective &what, double seconds) {
-  std::int64_t bytes = 0;
-  if (what.count != 0)
-    bytes = number(action, what.count) * size_of(action, what.datatype ? what.datatype : 99);
-  if (what.for_each_rank) bytes *= rank_count();
-  if (action[1] == "scatter") bytes = number(action, 4) == rank.number ? bytes * rank_count() : 0;
-  rank.collective(what.operation, rank_count(), bytes, seconds);
-  rank.call((std::string("MPI_") + what.operation).c_str(), Kind::coll, bytes, seconds, true);
-}
-
-void count(Rank &rank, const Action &action, double seconds) {
-  static const std::set<std::string> messages{"send", "isend", "recv", "irecv"};
-  const auto found = collectives().find(action[1]);
-  if (messages.contains(action[1]))
-    message(rank, action, seconds);
-  else if (action[1] == "wait" || action[1] == "waitall")
-    waited(rank, action, seconds);
-  else if (found != collectives().end())
-    collective(rank, action, found->second, seconds);
+template <class Replay> void replay_collective(const Action &action, const Replayed &what, Replay &&replay) {
+  collective(
+      what.function, MPI_COMM_WORLD,
+      [&](const Collective &on) {
+        const std::uint64_t ranks = on.communicator.size;
+        std::uint64_t bytes = 0;
+        if (what.count != 0)
+          bytes = static_cast<std::uint64_t>(number(action, what.count) *
+                                             size_of(action, what.datatype ? what.datatype : 99));
+        if (what.for_each_rank) bytes *= ranks;
+        if (action[1] == "scatter") bytes = number(action, 4) == on.communicator.rank ? bytes * ranks : 0;
+        return bytes;
+      },
+      replay);
 }
 
 void place(const Action &action) {
-  Rank *rank = this_rank();
-  if (rank == nullptr || action.size() < 4) return;
+  ThreadState *state = this_thread();
+  if (state == nullptr || action.size() < 4) return;
   const std::int64_t what = number(action, 3);
+  const std::string name = decoded(action[2]);
   if (what == 0)
-    rank->end(decoded(action[2]), simgrid_get_clock());
+    end_region(*state, name.c_str());
   else
-    rank->begin(decoded(action[2]), what == 2, simgrid_get_clock());
+    begin_region(*state, name.c_str(), what == 2);
 }
 
-void wrap(const char *name) {
-  const action_fun original = xbt_replay_action_get(name);
-  xbt_replay_action_register(name, [original](Action &action) {
-    const double start = simgrid_get_clock();
-    original(action);
-    if (Rank *rank = this_rank()) count(*rank, action, simgrid_get_clock() - start);
+template <class Count> void wrap(const std::string &name, Count &&count) {
+  const action_fun original = xbt_replay_action_get(name.c_str());
+  xbt_replay_action_register(name.c_str(), [original, count](Action &action) {
+    count(action, [&] {
+      original(action);
+      return MPI_SUCCESS;
+    });
   });
 }
 
@@ -165,24 +182,29 @@ void wrap_all() {
   static bool done = false;
   if (done) return;
   done = true;
-  for (const char *name : {"send", "isend", "recv", "irecv", "wait", "waitall"}) wrap(name);
-  for (const auto &[name, what] : collectives()) wrap(name.c_str());
+  for (const char *name : {"send", "isend", "recv", "irecv"})
+    wrap(name, [](const Action &action, auto &&replay) { message(action, replay); });
+  wrap("wait", [](const Action &action, auto &&replay) { wait_for_one(action, replay); });
+  wrap("waitall", [](const Action & /*action*/, auto &&replay) { wait_for_all(replay); });
+  for (const auto &[name, what] : replayed_collectives())
+    wrap(name, [&what](const Action &action, auto &&replay) { replay_collective(action, what, replay); });
   xbt_replay_action_register("location", place);
 }
 
 } // namespace
 
-} // namespace haloscope::simulate
+} // namespace haloscope::watch
 
-int main(int argc, char **argv) {
+[[gnu::visibility("default")]] int main(int argc, char **argv) {
   const auto *properties = simgrid::s4u::Actor::self()->get_properties();
   const int rank = static_cast<int>(std::strtol(properties->at("rank").c_str(), nullptr, 10));
   smpi_replay_init(properties->at("instance_id").c_str(), rank, 0);
-  haloscope::simulate::wrap_all();
-  auto &own = haloscope::simulate::start_rank(rank, simgrid_get_clock());
+  haloscope::interpose::resolve();
+  haloscope::watch::ranks_compute = false;
+  haloscope::watch::wrap_all();
+  haloscope::watch::start_recording();
   // The trace's own `finalize` ends the process: what is to be said is said before.
-  simgrid::s4u::this_actor::on_exit(
-      [&own](bool) { haloscope::simulate::end_rank(own, simgrid_get_clock()); });
+  simgrid::s4u::this_actor::on_exit([](bool) { haloscope::watch::finish_recording(); });
   smpi_replay_main(rank, argc > 1 ? argv[1] : nullptr);
   return 0;
 }

@@ -69,8 +69,8 @@ class SmpiLibrary:
         options = Options(self.platform, ranks, self.selector, chosen, eager=self.eager)
         place = Path(self.directory.name) / str(ranks)
         place.mkdir(exist_ok=True)
-        # The chain is the recorder's own broadcast; it counts nothing unless told where to.
-        words = ["-wrapper", f"env LD_PRELOAD={_simgrid.recorder()}"]
+        # The chain is no algorithm of SMPI's.
+        words = ["-wrapper", f"env LD_PRELOAD={_simgrid.build_simulation().before_smpi}"]
         return [*command(options, place, *words), *program]
 
     def _offered(self, collective: str) -> tuple[Algorithm, ...]:

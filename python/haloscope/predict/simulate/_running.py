@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -18,13 +19,15 @@ from pathlib import Path
 from typing import IO
 
 from haloscope.base.errors import SimulationError, UsageError
+from haloscope.base.files import copy_whole
 from haloscope.predict.simulate._description import Change, host_names, platform_xml
 from haloscope.predict.simulate._platform import Platform
-from haloscope.predict.simulate._simgrid import recorder, replayer, smpirun
+from haloscope.predict.simulate._simgrid import Simulation, build_simulation, smpirun
 
 __all__ = ["Options", "command", "simulated"]
 
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
+_ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
 _STACK = 1024  # KiB a rank; what is not touched takes no memory
 
 
@@ -43,6 +46,10 @@ class Options:
     """Messages under so many bytes do not wait for their receiver."""
     time_limit: float | None = None
     privatize: bool = True
+    series: tuple[str, ...] = ()
+    """Regions whose instances are all kept, by name or path."""
+    slice: float | None = None
+    """Seconds of simulated time of a slice in the history; 0: none; None: the recorder's default."""
 
 
 _SELECTORS = {
@@ -98,33 +105,56 @@ def command(options: Options, directory: Path, *more: str) -> list[str]:
     return [*words, *more, "--log=root.thresh:critical", *settings(options)]
 
 
-@contextmanager
-def simulated(options: Options, program: Sequence[str] = (), traces: Path | None = None) -> Iterator[Path]:
-    """Simulate a program, or SimGrid's list of traces; gives the file with the counts."""
+def simulated(
+    options: Options,
+    output: Path,
+    about: Mapping[str, str | float],
+    program: Sequence[str] = (),
+    traces: Path | None = None,
+) -> None:
+    """Simulate a program, or SimGrid's list of traces, and write its profile to `output`.
+
+    `about` is added to the profile's `info`. Raises `SimulationError`.
+    """
+    simulation = build_simulation()
     with tempfile.TemporaryDirectory(prefix="haloscope-simulate-") as name:
         directory = Path(name)
-        counts = directory / "counts"
+        profile = directory / "simulated.halo"
         if traces is None:
-            words = command(options, directory, "-wrapper", str(_wrapper(directory)))
+            words = command(options, directory, "-wrapper", str(_wrapper(directory, simulation)))
             words += program
         else:
             words = command(options, directory, "-replay", str(traces))
-            words.append(str(replayer()))
+            words.append(str(simulation.replayer))
+        environment = {**os.environ, "HALOSCOPE_OUTPUT": str(profile), "HALOSCOPE_ABOUT": _lines(about)}
+        if options.series:
+            environment["HALOSCOPE_SERIES"] = "\n".join(options.series)
+        if options.slice is not None:
+            environment["HALOSCOPE_SLICE"] = str(options.slice)
         what = program[0] if program else "the trace"
-        _run(words, {**os.environ, "HALOSCOPE_SIMULATED": str(counts)}, what, options, counts)
-        yield counts
+        _run(words, environment, what, options)
+        if not profile.exists():
+            raise SimulationError(f"{what}: did not come to MPI_Finalize on all ranks")
+        copy_whole(profile, output, "profile")
 
 
-def _wrapper(directory: Path) -> Path:
+def _lines(about: Mapping[str, str | float]) -> str:
+    """A line for each, as the recorder for simulations reads them."""
+    texts = {name: value.replace("\n", " ") for name, value in about.items() if isinstance(value, str)}
+    numbers = {f"{name}:": f"{value:.17g}" for name, value in about.items() if not isinstance(value, str)}
+    return "".join(f"{name}={value}\n" for name, value in (texts | numbers).items())
+
+
+def _wrapper(directory: Path, simulation: Simulation) -> Path:
     """What puts the recorder into SMPI's process, and not into smpirun, which is a script."""
     script = directory / "preload"
-    library = shlex.quote(str(recorder()))
-    script.write_text(f'#!/bin/sh\nLD_PRELOAD={library} exec "$@"\n', encoding="utf-8")
+    libraries = shlex.quote(f"{simulation.recorder}:{simulation.before_smpi}")
+    script.write_text(f'#!/bin/sh\nLD_PRELOAD={libraries} exec "$@"\n', encoding="utf-8")
     script.chmod(0o700)
     return script
 
 
-def _run(words: list[str], environment: Mapping[str, str], what: str, options: Options, counts: Path) -> None:
+def _run(words: list[str], environment: Mapping[str, str], what: str, options: Options) -> None:
     child = subprocess.Popen(
         words,
         env=environment,
@@ -149,7 +179,7 @@ def _run(words: list[str], environment: Mapping[str, str], what: str, options: O
         _end(child)
         for reader in readers:
             reader.join(5)
-    _judge(status, said, what, counts)
+    _judge(status, said, what)
 
 
 def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
@@ -195,19 +225,18 @@ def _forward(pipe: IO[bytes] | None, to: IO[str], said: list[str]) -> None:
     with pipe, contextlib.suppress(OSError):  # the reader of our output may be gone
         for raw in pipe:
             line = raw.decode("utf-8", "replace")
-            if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line:
+            if "/CRITICAL]" in line or line.startswith(_NOISE) or "--cfg=smpi/" in line or _ABORT.match(line):
                 said.append(line.strip())
             elif line.strip() or not said:
                 to.write(line)
                 to.flush()
 
 
-def _judge(status: int, said: list[str], what: str, counts: Path) -> None:
+def _judge(status: int, said: list[str], what: str) -> None:
     words = " ".join(said)
-    lines = counts.read_bytes().splitlines() if counts.exists() else []
-    last = lines[-1].split(b"\t") if lines else [b""]
-    if last[0] == b"aborted":
-        raise SimulationError(f"{what}: rank {int(last[1])} called MPI_Abort, code {int(last[2])}")
+    aborted = next((line for line in said if "called MPI_Abort" in line), None)
+    if aborted is not None:
+        raise SimulationError(f"{what}: {aborted.removeprefix('haloscope: ')}")
     if "Deadlock detected" in words:
         raise SimulationError(
             f"{what}: deadlock in the simulation: ranks wait for messages that nobody sends; if "
@@ -222,8 +251,6 @@ def _judge(status: int, said: list[str], what: str, counts: Path) -> None:
         raise SimulationError(f"{what}: died of {name} in the simulation{_told(reason)}")
     if status:
         raise SimulationError(f"{what}: left the simulation with exit status {status}")
-    if last[0] != b"whole":
-        raise SimulationError(f"{what}: did not come to MPI_Finalize on all ranks")
 
 
 def _told(reason: str) -> str:

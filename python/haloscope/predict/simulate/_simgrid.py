@@ -1,20 +1,20 @@
-"""SimGrid's tools, and what is compiled for it: the recorder, the replayer, the applications."""
+"""SimGrid's tools, and what is built for it: the recorder, the replayer, the applications."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from haloscope.base import paths
-from haloscope.base.building import applications, build_executable
-from haloscope.base.cache import build_once, fingerprint
+from haloscope.base.building import applications, build_executable, build_preload
 from haloscope.base.errors import SimulationError, UsageError
-from haloscope.base.toolchain import compiler_identity
-from haloscope.predict.simulate._passing import declared, passing
+from haloscope.base.headers import Headers
+from haloscope.watch import recorder_sources
 
-__all__ = ["application", "executable", "recorder", "replayer", "smpicxx", "smpirun", "version"]
+__all__ = ["Simulation", "application", "build_simulation", "executable", "smpicxx", "smpirun", "version"]
 
 _MISSING = (
     "{} not found: simulations need SimGrid with SMPI "
@@ -45,19 +45,36 @@ def version() -> str:
     return next((word for word in words if word[0].isdigit()), "")
 
 
-def recorder() -> Path:
-    """The library that counts what simulated ranks do; it is preloaded into SMPI."""
-    folder = paths.source("src", "predict", "simulate")
-    name = "simulate-recorder.so"
-    sources = [folder / f"{part}.cpp" for part in ("recorder", "passing", "counts", "write")]
-    made = _passing(folder / "recorder.cpp")
-    includes = [folder, paths.include(), made.parent]
-    return build_executable(name, [*sources, made], includes, smpicxx())
+@dataclass(frozen=True)
+class Simulation:
+    """What runs in a simulation, in a directory of the cache."""
+
+    directory: Path
+
+    @property
+    def recorder(self) -> Path:
+        """The recorder, for SMPI's interface."""
+        return self.directory / "libhaloscope-watch.so"
+
+    @property
+    def before_smpi(self) -> Path:
+        """What stands before SMPI in every simulation."""
+        return self.directory / "libhaloscope-before-smpi.so"
+
+    @property
+    def replayer(self) -> Path:
+        """The program that replays traces, with the recorder in it."""
+        return self.directory / "haloscope-replay"
 
 
-def replayer() -> Path:
-    """The program that replays traces and counts them."""
-    return _built("simulate-replay", "replay.cpp", "counts.cpp", "write.cpp")
+def build_simulation() -> Simulation:
+    """Return what runs in a simulation, from the cache or built now."""
+    include = smpicxx().resolve().parent.parent / "include" / "smpi"
+    headers = Headers("simgrid", (include,), f"SimGrid SMPI {version()}", (3, 1))
+    made = [path.name for path in (Simulation(Path()).recorder, Simulation(Path()).before_smpi)]
+    made.append(Simulation(Path()).replayer.name)
+    sources = [paths.source("src", "predict", "simulate"), *recorder_sources()]
+    return Simulation(build_preload("simulation", headers, made, sources))
 
 
 def application(name: str) -> Path:
@@ -82,25 +99,6 @@ def executable(word: str) -> Path:
             "place of mpicc, or name a profile to be replayed"
         )
     return path
-
-
-def _passing(source: Path) -> Path:
-    """The wrappers of what the recorder has none of, for this SimGrid."""
-    compiler = smpicxx()
-    made_by = Path(__file__).with_name("_passing.py")
-    key = fingerprint([source, made_by], compiler_identity(str(compiler)))
-
-    def make(directory: Path) -> None:
-        text = passing(declared(compiler), source.read_text(encoding="utf-8"))
-        (directory / "wrappers.cpp").write_text(text, encoding="ascii")
-
-    return build_once(f"simulate-wrappers-{key}", make) / "wrappers.cpp"
-
-
-def _built(name: str, *sources: str) -> Path:
-    folder = paths.source("src", "predict", "simulate")
-    files = [folder / source for source in sources]
-    return build_executable(name, files, [folder, paths.include()], smpicxx())
 
 
 def _tool(name: str) -> Path:

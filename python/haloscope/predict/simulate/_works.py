@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,6 @@ from haloscope import explain
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
-from haloscope.predict.simulate._counted import save
 from haloscope.predict.simulate._description import Change
 from haloscope.predict.simulate._pattern import Pattern
 from haloscope.predict.simulate._running import Options, simulated
@@ -33,11 +32,8 @@ class Work(Protocol):
     eager: int
     """Messages under so many bytes do not wait for their receiver, unless asked for."""
 
-    def counted(self, options: Options) -> Any:
-        """Simulate; a context that gives the file with the counts."""
-
-    def about(self) -> dict[str, Any]:
-        """Return what the profile's `info` says of it."""
+    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+        """Simulate, and write the profile; `about` is for its `info`."""
 
 
 class ProgramWork:
@@ -53,13 +49,9 @@ class ProgramWork:
         self.eager = 0 if bundled else 65536
         self.text = shlex.join(command)
 
-    @contextmanager
-    def counted(self, options: Options) -> Iterator[Path]:
-        with simulated(options, self.command) as counts:
-            yield counts
-
-    def about(self) -> dict[str, Any]:
-        return {"program": self.name, "command": self.text}
+    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
+        named = {"program": self.name, "command": self.text}
+        simulated(options, output, {**named, **about}, program=self.command)
 
 
 class TraceWork:
@@ -75,16 +67,12 @@ class TraceWork:
         self.name = place.name.partition(".")[0] or "trace"
         self.place = place
 
-    @contextmanager
-    def counted(self, options: Options) -> Iterator[Path]:
+    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
         with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
             listing = Path(name) / "list"
             listing.write_text("".join(f"{file}\n" for file in self.files), encoding="utf-8")
-            with simulated(replace(options, privatize=False), traces=listing) as counts:
-                yield counts
-
-    def about(self) -> dict[str, Any]:
-        return {"program": self.name, "command": f"trace {self.place}"}
+            named = {"program": self.name, "command": f"trace {self.place}"}
+            simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 class ProfileWork:
@@ -98,30 +86,26 @@ class ProfileWork:
         self.name = self.pattern.program
         self.profile, self.scale = profile, scale
 
-    @contextmanager
-    def counted(self, options: Options) -> Iterator[Path]:
+    def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
         with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
             listing = write_traces(self.pattern, Path(name))
-            with simulated(replace(options, privatize=False), traces=listing) as counts:
-                yield counts
-
-    def about(self) -> dict[str, Any]:
-        return {"program": self.name, "command": f"pattern of {self.profile}, {self.pattern.how}"}
+            named = {"program": self.name, "command": f"pattern of {self.profile}, {self.pattern.how}"}
+            simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 def what_if(work: Work, options: Options, output: Path, change: Change | None = None) -> None:
     """Simulate once and write the profile."""
     options = options if change is None else replace(options, change=change)
-    with work.counted(options) as counts:
-        about = {
-            **work.about(),
-            "platform": options.platform.name,
-            "collectives": options.selector,
-            "latency_factor": options.change.latency,
-            "compute_factor": options.compute,
-            "bandwidth_factor": min(options.change.bandwidth, 1e300),
-        }
-        save(counts, output, options.ranks, about)
+    about: dict[str, str | float] = {
+        "mpi_library": f"SimGrid SMPI {_simgrid.version()}",
+        "simulated_on": socket.gethostname(),
+        "platform": options.platform.name,
+        "collectives": options.selector,
+        "latency_factor": options.change.latency,
+        "compute_factor": options.compute,
+        "bandwidth_factor": min(options.change.bandwidth, 1e300),
+    }
+    work.simulate(options, output, about)
 
 
 def sensitivity(

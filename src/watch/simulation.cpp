@@ -1,0 +1,100 @@
+// The recorder in SMPI, SimGrid's MPI: all ranks are contexts of one thread of one process, and have one
+// clock, which is simulated. They need no messages to agree or to bring their records together, so that
+// a simulation takes the same simulated time with and without them.
+#include "interpose/report.hpp"
+#include "watch/collect.hpp"
+#include "watch/profile.hpp"
+#include "watch/state.hpp"
+#include "watch/summary.hpp"
+#include "watch/world.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <simgrid/actor.h>
+#include <simgrid/engine.h>
+#include <simgrid/host.h>
+#include <sstream>
+#include <string_view>
+
+namespace haloscope::watch {
+
+std::size_t simulated_process() noexcept {
+  return sg_actor_self() == nullptr ? 0 : static_cast<std::size_t>(sg_actor_self_get_pid());
+}
+
+// SMPI lets the time of computing pass at the begin of the next call; let it pass before.
+std::uint64_t ticks() noexcept {
+  if (ranks_compute) {
+    smpi_bench_end();
+    smpi_bench_begin();
+  }
+  return static_cast<std::uint64_t>(simgrid_get_clock() / seconds_per_simulated_tick + 0.5);
+}
+
+namespace {
+
+// Of all ranks that have ended.
+struct Ended {
+  Contents contents;
+  int ranks = 0;
+};
+Ended &ended() {
+  static auto *const instance = new Ended;
+  return *instance;
+}
+
+// HALOSCOPE_ABOUT says more of the simulation than a process knows of itself, a line each: NAME=TEXT or
+// NAME:=NUMBER.
+void describe_simulation(Info &info) {
+  info.emplace_back("simulated", Value{true});
+  const char *about = std::getenv("HALOSCOPE_ABOUT"); // NOLINT(concurrency-mt-unsafe): one thread
+  std::istringstream lines{about == nullptr ? "" : about};
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    const bool is_number = line[equals - 1] == ':';
+    const std::string name = line.substr(0, equals - (is_number ? 1 : 0)), text = line.substr(equals + 1);
+    std::erase_if(info, [&](const auto &entry) { return entry.first == name; });
+    info.emplace_back(name, is_number ? Value{std::strtod(text.c_str(), nullptr)} : Value{text});
+  }
+}
+
+void write(Contents &contents, const ProcessRecord &any) {
+  contents.compact();
+  Totals totals;
+  totals.add(contents[TableId::processes]);
+  ProfileWriter writer{any.output.data(), any.size_limit};
+  for (const Table &table : contents.tables)
+    writer.add(static_cast<TableId>(&table - contents.tables.data()), table);
+  totals.left_out = writer.left_out();
+  Info info = make_info(any, totals, {}, true, interpose::interface_name);
+  describe_simulation(info);
+  writer.finish(contents.names, info);
+}
+
+} // namespace
+
+// There are no live records: they would be left by a simulation that died, not by a rank.
+World join_world(bool /*begun*/) {
+  World world{};
+  real.Comm_rank(MPI_COMM_WORLD, &world.rank);
+  real.Comm_size(MPI_COMM_WORLD, &world.size);
+  world.settings = read_settings(world.rank == 0, world.size);
+  world.settings.exact_times = true; // the simulated clock costs no simulated time
+  world.settings.sync_interval = 0;  // a barrier would
+  // While a rank is in a call others run, and may get the handle of a request that it completes.
+  global().several_threads = true;
+  return world;
+}
+
+void leave_world() {
+  Ended &all = ended();
+  const ProcessRecord &process = *global().process;
+  all.contents.absorb(collect(global().arena, process, seconds_per_simulated_tick));
+  if (++all.ranks == process.size) write(all.contents, process);
+  global().arena.close();
+}
+
+std::string host_name() { return sg_host_self_get_name(); }
+
+} // namespace haloscope::watch
