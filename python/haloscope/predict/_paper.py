@@ -1,4 +1,4 @@
-"""The six formulas of the paper, exactly: latency alone, over a matrix L(i, j).
+"""The six formulas of Derin's paper, exactly: latency alone, over a matrix L(i, j).
 
 T. Derin, Comparative Analysis of OpenMPI Algorithms for Collective Operations using OSU Benchmark,
 2025, section 4. Its assumptions: latency dominates, nothing overlaps, placement is perfect. So

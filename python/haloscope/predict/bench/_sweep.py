@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "median_interval"]
+__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "measured_points", "median_interval"]
 
 _KEYS = (
     "collective",
@@ -92,6 +92,23 @@ def joined(sweeps: Sequence[Sweep]) -> Sweep:
     records = [record for sweep in sweeps for record in sweep._records]
     points = pl.concat([sweep.points for sweep in sweeps])
     return Sweep(sweeps[0].environment, points, records)
+
+
+def measured_points(
+    paths: Sequence[Path | str], collectives: Sequence[str] = (), algorithms: Sequence[str] = ()
+) -> tuple[pl.DataFrame, str]:
+    """Return the points of several sweeps, of some collectives and algorithms, and the library's name.
+
+    Without names they are all. Raises `MachineError` for a file that is no sweep.
+    """
+    import polars as pl
+
+    read = [Sweep.read(path) for path in paths]
+    points = pl.concat([sweep.points for sweep in read])
+    for column, names in (("collective", collectives), ("algorithm", algorithms)):
+        if names:
+            points = points.filter(pl.col(column).is_in(names))
+    return points, str(read[0].environment.get("library") or "")
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
