@@ -99,13 +99,14 @@ def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[Measured
     """Return the medians of latencies, with gaps where they were measured at the same size."""
     apart = gaps(points)
     rows = []
-    for one in times:
+    # With all pairs the smallest size is there twice; the first is of the pair alone.
+    for one in {one.bytes: one for one in reversed(times)}.values():
         middle, low, high = median_interval(one.samples)
         gap = _time(apart[one.bytes]) if one.bytes in apart else None
         rows.append(
             MeasuredTime(bytes=one.bytes, time=_time(middle), interval=(_time(low), _time(high)), gap=gap)
         )
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: row.bytes))
 
 
 def _parallel_models(
