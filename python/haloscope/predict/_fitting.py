@@ -201,7 +201,7 @@ def _generic(about: dict[str, Any], plans: Iterable[Plan], times: Floats) -> Fit
 
 
 _HUBER = 1.345
-# Of a point's weight: pulls parameters that the points do not determine towards the machine's own.
+# A share of a point's weight: it pulls parameters that the points leave open to the machine's own values.
 _PULL = 0.02
 
 

@@ -39,7 +39,7 @@ MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
 _FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md tells the form.\n"
-# From the key to the next one that is not indented.
+# The key `fitted` with all of its lines, up to the next key.
 _OLD = re.compile(r"^fitted:.*?(?=^[^\s#-]|\Z)", re.MULTILINE | re.DOTALL)
 _HEAD = """\
 # By `haloscope model --fit`: values with 95 % intervals; seconds, or factors of the levels' costs.

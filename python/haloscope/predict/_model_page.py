@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
 
-# Okabe and Ito's, which the colour-blind tell apart; the line says the bytes.
+# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes of a line stand for its bytes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _RED = "#c0392b"
@@ -61,7 +61,7 @@ def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, 
 
 def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
     """Return lines and labels where the next of these numbers of ranks needs one more level."""
-    # Between the last number of ranks that has room and the first that has not.
+    # The line stands between the last number of ranks that has room in a level and the first that has none.
     changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
         {

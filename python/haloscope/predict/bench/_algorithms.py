@@ -17,7 +17,7 @@ __all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "openmpi_algorithms"]
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
 # The library has a segment size for each collective, and does not say which algorithm heeds it.
-# These do not; what is not known here is measured with each segment size that is asked for.
+# These ignore it. An algorithm that is not named here is measured with each segment size asked for.
 _WHOLE = re.compile(
     r"linear|basic_linear|.*recursive.*|.*bruck.*|neighbor|two_proc|pairwise|ring"
     r"|rabenseifner|nonoverlapping|scatter_allgather.*|sparbit|butterfly|non-overlapping|default"
@@ -46,7 +46,7 @@ class OpenMpi(OtherLibrary):
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
     def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
-        # Launchers before 5 give remote ranks only the variables that they are told of.
+        # Launchers before version 5 pass only the variables that are named to ranks on other nodes.
         names = [name for name in environment if name.startswith(("OMPI_", "HALOSCOPE_"))]
         crowded = ranks > len(os.sched_getaffinity(0)) and not self.launcher
         bound = "none" if crowded else "core"  # it refuses to bind two ranks to a core
@@ -70,7 +70,7 @@ def _of_tuned(collective: str, number: int, name: str, parameters: set[str]) -> 
     stem = f"coll_tuned_{collective}_algorithm"
     settings = (
         ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which would not listen
+        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which ignore these variables
         (f"OMPI_MCA_{stem}", str(number)),
     )
     segment = f"{stem}_segmentsize"

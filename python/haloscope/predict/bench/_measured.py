@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "link", "machine"]
 
-# What fits in the nearest caches and what is memory's differ: additions are timed between these.
+# Additions are timed between these sizes: smaller ones measure the call, larger ones the memory.
 _OPERANDS = (1 << 10, 1 << 20)
 
 
@@ -132,7 +132,7 @@ def _parallel_models(
     small = overheads[both[0]]
     sent, received = median_interval(small.samples), median_interval(small.receive)
     o, o_low, o_high = ((a + b) / 2 for a, b in zip(sent, received, strict=True))
-    # g + (m - 1) G: what a message of m bytes keeps the next one waiting.
+    # The next message waits g + (m - 1) G for one of m bytes.
     gap = line([size - 1 for size in both], [apart[size] for size in both])
     return {
         "plogp": rows,

@@ -60,7 +60,7 @@ class Algorithm:
     name: str = DEFAULT
     number: int | None = None
     settings: tuple[tuple[str, str], ...] = ()
-    # The variables that set a segment's bytes and a tree's fan-out; none: there is nothing to set.
+    # The variables that set a segment's bytes and a tree's fan-out; empty if there is no such setting.
     segment_variables: tuple[str, ...] = ()
     fanout_variables: tuple[str, ...] = ()
 

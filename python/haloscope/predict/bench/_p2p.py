@@ -35,7 +35,7 @@ _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 # Iterations and warm-ups of small and of large messages.
 _FEW = ((100, 10), (20, 2))
 _MANY = ((1000, 100), (100, 10))
-_ALIKE = 1.25  # medians of two launches that differ by less are of the same machine
+_ALIKE = 1.25  # if medians of two launches differ by less, the machine has not changed
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
 
 

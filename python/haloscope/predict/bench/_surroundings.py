@@ -29,7 +29,7 @@ __all__ = ["Noise", "free_memory", "noise", "surroundings"]
 
 _BLOCKS = 20
 _LONGEST = 5
-# Work that takes a tenth longer than at best was interrupted, or slowed down; less is the clock.
+# Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.
 _DETOUR = 0.1
 _NOISE_SECONDS = 0.2
 _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")

@@ -164,7 +164,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
         try:
             record = json.loads(line) if line.strip() else None
         except ValueError:
-            if number == len(lines):  # torn off: the writer ends every line that is whole
+            if number == len(lines):  # cut off by an interruption: a whole line ends with a newline
                 break
             raise MachineError(f"{path}: line {number} is not JSON; not a sweep") from None
         if record is not None and not isinstance(record, dict):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SMT", "Pair", "Shared", "System", "Topology", "leaf_switches", "parse", "topology"]
 
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
-# From the nearest to the farthest; of things that are shared by the same cores the first is named.
+# From the nearest to the farthest. If the same cores share several things, the first one is the level.
 _NAMES = {
     "L2Cache": "L2",
     "L3Cache": "L3",
@@ -72,7 +72,7 @@ def topology() -> Topology:
         return _flat(f"no hwloc here, so all cores are taken for equals: {_REMEDY}")
     given = os.environ.get("HWLOC_XMLFILE")
     try:
-        # Named like this, a file that is damaged is an error, not this machine instead.
+        # With -i a damaged file is an error; without it lstopo would take this machine instead.
         chosen = ["-i", given] if given else []
         done = subprocess.run(
             [tool, *chosen, "--of", "xml", "-"],
@@ -88,7 +88,7 @@ def topology() -> Topology:
         if given:
             raise MachineError(f"{given}: hwloc cannot read it; unset HWLOC_XMLFILE for this node")
         return _flat(f"{tool} fails, so all cores are taken for equals")
-    # A synthetic or foreign topology says nothing of the processors that we may use.
+    # The topology of another machine says nothing of the processors that may be used here.
     return parse(done.stdout, None if given else os.sched_getaffinity(0))
 
 

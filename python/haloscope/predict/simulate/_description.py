@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from haloscope.base.errors import MachineError, UsageError
@@ -140,7 +139,3 @@ def _ways(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str
 def _way(tag: str, source: tuple[str, str], to: tuple[str, str], link: str) -> str:
     gates = f" gw_src={quoteattr(source[1])} gw_dst={quoteattr(to[1])}" if source[1] else ""
     return f'<{tag} src="{source[0]}" dst="{to[0]}"{gates}><link_ctn id="{link}"/></{tag}>'
-
-
-def write_hosts(path: Path, names: list[str]) -> None:
-    path.write_text("".join(f"{name}\n" for name in names), encoding="ascii")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
-from haloscope.predict._kinds import UnknownKindError, kind_of
+from haloscope.predict._kinds import kind_of
 from haloscope.predict._progress import Progress, silent
 from haloscope.predict.simulate._description import Change, host_names
 from haloscope.predict.simulate._platform import Platform, load_platform
@@ -149,7 +149,7 @@ def is_profile(word: str) -> bool:
 def _kind(place: Path) -> str | None:
     try:
         return kind_of(place)
-    except (UnknownKindError, OSError):
+    except (UsageError, OSError):
         return None
 
 

@@ -135,7 +135,7 @@ def program_text(gain: tuple[float, float, float, float] | None, work: Workload)
 
 
 _INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
-# Okabe and Ito's vermilion (slower) and blue (faster), which the colour-blind tell apart.
+# Okabe and Ito's vermilion (slower) and blue (faster), which colour-blind people can tell apart.
 _SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
 _MAP_NOTE = (
     "Time by default over time with the rules: blue is faster. Where nothing is written there is "

@@ -111,7 +111,7 @@ def _extras(rule: Rule) -> Tree:
     """Return the parameters that an algorithm must have in the tree: without k some never end."""
     names = ["tree_type=kary"] if rule.algorithm == "tree" else []
     if rule.fanout or rule.algorithm in _FANNED:
-        names.append(f"k={rule.fanout or 2}")  # 2 is what the control variables begin with
+        names.append(f"k={rule.fanout or 2}")  # 2 is the default of the control variables
     return {name: {} for name in names}
 
 

@@ -85,11 +85,6 @@ def _units(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> li
     ]
 
 
-def steps_of_both(points: Sequence[Point], rounds: int) -> int:
-    """Return how many points `measure_both` measures."""
-    return 2 * rounds * len(points)
-
-
 def measure_both(
     bench: Bench,
     points: Sequence[Point],

@@ -196,7 +196,7 @@ def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None]) ->
     trials = measure_both(made.bench, points, environment, plan.method, plan.rounds, step)
     made.trials = trials
     dropped = not_holding(made.chosen, trials, plan.level)
-    # A collective that is slower where the library decides, only since it is asked otherwise.
+    # Rules can slow down a collective even at points without a rule; then it loses all of its rules.
     aside_slower = slower(trials, plan.level) - set(made.tuned)
     lost = {point.collective for point in aside_slower}
     dropped |= {point for point in made.tuned if point.collective in lost}
