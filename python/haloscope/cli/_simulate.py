@@ -72,7 +72,12 @@ class _Simulating(click.Command):
 
 
 @click.command(cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@click.option("--platform", required=True, metavar="NAME|FILE", help="The network, or a machine.")
+@click.option(
+    "--platform",
+    required=True,
+    metavar="NAME|FILE",
+    help="The network or machine to simulate, by its name or file.",
+)
 @click.option(
     "-n",
     "ranks",
@@ -122,7 +127,7 @@ class _Simulating(click.Command):
     type=_FACTOR,
     default=1,
     show_default=True,
-    help="Computing takes so many times as long as here, or as in the profile. 0 means no time.",
+    help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",
 )
 @click.option(
     "--sensitivity",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
-from haloscope.predict._kinds import UnknownKindError, kind_of
+from haloscope.predict._kinds import kind_of
 from haloscope.predict._progress import Progress, silent
 from haloscope.predict.simulate._description import Change, host_names
 from haloscope.predict.simulate._platform import Platform, load_platform
@@ -139,7 +139,7 @@ def simulate(
 
 
 def is_profile(word: str) -> bool:
-    """True if the word names a profile; a file that is called so but is not there is one, too."""
+    """Return whether the word names a profile, also one that does not exist."""
     place = Path(word)
     if not place.is_file():
         return word.endswith(".halo")
@@ -149,12 +149,12 @@ def is_profile(word: str) -> bool:
 def _kind(place: Path) -> str | None:
     try:
         return kind_of(place)
-    except (UnknownKindError, OSError):
+    except (UsageError, OSError):
         return None
 
 
 def _is_trace(place: Path) -> bool:
-    """A directory of traces, or a text that lists files or holds one: nothing that could run."""
+    """Return whether it is a directory of traces, or a text that lists them: nothing that could run."""
     if place.is_dir():
         return str(place) not in applications()
     if not place.is_file():
