@@ -125,6 +125,12 @@ class _Simulating(click.Command):
     help="Computing takes so many times as long as here, or as in the profile. 0 means no time.",
 )
 @click.option(
+    "--series",
+    multiple=True,
+    metavar="REGION",
+    help="Keep every instance of this region, for the series table. Can be repeated.",
+)
+@click.option(
     "--sensitivity",
     callback=_factors,
     metavar="F,F,...",
@@ -142,6 +148,7 @@ def simulate(
     latency_factor: float,
     bandwidth_factor: float,
     compute_factor: float,
+    series: tuple[str, ...],
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
@@ -167,6 +174,7 @@ def simulate(
         bandwidth_factor,
         compute_factor,
         time_limit=None if limit == float("inf") else limit,
+        series=series,
     )
     if sensitivity is not None:
         explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
