@@ -130,6 +130,12 @@ class _Simulating(click.Command):
     help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",
 )
 @click.option(
+    "--series",
+    multiple=True,
+    metavar="REGION",
+    help="Keep every instance of this region, for the series table. Can be repeated.",
+)
+@click.option(
     "--sensitivity",
     callback=_factors,
     metavar="F,F,...",
@@ -147,6 +153,7 @@ def simulate(
     latency_factor: float,
     bandwidth_factor: float,
     compute_factor: float,
+    series: tuple[str, ...],
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
@@ -172,6 +179,7 @@ def simulate(
         bandwidth_factor,
         compute_factor,
         time_limit=None if limit == float("inf") else limit,
+        series=series,
     )
     if sensitivity is not None:
         explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)

@@ -40,6 +40,9 @@ class Simulation:
     limit, a `compute_factor` of 0 that computing takes no time. Messages of fewer than `eager`
     bytes do not wait for their receiver: 0 for bundled programs, profiles and traces and 65536 for
     other programs if it is None. After `time_limit` seconds of this machine it is given up.
+
+    Of the regions in `series`, names or paths, every instance is kept, as by `haloscope.run`; `slice` is
+    the length of a slice of the history, in seconds of simulated time (1 if it is None, 0 for none).
     """
 
     what: str | Path | Sequence[str | Path]
@@ -53,6 +56,8 @@ class Simulation:
     compute_factor: float = 1.0
     eager: int | None = None
     time_limit: float | None = None
+    series: tuple[str, ...] = ()
+    slice: float | None = None
 
     def run(self, output: str | Path | None = None, progress: Progress = silent) -> Path:
         """Simulate, and return the profile, which is written to `output` (PROGRAM-N-DATE.halo).
@@ -115,6 +120,8 @@ class Simulation:
             self.compute_factor,
             work.eager if self.eager is None else self.eager,
             self.time_limit,
+            series=self.series,
+            slice=self.slice,
         )
 
 
