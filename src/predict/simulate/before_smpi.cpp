@@ -86,6 +86,25 @@ int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   return broadcast(buffer, count, type, root, comm);
 }
 
+// Of a message that a rank sends itself SMPI tells the number of its own process as the source.
+int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
+                 int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
+                 MPI_Status *status) {
+  const int result = PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag,
+                                   comm, status);
+  if (result == MPI_SUCCESS && status != MPI_STATUS_IGNORE && to == from && from == own_rank(comm))
+    status->MPI_SOURCE = from;
+  return result;
+}
+
+// SMPI ends a program that calls what it has not; these two it could have.
+int MPI_Pcontrol(const int /*level*/, ...) { return MPI_SUCCESS; }
+
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
+  *request = MPI_REQUEST_NULL;
+  return PMPI_Comm_dup(comm, made);
+}
+
 // SimGrid says only that someone did.
 int MPI_Abort(MPI_Comm comm, int code) {
   std::fprintf(stderr, "haloscope: rank %d called MPI_Abort, code %d\n", own_rank(MPI_COMM_WORLD), code);

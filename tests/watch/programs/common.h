@@ -1,6 +1,8 @@
 // What the small programs share. Each region of a program is one case of a test.
 #pragma once
 
+// SIMULATED leaves out what SimGrid's MPI has not: groups that talk to each other, neighbourhoods, matched
+// probes, windows that are shared.
 #include <haloscope/region.h>
 #include <mpi.h>
 

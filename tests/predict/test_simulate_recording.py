@@ -1,0 +1,111 @@
+"""One recorder: `simulate` and `run` of the same program give the same counts in every table.
+
+SMPI itself cannot run the programs that are not here: it has no sessions, no partitioned messages, no
+threads that all call MPI, no graphs, no windows that are shared, and it does not end where inactive
+requests are tested. Other programs have parts that it has not; SIMULATED leaves these out on both sides.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.invariants import check
+from support.missing import missing
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.watched import PROGRAMS, Watched, program, watch
+
+RANKS = {
+    "p2p": 2,
+    "receives": 2,
+    "probes": 2,
+    "persistent": 2,
+    "collectives": 4,
+    "communicators": 4,
+    "regions": 2,
+    "series": 2,
+    "many_names": 1,
+    "repeats": 2,
+    "filters": 2,
+    "odd_names": 2,
+    "freed": 2,
+}
+OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
+TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
+# Where ranks are, and how often a program asked in vain: not what it says.
+OTHER = ("host", "pid", "same_node", "offnode", "polls")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simgrid() -> None:
+    if not (shutil.which("smpirun") and shutil.which("smpicc")):
+        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
+
+
+def simulated(haloscope: Path, directory: Path, name: str, ranks: int, *options: str) -> Watched:
+    """The program compiled with smpicc, on a torus."""
+    executable = directory / name
+    words = ["smpicc", "-w", "-DSIMULATED", f"-I{CHECKOUT / 'include'}", str(PROGRAMS / f"{name}.c")]
+    subprocess.run([*words, "-o", str(executable)], check=True, capture_output=True, timeout=120)
+    profile = directory / f"{name}.halo"
+    words = [str(haloscope), "simulate", "--platform", "torus", "-n", str(ranks), "-o", str(profile)]
+    done = subprocess.run(
+        [*words, *options, "--", str(executable)],
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    check(profile)
+    return Watched(done, profile)
+
+
+def counts(watched: Watched, table: str) -> list[dict[str, Any]]:
+    """The rows of a table without times and places, and without those that have nothing but a time."""
+    rows = [
+        {name: value for name, value in row.items() if not any(word in name for word in OTHER)}
+        for row in watched.facts(table)
+    ]
+    numbers = ("sends", "recvs", "bytes_sent", "bytes_recv")
+    if table == "partners":
+        rows = [row for row in rows if any(row[name] for name in numbers)]
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RANKS)
+def test_counts_are_those_of_a_real_run(
+    haloscope: Path, any_mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str
+) -> None:
+    options = OPTIONS.get(name, ())
+    here = simulated(haloscope, tmp_path, name, RANKS[name], *options)
+    executable = program(compiler, any_mpi, f"{name}.c", ["-w", "-DSIMULATED"])
+    real = watch(any_mpi, RANKS[name], [executable], tmp_path, options=options)
+    for table in TABLES:
+        assert counts(here, table) == counts(real, table), table
+    assert here.info["unaccounted"] == real.info["unaccounted"]
+
+
+@pytest.mark.slow
+def test_slices_are_of_simulated_time(
+    haloscope: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That their sums are the regions', `check` has seen."""
+    monkeypatch.setenv("HALOSCOPE_SLICE", "0.5")
+    here = simulated(haloscope, tmp_path, "series", 2, "--latency-factor", "10000")
+    slices = here.rows("slices")
+    first = sorted((row for row in slices if row["rank"] == 0), key=lambda row: row["slice"])
+    assert len(first) > 3
+    assert first[0]["start"] == 0
+    assert all(row["duration"] < 1.0 for row in first)
+    end = max(row["start"] + row["duration"] for row in first)
+    assert end == pytest.approx(float(here.info["duration"]), rel=1e-6)
+    assert sum(row["colls"] for row in slices) == 2 * 600
