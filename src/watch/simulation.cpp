@@ -22,13 +22,14 @@ std::size_t simulated_process() noexcept {
   return sg_actor_self() == nullptr ? 0 : static_cast<std::size_t>(sg_actor_self_get_pid());
 }
 
-// SMPI lets the time of computing pass at the begin of the next call; let it pass before.
+// SMPI lets the time of computing pass at the begin of the next call; let it pass before. The clock begins at
+// 0, which in records means "never".
 std::uint64_t ticks() noexcept {
   if (ranks_compute) {
     smpi_bench_end();
     smpi_bench_begin();
   }
-  return static_cast<std::uint64_t>(simgrid_get_clock() / seconds_per_simulated_tick + 0.5);
+  return static_cast<std::uint64_t>(simgrid_get_clock() / seconds_per_simulated_tick + 1.5);
 }
 
 namespace {
