@@ -23,17 +23,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import get_origin
 
 import click
 
 import house
-from haloscope import watch
+from haloscope import hide, watch
 from haloscope.base import schema
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
-_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON}
+_SETTINGS = {"watch": watch.SETTINGS, "watch to recorder": watch.PASSED_ON, "stencil": hide.STENCIL_SETTINGS}
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 
 
@@ -127,7 +128,9 @@ def python(words: str) -> str:
     module, *names = words.split()
     found = import_module(module)
     things = [(name, getattr(found, name)) for name in names or sorted(found.__all__, key=str.lower)]
-    return "".join(_documented(name, thing) for name, thing in things if callable(thing))
+    return "".join(
+        _documented(name, thing) for name, thing in things if callable(thing) and get_origin(thing) is None
+    )
 
 
 def _documented(name: str, thing: Callable[..., object]) -> str:

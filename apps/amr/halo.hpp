@@ -1,12 +1,45 @@
-// The exchange of faces: axis after axis, one message to each rank that has neighbours along it.
+// The exchange of faces between blocks, and the memory that its messages are packed into and received in.
 #ifndef APPS_AMR_HALO_HPP
 #define APPS_AMR_HALO_HPP
 
-#include "buffers.hpp"
+#include "../common/mpi.hpp"
 #include "faces.hpp"
+
+#include <cstddef>
 
 namespace amr {
 
+// Memory that messages are packed into and received in. It grows and never shrinks; from MPI_Alloc_mem, which
+// a library may back by memory that ranks share, or malloc.
+class Buffer {
+public:
+  explicit Buffer(bool from_mpi) : from_mpi_(from_mpi) {}
+  ~Buffer() { release(); }
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+
+  // Makes room for that many numbers; what was in it may be lost.
+  void reserve(std::size_t size);
+  double *data() const { return data_; }
+
+private:
+  void release();
+
+  bool from_mpi_;
+  double *data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Receive buffers of the library below: a proposed extension of MPI, where it is there.
+struct ReceiveBuffers {
+  int (*get)(MPI_Status, void **) = nullptr;
+  int (*release)(MPI_Status, void *) = nullptr;
+
+  explicit operator bool() const { return get != nullptr && release != nullptr; }
+};
+ReceiveBuffers receive_buffers();
+
+// The exchange of faces: axis after axis, one message to each rank that has neighbours along it.
 struct Traffic {
   long messages = 0, bytes = 0; // that this rank sent
 };

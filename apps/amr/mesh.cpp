@@ -1,11 +1,80 @@
 #include "mesh.hpp"
 
-#include "octants.hpp"
-#include "post.hpp"
+#include "../common/mpi.hpp"
+#include "block.hpp"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace amr {
+
+// Messages that are all on their way before any is waited for. Two ranks must post what they tell each other
+// in the same order. Values must stay until `finish`.
+class Post {
+public:
+  explicit Post(int kind) : tag_(3 + kind) {} // after those of the exchange of faces
+
+  void send(int to, std::span<const double> values) {
+    MPI_Isend(values.data(), static_cast<int>(values.size()), MPI_DOUBLE, to, tag_, MPI_COMM_WORLD,
+              &requests_.emplace_back());
+  }
+  void receive(int from, std::span<double> values) {
+    MPI_Irecv(values.data(), static_cast<int>(values.size()), MPI_DOUBLE, from, tag_, MPI_COMM_WORLD,
+              &requests_.emplace_back());
+  }
+  void finish() {
+    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    requests_.clear();
+  }
+
+private:
+  int tag_;
+  std::vector<MPI_Request> requests_;
+};
+
+// Eight blocks become one: what they are to it goes to the rank where it will be.
+class Octants {
+public:
+  Octants(const Shape &shape, int rank) : shape_(shape), rank_(rank), post_(0) {}
+
+  // To be called on all ranks for all children in the same order; only their owner has the cells.
+  void bring(const Leaf &child, const Block &block, int parent, int owner) {
+    if (child.owner != rank_ && owner != rank_) return;
+    Octant &octant = octants_.emplace_back(parent, child.place.which(), owner == rank_);
+    octant.values.resize(shape_.octant());
+    if (child.owner != rank_) {
+      post_.receive(child.owner, octant.values);
+      return;
+    }
+    coarsen(shape_, block, octant.values);
+    if (owner != rank_) post_.send(owner, octant.values);
+  }
+
+  // Fills this rank's parents.
+  void finish(std::vector<Block> &parents) {
+    post_.finish();
+    for (const Octant &octant : octants_) {
+      if (!octant.stays) continue;
+      Block &parent = parents[static_cast<std::size_t>(octant.parent)];
+      parent.resize(shape_.size());
+      set_octant(shape_, parent, octant.which, octant.values);
+    }
+  }
+
+private:
+  struct Octant {
+    Octant(int parent_leaf, int child, bool here) : parent(parent_leaf), which(child), stays(here) {}
+    int parent, which;
+    bool stays;
+    std::vector<double> values;
+  };
+
+  Shape shape_;
+  int rank_;
+  Post post_;
+  std::vector<Octant> octants_;
+};
 
 Mesh::Mesh(const Parameters &p, apps::World world)
     : p_(p), world_(world), shape_{p.cells(), p.num_vars}, tree_(p.roots(), unrefined(p.roots(), p.procs())),

@@ -2,9 +2,9 @@
 #ifndef APPS_AMR_SIMULATION_HPP
 #define APPS_AMR_SIMULATION_HPP
 
+#include "block.hpp"
 #include "halo.hpp"
 #include "mesh.hpp"
-#include "stencil.hpp"
 
 namespace amr {
 

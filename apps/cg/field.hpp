@@ -45,6 +45,15 @@ private:
   std::vector<double> values_;
 };
 
+// What conjugate gradients do with whole vectors.
+
+// The dot product over all ranks.
+double dot(const Field &a, const Field &b);
+
+// y = x + factor · y, and y = y + factor · x.
+void scale_then_add(double factor, const Field &x, Field &y);
+void add_scaled(double factor, const Field &x, Field &y);
+
 } // namespace cg
 
 #endif

@@ -1,10 +1,10 @@
 // Conjugate gradients with a multigrid preconditioner on a 27-point operator: the communication pattern
 // of the HPCG benchmark, in a solver that is small enough to read.
 #include "../common/program.hpp"
+#include "field.hpp"
 #include "problem.hpp"
 #include "solver.hpp"
 #include "stencil.hpp"
-#include "vectors.hpp"
 
 #include <haloscope/region.hpp>
 #include <memory>

@@ -3,6 +3,7 @@
 #define APPS_POISSON_PARAMETERS_HPP
 
 #include "../common/options.hpp"
+#include "hide/fem/operator/model_problem.hpp"
 
 #include <haloscope/overlap.hpp>
 
@@ -45,6 +46,11 @@ private:
   std::optional<haloscope::Regimes> regimes_;
   haloscope_overlap_regimes view_{};
 };
+
+// The mesh and the problem that the command line asks for.
+
+haloscope::fem::Forest mesh(MPI_Comm communicator, const Parameters &parameters);
+haloscope::fem::Problem problem(const Parameters &parameters);
 
 } // namespace poisson
 

@@ -2,7 +2,7 @@
 #ifndef APPS_POISSON_SOLVE_HPP
 #define APPS_POISSON_SOLVE_HPP
 
-#include "mesh.hpp"
+#include "parameters.hpp"
 #include "record.hpp"
 
 #include <cstdint>

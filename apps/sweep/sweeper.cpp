@@ -1,6 +1,6 @@
 #include "sweeper.hpp"
 
-#include "quadrature.hpp"
+#include "ordinates.hpp"
 
 #include <algorithm>
 #include <haloscope/region.hpp>

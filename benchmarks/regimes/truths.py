@@ -6,16 +6,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from calibration import measure_comparisons, measure_episodes, measure_starts
-from order import measure_order
+import numpy as np
+from calibration import measure_comparisons, measure_episodes, measure_starts, report_rate
+from laws import LAWS
+
+from haloscope.explain.regimes import Criterion, select
 
 __all__ = ["measure_truths"]
 
 FAMILIES = ("gaussian", "lognormal")  # with kernels of their own
+
+CRITERIA: tuple[Criterion, ...] = ("aic", "bic", "icl", "elbow")
+PLANTED = 3
+SHAPE = (4, 500)
 
 
 def measure_truths(repetitions: int, topics: tuple[str, ...] = ()) -> None:
@@ -32,6 +41,22 @@ def measure_truths(repetitions: int, topics: tuple[str, ...] = ()) -> None:
     for topic in topics:
         if topic.startswith("order:"):  # families that take long
             measure_order(max(repetitions // 20, 1), topic.split(":")[1:])
+
+
+def measure_order(repetitions: int, families: Sequence[str]) -> None:
+    """Report for each law, family and criterion how often three planted regimes are found."""
+    for family in families:
+        for name, law in LAWS.items():
+            chosen = [
+                select(law(np.random.default_rng(seed), *SHAPE), emission=family)
+                for seed in range(repetitions)
+            ]
+            for criterion in CRITERIA:
+                hits = [
+                    replace(selection, criterion=criterion).model.n_regimes == PLANTED for selection in chosen
+                ]
+                case = f"{name}, {family}, {criterion}: {PLANTED} regimes are found"
+                report_rate(case, hits, wanted=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 namespace haloscope::explain {
 
-// More states than this serve no timings, and bound what a thread keeps on its stack.
+// The most states: more are of no use for timings, and a thread keeps arrays of this size on its stack.
 constexpr int MOST_STATES = 32;
 // Stands for the logarithm of zero: sums of it stay finite.
 constexpr double IMPOSSIBLE = -1e100;

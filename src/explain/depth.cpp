@@ -21,13 +21,13 @@
 
 namespace haloscope::explain {
 
+namespace {
+
 // What Python passes: count × points values, a curve after the other.
 struct Curves {
   const double *values;
   int64_t count, points;
 };
-
-namespace {
 
 // Points that are worked on together, and curves that are read together: cache lines.
 constexpr int64_t COLUMNS = 32;
@@ -217,7 +217,7 @@ void add_depths(const Curves &curves, int threads, double *depth) {
 
 } // namespace
 
-// 0 if all went well, 1 if memory was lacking, 2 if a value is NaN.
+// Returns 0, or 1 if there is not enough memory, or 2 if a value is NaN.
 HALOSCOPE_PUBLIC int haloscope_band_depth(const Curves *curves, int threads, double *depth) try {
   add_depths(*curves, threads, depth);
   return 0;

@@ -6,7 +6,7 @@
 // instant, once it is so at the last.
 #pragma once
 
-#include "explain/simd.hpp"
+#include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
 

@@ -1,8 +1,10 @@
 // The kernels of one instruction set: compiled once for each, with HALOSCOPE_SET and HALOSCOPE_LANES.
 #include "explain/forward_backward.hpp"
-#include "explain/simd.hpp"
+#include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
+
+namespace {
 
 // The most likely states of the sequences of a group, one in each lane. Of equals the lowest state is taken.
 template <int STATES, template <int> class Density> class Viterbi {
@@ -134,8 +136,6 @@ private:
     }
   }
 };
-
-namespace {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "Viterbi stores eight states as one word");
 

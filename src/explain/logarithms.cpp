@@ -1,5 +1,5 @@
 // Forward and backward in logarithms, a state at a time: slow, and exact where scaled numbers underflow,
-// e.g. when a transition that cannot be has to be.
+// for example where a transition of probability 0 must have happened.
 #include "explain/batch.hpp"
 
 #include <algorithm>

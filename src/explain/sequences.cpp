@@ -38,7 +38,7 @@ extern const Kernels KERNELS;
 
 namespace {
 
-// Those that this processor can run, the best one first.
+// The kernels that this processor can run, the best ones first.
 const std::vector<const Kernels *> &available() {
   static const std::vector<const Kernels *> sets = [] {
     std::vector<const Kernels *> found;
@@ -63,7 +63,7 @@ const Kernels &chosen(int set) {
   return *sets[set >= 0 && static_cast<size_t>(set) < sets.size() ? static_cast<size_t>(set) : 0];
 }
 
-// Numbers too small to be normal count as zero meanwhile: they would cost a hundred times as much.
+// Subnormal numbers count as zero meanwhile: computing with them is a hundred times slower.
 class FlushToZero {
 public:
 #ifdef __SSE2__
@@ -174,8 +174,8 @@ void for_groups(const std::vector<Group> &groups, int threads, int64_t doubles, 
   if (!whole) throw std::bad_alloc{};
 }
 
-// True if each state can follow each other one. Then what underflows in a scaled state is nothing beside what
-// comes into it at the next instant; otherwise it may be all that counts in the end.
+// True if each state can follow each other one. Then what underflows in a scaled state is negligible beside
+// what comes into it at the next instant; otherwise it may be all that counts in the end.
 bool mixing(const Batch &batch) {
   return std::all_of(batch.transition, batch.transition + int64_t{batch.states} * batch.states,
                      [](double probability) { return probability > 1e-200; });
@@ -241,13 +241,13 @@ double median(std::span<const double> values, std::vector<double> &part) {
 
 } // namespace
 
-// Null behind the last one.
+// The name of an instruction set; null after the last one.
 HALOSCOPE_PUBLIC const char *haloscope_instruction_set(int set) {
   const auto &sets = available();
   return set >= 0 && static_cast<size_t>(set) < sets.size() ? sets[static_cast<size_t>(set)]->name : nullptr;
 }
 
-// `sums` and `posterior` may be null; 0 if all went well, 1 if memory was lacking.
+// `sums` and `posterior` may be null. Returns 0, or 1 if there is not enough memory.
 HALOSCOPE_PUBLIC int haloscope_expectation(const Batch *batch, int threads, int set, double *log_likelihood,
                                            double *sums, double *posterior) try {
   const Kernels &kernels = chosen(set);
@@ -260,7 +260,7 @@ HALOSCOPE_PUBLIC int haloscope_expectation(const Batch *batch, int threads, int 
                expect(*batch, kernels, groups[g], {space, space + history}, log_likelihood,
                       sums ? &counts[g] : nullptr, posterior);
              });
-  // One instant that no state explains is enough.
+  // One instant that no state explains makes a whole sequence impossible.
   std::replace_if(
       log_likelihood, log_likelihood + batch->sequences, [](double x) { return x < IMPOSSIBLE / 2; },
       -std::numeric_limits<double>::infinity());
@@ -282,7 +282,7 @@ HALOSCOPE_PUBLIC int haloscope_viterbi(const Batch *batch, int threads, int set,
   return 1;
 }
 
-// Of each sequence, which has an instance at least.
+// Writes the median of each sequence, each of which has at least one instance. Returns as above.
 HALOSCOPE_PUBLIC int haloscope_medians(const Batch *batch, int threads, double *medians) try {
   std::atomic<int64_t> next{0};
   std::atomic<bool> whole{true};

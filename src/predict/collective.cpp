@@ -16,7 +16,7 @@
 
 #include "predict/measure/command_line.hpp"
 #include "predict/measure/operation.hpp"
-#include "predict/measure/world.hpp"
+#include "predict/measure/side_channel.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // those on the same one; or, for overlap, communication alone, computation that takes as long, and both.
 // `haloscope bench stencil` and `bench overlap` start it and read the lines of JSON that rank 0 prints.
 #include "predict/grid/computation.hpp"
-#include "predict/grid/messages.hpp"
+#include "predict/grid/neighbours.hpp"
 #include "predict/measure/command_line.hpp"
 
 #include <functional>

@@ -61,7 +61,7 @@ def test_the_seed_draws_what_is_not_determined() -> None:
 def test_starts_that_disagree_are_told_of() -> None:
     climb = Climb.__new__(Climb)  # where it ended does not matter
     line = disagreement(Searched(climb, 10, 3, 1, 153.2))[0]
-    assert line.startswith("starts disagree: of the best 3 of 10 one alone ended here")
+    assert line.startswith("starts disagree: of the best 3 of 10 only one ended here")
     assert "153" in line
     assert not disagreement(Searched(climb, 10, 3, 2, 153.2))
     assert not disagreement(Searched(climb, 1, 1, 1, 0.0))

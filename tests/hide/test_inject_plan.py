@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from haloscope.base.errors import UsageError
 from haloscope.hide._inject import Event, Plan
-from haloscope.hide._latency import read_latency
+from haloscope.hide._latency import read_latencies, read_latency
 from support.mpi import CHECKOUT
 
 SOURCES = CHECKOUT / "src" / "hide" / "inject"
@@ -77,3 +78,21 @@ def test_whatever_the_words(reader: Path) -> None:
 )
 def test_what_is_wrong_is_said(reader: Path, plan: str, complaint: str) -> None:
     assert read(reader, [plan]) == [f"wrong {complaint}"]
+
+
+def test_links_and_factors() -> None:
+    """A later word replaces an earlier one, for its link alone if it names one."""
+    intra, inter = read_latencies(["constant:1ms", "inter=2*normal:1ms,0.1ms"])
+    assert intra == read_latency("constant:1ms")
+    assert inter is not None
+    assert (inter.scale, inter.regimes) == (2, ("normal 0.001 0.0001",))
+    assert read_latencies(["inter=constant:1ms", "none"]) == (None, None)
+    assert read_latencies(["intra=constant:1ms"]) == (intra, None)
+    (excess, _) = read_latencies(["0.5*constant:1ms"], excess=True)
+    assert excess is not None
+    assert (excess.scale, excess.excess) == (0.5, 0.001)
+    for wrong in ("0*constant:1ms", "inter=-1*constant:1ms", "x*constant:1ms", "nan*constant:1ms"):
+        with pytest.raises(UsageError, match="greater than 0"):
+            read_latencies([wrong])
+    with pytest.raises(UsageError, match="not one of none"):
+        read_latencies(["outer=constant:1ms"])

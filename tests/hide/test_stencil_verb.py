@@ -121,7 +121,7 @@ def test_every_rank_gets_the_layer_in_its_place(
     inner = [word for verb in verbs for word in (str(haloscope), *verb.split(), "--quiet", "--")]
     command = [*inner, *any_mpi.launch(2), str(program)]
     record = tmp_path / "stencil.csv"
-    outcome = _stencil.stencil(command, threshold=4096, record=record, quiet=True)
+    outcome = _stencil.stencil(command, threshold=4096, output=record, quiet=True)
     said = capfd.readouterr().out.splitlines()
     assert outcome.status == 0
     preloads = [line.partition("=")[2] for line in said if line.startswith("LD_PRELOAD")]

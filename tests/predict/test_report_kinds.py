@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.base.errors import MachineError
+from haloscope.base.errors import MachineError, UsageError
 from haloscope.cli import _main
-from haloscope.predict import UnknownKindError, kind_of, write_machine_page
+from haloscope.predict import kind_of, write_machine_page
 from haloscope.predict.tune import Gains
 from support.sample import halo_profile
 
@@ -126,12 +126,18 @@ def test_kinds_are_not_mixed(
 def test_other_files_are_refused(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.txt"
     other.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UnknownKindError, match="a machine model"):
+    with pytest.raises(UsageError, match="a machine model"):
         kind_of(other)
     status, line = told(["report", str(other), "-o", "x.html"], capsys)
-    assert status == 1
+    assert status == 2
     for word in ("a profile", "a sweep", "a machine model", "the gains"):
         assert word in line
+
+
+def test_a_long_file_is_known_by_its_begin(tmp_path: Path) -> None:
+    Gains("MPI", "", {}, [ROW] * 1000).save(tmp_path / "many")
+    assert (tmp_path / "many").stat().st_size > 1 << 17
+    assert kind_of(tmp_path / "many") == "gains"
 
 
 def test_gains_are_read_back(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ Examples:
 )
 @click.option(
     "-o",
-    "record",
+    "--output",
     type=click.Path(path_type=Path),
     metavar="F.csv",
     help="Write a row on each latency to this file. No file is written without it.",
@@ -76,7 +76,7 @@ def inject(
     every: str,
     no_collectives: bool,
     seed: int,
-    record: Path | None,
+    output: Path | None,
     mpi: Abi | None,
     quiet: bool,
 ) -> int:
@@ -98,7 +98,7 @@ def inject(
         excess=excess,
         collectives=not no_collectives,
         seed=seed,
-        record=record,
+        output=output,
         mpi=mpi,
         quiet=quiet,
     )

@@ -39,7 +39,7 @@ Examples:
     default="all",
     show_default=True,
     metavar="NAME[,NAME]",
-    help="Algorithms, by the names of the formula. The paper's are pipeline, binomial, chain for bcast, "
+    help="Algorithms, by the names of the formula. Those of paper are pipeline, binomial, chain for bcast, "
     "and binary, binomial, rabenseifner for reduce.",
 )
 @click.option(
@@ -64,7 +64,8 @@ Examples:
     default="paper",
     show_default=True,
     metavar="paper|hockney|fitted",
-    help="The paper's formulas (latency only), models after the libraries' code, or those fitted.",
+    help="paper: the formulas of Derin (2025), which know latency only. hockney: models after the libraries' "
+    "code. fitted: models that were fitted to measurements of this machine.",
 )
 @format_option(*FORMAT, text="Print for people, or for programs.")
 @click.option(
@@ -108,7 +109,10 @@ def model(
     """
     names = list(dict.fromkeys(word for text in collectives for word in text.split(",")))
     if sweeps or measured:
-        points, library = _points(sweeps or measured, names, algorithms)
+        from haloscope.predict.bench import measured_points
+
+        chosen = [] if algorithms == ["all"] else algorithms
+        points, library = measured_points(sweeps or measured, names, chosen)
         if sweeps:
             _fit(machine, points, library, form, output)
         else:
@@ -141,21 +145,6 @@ def _compare(machine: str, points: pl.DataFrame, form: str, output: Path | None)
         explain.render(predict.error_table(rows), form, "model", sys.stdout)
     else:
         predict.write_measured_page(rows, described, output)
-
-
-def _points(paths: tuple[Path, ...], names: list[str], algorithms: list[str]) -> tuple[pl.DataFrame, str]:
-    """Return what was measured, of what is asked for, and the library's name."""
-    import polars as pl
-
-    from haloscope.predict.bench import Sweep
-
-    read = [Sweep.read(path) for path in paths]
-    points = pl.concat([sweep.points for sweep in read])
-    if names:
-        points = points.filter(pl.col("collective").is_in(names))
-    if algorithms != ["all"]:
-        points = points.filter(pl.col("algorithm").is_in(algorithms))
-    return points, str(read[0].environment.get("library") or "")
 
 
 def _predicted(

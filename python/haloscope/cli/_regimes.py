@@ -101,7 +101,12 @@ class _Methods(click.Command):
     help="Fit the model to these instances, counted from 0, without TO. [default: all]",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the starts of the fit."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Draw the starts of the fit from this number.",
 )
 @click.option(
     "--values",

@@ -7,20 +7,11 @@ from pathlib import Path
 
 import click
 
+from haloscope.base.schema import SHOWN
+
 __all__ = ["show"]
 
-_TABLES = (
-    "regions",
-    "ranks",
-    "calls",
-    "sizes",
-    "partners",
-    "collectives",
-    "communicators",
-    "series",
-    "slices",
-    "info",
-)
+_TABLES = (*SHOWN, "info")
 _EXAMPLES = """\b
 Examples:
   haloscope show run.halo

@@ -72,7 +72,12 @@ class _Simulating(click.Command):
 
 
 @click.command(cls=_Simulating, epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@click.option("--platform", required=True, metavar="NAME|FILE", help="The network, or a machine.")
+@click.option(
+    "--platform",
+    required=True,
+    metavar="NAME|FILE",
+    help="The network or machine to simulate, by its name or file.",
+)
 @click.option(
     "-n",
     "ranks",
@@ -122,7 +127,13 @@ class _Simulating(click.Command):
     type=_FACTOR,
     default=1,
     show_default=True,
-    help="Computing takes so many times as long as here, or as in the profile. 0 means no time.",
+    help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",
+)
+@click.option(
+    "--series",
+    multiple=True,
+    metavar="REGION",
+    help="Keep every instance of this region, for the series table. Can be repeated.",
 )
 @click.option(
     "--sensitivity",
@@ -142,6 +153,7 @@ def simulate(
     latency_factor: float,
     bandwidth_factor: float,
     compute_factor: float,
+    series: tuple[str, ...],
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
@@ -167,6 +179,7 @@ def simulate(
         bandwidth_factor,
         compute_factor,
         time_limit=None if limit == float("inf") else limit,
+        series=series,
     )
     if sensitivity is not None:
         explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)

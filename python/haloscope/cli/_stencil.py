@@ -9,7 +9,7 @@ import click
 
 from haloscope.cli._messages import say_remarks
 from haloscope.cli._options import mpi_option, setting_options
-from haloscope.hide import STENCIL_OPTIONS
+from haloscope.hide import STENCIL_SETTINGS
 
 if TYPE_CHECKING:
     from haloscope.base.objects import Abi
@@ -25,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
-@setting_options(STENCIL_OPTIONS)
+@setting_options(STENCIL_SETTINGS)
 @click.option(
     "--share-heap",
     is_flag=True,
@@ -38,7 +38,7 @@ def stencil(
     command: tuple[str, ...],
     threshold: int | None,
     protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None,
-    record: Path | None,
+    output: Path | None,
     share_heap: bool,
     mpi: Abi | None,
     quiet: bool,
@@ -57,7 +57,7 @@ def stencil(
         threshold=threshold,
         protocol=protocol,
         share_heap=share_heap,
-        record=record,
+        output=output,
         mpi=mpi,
         quiet=quiet,
     )

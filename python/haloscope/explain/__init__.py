@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain._format import write_profile
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
     from haloscope.explain._page import page, report, write_page
@@ -33,7 +32,6 @@ __all__ = [
     "report",
     "summary",
     "write_page",
-    "write_profile",
 ]
 
 if not TYPE_CHECKING:
@@ -54,6 +52,5 @@ if not TYPE_CHECKING:
             "report": "_page",
             "summary": "_summary",
             "write_page": "_page",
-            "write_profile": "_format",
         },
     )

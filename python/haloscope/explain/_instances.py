@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QUANTITIES", "Instances", "Series"]
 
-# How many bytes of an instance, from the lowest one on, hold a quantity and all that it needs:
+# How many bytes of an instance, from the lowest one on, are needed to compute a quantity:
 # three for the duration, three for the gap before it, two for the share of waiting.
 LOW_BYTES = {"start": 6, "duration": 3, "wait": 8}
 # `Stretch` in src/explain/instances.cpp: which instances of a chunk, and the seconds of a tick.
@@ -70,7 +70,7 @@ class _Part:
 
     stretches: NDArray[np.void]
     continued: bool  # the first series began in an earlier chunk
-    into: slice  # of the result
+    into: slice  # where it belongs in the result
 
 
 @dataclass(frozen=True)

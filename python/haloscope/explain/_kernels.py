@@ -49,7 +49,7 @@ def library() -> ctypes.CDLL:
     path = Path(__file__).with_name("libhaloscope-explain.so")
     try:
         return _declared(ctypes.CDLL(str(path)))
-    except (OSError, AttributeError) as error:  # it is not there, or from older sources
+    except (OSError, AttributeError) as error:  # it is missing, or was built from older sources
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
@@ -191,7 +191,7 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-# Tests set the place of another instruction set in the list.
+# The place of the instruction set in the list; tests set another one.
 _instruction_set = 0
 
 
@@ -274,7 +274,7 @@ class _Batch:
         return found
 
     def viterbi(self, threads: int) -> NDArray[np.uint8]:
-        # The kernel fills what belongs to a sequence.
+        # The kernel fills only what belongs to a sequence.
         whole = self.whole
         states = np.empty(self.points, np.uint8) if whole else np.full(self.points, 255, np.uint8)
         _succeed(

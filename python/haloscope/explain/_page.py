@@ -42,7 +42,7 @@ def page(
         "script": "\n".join(_part(room, name) for name in scripts),
     }
     whole = _part("explain", "frame.html").replace("{{body}}", _part(room, template).rstrip())
-    # In one pass: what is put in is never searched for places.
+    # In one pass, so that text which was put in is never searched for places.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
@@ -79,7 +79,7 @@ def report(profiles: File | Sequence[File], output: File) -> None:
     Every byte of the profiles is checked first. Raises `UsageError` without profiles, `ProfileError`
     for one that cannot be read or is damaged, and `OutputError` if the page cannot be written.
 
-        haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
+    >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
     paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:

@@ -323,7 +323,7 @@ def _typed(row: Row) -> dict[str, object]:
 
 def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
     width = None if stream.isatty() else _WIDTH_OF_A_PIPE
-    # Region names may look like markup or emoji codes; nothing of them is to be interpreted.
+    # Region names may look like markup or emoji codes, and must not be interpreted.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     shown = views(table_name, frame.columns)
     rows = frame.head(_MOST_ROWS).to_dicts()

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "_cells_of_time", "page_data"]
 
-# More ranks than this are binned, to half as many cells, which a browser still draws at once.
+# More ranks than this are put into bins, at most half as many, which a browser still draws quickly.
 _MOST_RANKS = 1024
 _BINS = 512
-# Rows of one figure in all runs together: some ten megabytes of page.
+# Rows of one figure in all runs together. They make about ten megabytes of page.
 _MOST_ROWS = 400_000
 _LEAST_ROWS = 20_000
 
@@ -203,7 +203,7 @@ def _packed_column(values: pl.Series, kind: str) -> dict[str, str]:
     return {"type": kind, "data": base64.b64encode(raw).decode("ascii")}
 
 
-# A browser draws so many times so many ranks at once.
+# A browser still draws a map of so many cells and bins quickly.
 _MOST_CELLS = 256
 _MOST_BINS = 512
 PARTS = ("p2p", "coll", "rma", "io", "wait")
@@ -275,7 +275,7 @@ def _over_cells(begin: Array, end: Array, width: float, cells: int) -> tuple[Arr
     overlap = np.minimum(end[row], (cell + 1) * width) - np.maximum(begin[row], cell * width)
     part = np.clip(overlap, 0, None)
     whole = np.bincount(row, part, minlength=len(begin))
-    # Shorter than a rounding error: all of it is where it begins.
+    # A row shorter than a rounding error counts where it begins.
     part = np.where(whole[row] > 0, part / np.where(whole > 0, whole, 1)[row], cell == first[row])
     return row, cell, part
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
-# The share of the time that may go without a word: in functions that are not named, by rounding.
+# Shares of the time that are not mentioned: in functions that are not named, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
         build_protocols,
         build_protocols_for,
     )
-    from haloscope.hide._stencil import STENCIL_OPTIONS, STENCIL_SETTINGS, stencil
+    from haloscope.hide._stencil import STENCIL_SETTINGS, stencil
 
 __all__ = [
-    "STENCIL_OPTIONS",
     "STENCIL_SETTINGS",
     "Event",
     "Fem",
@@ -49,7 +48,6 @@ if not TYPE_CHECKING:
             "Fem": "_fem",
             "Injector": "_libraries",
             "Protocols": "_libraries",
-            "STENCIL_OPTIONS": "_stencil",
             "STENCIL_SETTINGS": "_stencil",
             "build_fem": "_fem",
             "build_halo": "_libraries",

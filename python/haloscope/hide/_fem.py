@@ -50,7 +50,10 @@ class Fem:
 
 
 def build_fem(quiet: bool = False) -> Fem:
-    """Return the library and the application, from the cache or built now."""
+    """Return the library and the application, from the cache or built now.
+
+    Raises `ComponentError` if p4est or PETSc is missing, or is made for another MPI than the compiler.
+    """
     p4est, petsc = find_p4est(), find_petsc()
     compiler = toolchain().compiler
     _require_same_mpi(compiler, petsc)
@@ -95,7 +98,7 @@ def _folders() -> list[Path]:
 
 
 def _processor() -> str:
-    """What the processor can do: the build is for this one."""
+    """Return what the processor can do, as the build is for this one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -104,7 +107,10 @@ def _processor() -> str:
 
 
 def include_flags(p4est: P4est | None = None, petsc: Petsc | None = None) -> list[str]:
-    """Return where the headers are; the components that are found, if none are given."""
+    """Return a compiler's options for the headers of this room and of p4est and PETSc.
+
+    Components that are not given are looked for. Raises `ComponentError` if one is missing.
+    """
     own = [paths.include(), paths.source("src")]
     others = [*(petsc or find_petsc()).includes, (p4est or find_p4est()).include]
     system = [path for path in dict.fromkeys(others) if path != Path("/usr/include")]

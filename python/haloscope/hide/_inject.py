@@ -78,7 +78,7 @@ def inject(  # noqa: PLR0913 - one for each option
     excess: bool = False,
     collectives: bool = True,
     seed: int = 0,
-    record: str | Path | None = None,
+    output: str | Path | None = None,
     mpi: Abi | None = None,
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
@@ -91,7 +91,7 @@ def inject(  # noqa: PLR0913 - one for each option
     * `every`: how long an instance of a regime model lasts: so many latencies of a rank, or a time ("2ms").
     * `excess`: inject only what a duration exceeds the mean of the model's fastest regime by.
     * `collectives`: whether collectives are delayed, too.
-    * `record`: the file for a row on each latency; none is written without it.
+    * `output`: the file for a row on each latency; none is written without it.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
     * `quiet`: do not say that the injector is being built.
 
@@ -99,7 +99,7 @@ def inject(  # noqa: PLR0913 - one for each option
     Raises `UsageError` if the words make no sense, and `LaunchError` if nothing could be started.
 
         from haloscope.hide import inject
-        inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", record="injected.csv")
+        inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", output="injected.csv")
     """
     texts = [latency] if isinstance(latency, str) else latency
     intra, inter = read_latencies(texts, excess)
@@ -107,7 +107,7 @@ def inject(  # noqa: PLR0913 - one for each option
     events = [read_event(event) if isinstance(event, str) else event for event in once]
     plan = Plan(intra, inter, events, seed, messages, duration, collectives)
     return _run(
-        command, plan, None if record is None else Path(record), Choice(mpi, tuple(mpi_include)), quiet
+        command, plan, None if output is None else Path(output), Choice(mpi, tuple(mpi_include)), quiet
     )
 
 

@@ -55,13 +55,13 @@ def _build_heap(source: Path, directory: Path, what: str) -> None:
 
 @dataclass(frozen=True)
 class Injector:
-    """The files of one build."""
+    """The directory of one build."""
 
     directory: Path
 
     @property
     def library(self) -> Path:
-        """The file to be preloaded."""
+        """Return the file to be preloaded."""
         return self.directory / "libhaloscope-inject.so"
 
 
@@ -75,13 +75,13 @@ def build_injector(headers: Headers, quiet: bool = False) -> Injector:
 
 @dataclass(frozen=True)
 class Protocols:
-    """The files of one build."""
+    """The directory of one build."""
 
     directory: Path
 
     @property
     def library(self) -> Path:
-        """The file to be preloaded."""
+        """Return the file to be preloaded."""
         return self.directory / "libhaloscope-stencil.so"
 
 

@@ -18,10 +18,10 @@ from haloscope.hide._records import put_together, writable
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["STENCIL_OPTIONS", "STENCIL_SETTINGS", "stencil", "summary"]
+__all__ = ["STENCIL_SETTINGS", "stencil", "summary"]
 
 # Each setting is declared here once, for the command, the function and the environment.
-STENCIL_OPTIONS: tuple[Setting, ...] = (
+STENCIL_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "threshold",
         "HALOSCOPE_STENCIL_THRESHOLD",
@@ -43,7 +43,7 @@ STENCIL_OPTIONS: tuple[Setting, ...] = (
         choices=("dynamic", "get", "coop", "steal", "static", "off"),
     ),
     Setting(
-        "record",
+        "output",
         "HALOSCOPE_STENCIL_RECORD",
         Path,
         "none",
@@ -51,9 +51,7 @@ STENCIL_OPTIONS: tuple[Setting, ...] = (
         metavar="F.csv",
         flag="-o",
     ),
-)
-# These have no option: only an expert sets them.
-_EXPERT: tuple[Setting, ...] = (
+    # These have no option: only an expert sets them.
     Setting(
         "chunk",
         "HALOSCOPE_STENCIL_CHUNK",
@@ -62,6 +60,7 @@ _EXPERT: tuple[Setting, ...] = (
         "Bytes that one rank copies at a time, at least 1024.",
         metavar="BYTES",
         least=1024,
+        is_option=False,
     ),
     Setting(
         "pool",
@@ -72,6 +71,7 @@ _EXPERT: tuple[Setting, ...] = (
         "buffers of the library's own.",
         metavar="MIB",
         least=0,
+        is_option=False,
     ),
     Setting(
         "patience",
@@ -81,6 +81,7 @@ _EXPERT: tuple[Setting, ...] = (
         "Seconds after which a sender that nobody has answered copies its message into the pool.",
         metavar="S",
         least=0,
+        is_option=False,
     ),
     Setting(
         "cma",
@@ -90,9 +91,9 @@ _EXPERT: tuple[Setting, ...] = (
         "Whether the kernel copies memory that is not shared (cross-memory attach): where a helper needs "
         "it (auto), always, or never.",
         choices=("auto", "always", "never"),
+        is_option=False,
     ),
 )
-STENCIL_SETTINGS = (*STENCIL_OPTIONS, *_EXPERT)
 
 _RECORD = "HALOSCOPE_STENCIL_RECORD"
 _HEADER = "rank,partner,bytes,protocol,messages,chunks,helpers,time"
@@ -104,7 +105,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     threshold: int | None = None,
     protocol: Literal["dynamic", "get", "coop", "steal", "static", "off"] | None = None,
     share_heap: bool = False,
-    record: str | Path | None = None,
+    output: str | Path | None = None,
     chunk: int | None = None,
     pool: int | None = None,
     patience: float | None = None,
@@ -119,7 +120,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
 
     * `threshold`: carry messages of so many bytes or more; `protocol`: who copies them.
     * `share_heap`: take the program's large allocations from memory that other ranks can read.
-    * `record`: the file for what was carried; none is kept without it.
+    * `output`: the file for the record of what was carried; none is kept without it.
     * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`: for experts; see docs/reference/stencil.md.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
     * `quiet`: do not say that the layer is being built.
@@ -134,7 +135,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     values: dict[str, Value | None] = {
         "threshold": threshold,
         "protocol": protocol,
-        "record": None if record is None else Path(record),
+        "output": None if output is None else Path(output),
         "chunk": chunk,
         "pool": pool,
         "patience": patience,

@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.predict._fitting import fit_points
-    from haloscope.predict._kinds import Kind, UnknownKindError, kind_of
+    from haloscope.predict._kinds import Kind, kind_of
     from haloscope.predict._machine import Level, Machine
     from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
     from haloscope.predict._machine_page import write_machine_page
@@ -35,7 +35,6 @@ __all__ = [
     "Level",
     "Machine",
     "Sweep",
-    "UnknownKindError",
     "algorithms_of",
     "choose",
     "error_summary",
@@ -67,7 +66,6 @@ if not TYPE_CHECKING:
             "FORMULAS": "_model",
             "Kind": "_kinds",
             "Level": "_machine",
-            "UnknownKindError": "_kinds",
             "kind_of": "_kinds",
             "Machine": "_machine",
             "Sweep": "bench._sweep",

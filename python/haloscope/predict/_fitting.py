@@ -32,7 +32,7 @@ _MOST_POINTS = 120
 
 
 def measured(points: pl.DataFrame) -> pl.DataFrame:
-    """The points that can be fitted: done, with a time, of at least two ranks."""
+    """Return the points that can be fitted: done, with a time, of at least two ranks."""
     done = points.filter((pl.col("status") == "ok") & (pl.col("time") > 0) & (pl.col("ranks") >= 2))
     if done.is_empty():
         raise UsageError("the sweep has no measured point of two or more ranks")
@@ -121,7 +121,7 @@ def _rows(paths: list[Path], firsts: Integers) -> Floats:
 
 
 def _ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
-    """Where protocols change: one border more as long as it pays, by the information criterion."""
+    """Return the sizes where protocols change: as many as the information criterion asks for."""
     sizes = np.unique(np.concatenate([path.sizes for path in paths]))
     firsts = np.zeros(1, np.int64)
     count = len(times)
@@ -148,7 +148,7 @@ def _ranges(paths: list[Path], times: Floats, machine: Machine) -> Integers:
 
 
 def _prior(machine: Machine, firsts: Integers) -> Floats:
-    """Where parameters go that the points leave open: the machine's latency and bandwidth."""
+    """Return where parameters go that the points leave open: the machine's latency and bandwidth."""
     gamma = np.nan if machine.arithmetic is None else 1 / float(machine.arithmetic)
     known = all(level.bandwidth is not None for level in machine.levels)
     number = len(firsts)
@@ -201,12 +201,12 @@ def _generic(about: dict[str, Any], plans: Iterable[Plan], times: Floats) -> Fit
 
 
 _HUBER = 1.345
-# Of a point's weight: pulls parameters that the points do not determine towards the machine's own.
+# A share of a point's weight: it pulls parameters that the points leave open to the machine's own values.
 _PULL = 0.02
 
 
 def fit(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
-    """Coefficients for which `rows` @ coefficients are `times`, with small relative errors.
+    """Return coefficients for which `rows` @ coefficients are `times`, with small relative errors.
 
     Huber's weights, by iteration. `prior` is where what is left open goes; NaN for nowhere.
     """
@@ -232,13 +232,13 @@ def fit(rows: Floats, times: Floats, prior: Floats, rounds: int = 8) -> Floats:
 
 
 def spread(rows: Floats, times: Floats, found: Floats) -> float:
-    """A sum of relative errors that no outlier rules."""
+    """Return a sum of relative errors that no outlier rules."""
     errors = np.abs(rows @ found / times - 1)
     return float(np.minimum(errors, 0.5).mean())
 
 
 def bootstrap(rows: Floats, times: Floats, prior: Floats, resamples: int = 60) -> Floats:
-    """Bounds of the coefficients' 95 % intervals, (2, coefficients), by resampling points."""
+    """Return bounds of the coefficients' 95 % intervals, (2, coefficients), by resampling points."""
     random = np.random.default_rng(0)
     drawn = random.integers(0, len(times), (resamples, len(times)))
     found = [fit(rows[take], times[take], prior, 3) for take in drawn]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from typing import Literal
 
 import yaml
 
-from haloscope.base.errors import HaloscopeError
+from haloscope.base.errors import UsageError
 
-__all__ = ["KINDS", "Kind", "UnknownKindError", "kind_of"]
+__all__ = ["KINDS", "Kind", "kind_of"]
 
 Kind = Literal["profile", "sweep", "machine", "gains"]
 KINDS: dict[Kind, str] = {
@@ -20,19 +20,16 @@ KINDS: dict[Kind, str] = {
     "gains": "the gains of a tuning (haloscope tune)",
 }
 _MAGIC = b"\x89HALO"
+_RECORD = re.compile(rb'\s*\{\s*"record"\s*:\s*"(\w+)"')
 _MEANT: dict[str, Kind] = {".halo": "profile", ".jsonl": "sweep"}
 _HEAD = 1 << 16  # bytes
 _TITLES = (b"OSU MPI", b"Benchmarking ")
 
 
-class UnknownKindError(HaloscopeError):
-    """A file that is none of those that are known."""
-
-
 def kind_of(path: str | Path) -> Kind:
     """Return what a file is, by its content.
 
-    Raises `UnknownKindError`, which names what is known, for any other file, and `OSError` if it
+    Raises `UsageError`, which names what is known, for any other file, and `OSError` if it
     cannot be read.
     """
     place = Path(path)
@@ -40,21 +37,18 @@ def kind_of(path: str | Path) -> Kind:
         head = file.read(_HEAD)
     if head.startswith(_MAGIC):
         return "profile"
-    # A damaged file is what its name says; who reads it says what is wrong with it.
+    # The name decides only for a damaged file, so that the error says what is damaged.
     found = _of_records(head) or _of_titles(head) or _of_yaml(place) or _MEANT.get(place.suffix)
     if found is None:
-        raise UnknownKindError(f"{path}: is not known; it may be {'; '.join(KINDS.values())}")
+        raise UsageError(f"{path}: is not known; it may be {'; '.join(KINDS.values())}")
     return found
 
 
 def _of_records(head: bytes) -> Kind | None:
-    """What the first line says, where each line is a JSON object."""
-    try:
-        record = json.loads(head.split(b"\n", 1)[0])
-    except ValueError:
-        return None
-    kinds: dict[object, Kind] = {"environment": "sweep", "gains": "gains"}
-    return kinds.get(record.get("record")) if isinstance(record, dict) else None
+    """Return what the first JSON object says of itself; a long one need not end in the head."""
+    kinds: dict[bytes, Kind] = {b"environment": "sweep", b"gains": "gains"}
+    found = _RECORD.match(head)
+    return kinds.get(found[1]) if found else None
 
 
 def _of_titles(head: bytes) -> Kind | None:

@@ -50,7 +50,7 @@ class Piece:
 
 
 def line(sizes: ArrayLike, times: ArrayLike) -> Line:
-    """The line with the least squares of relative errors; needs two sizes or more."""
+    """Return the line with the least squares of relative errors; needs two sizes or more."""
     size, time = _floats(sizes), _floats(times)
     design = np.column_stack([1 / time, size / time])
     alpha, beta = _solved(design)
@@ -71,7 +71,7 @@ def line(sizes: ArrayLike, times: ArrayLike) -> Line:
 
 
 def pieces(sizes: Sequence[int], times: ArrayLike, tolerance: float = 0.05) -> list[Piece]:
-    """As few lines as describe the times to about `tolerance` of each, relatively.
+    """Return as few lines as describe the times to about `tolerance` of each, relatively.
 
     The cost of a division is the sum of (relative error / tolerance)², and for each further line
     three times the logarithm of the number of sizes, as in the Bayesian information criterion
@@ -117,7 +117,7 @@ def _extended(
 def _all_fits(
     size: Floats, time: Floats, tolerance: float
 ) -> dict[tuple[int, int], tuple[float, float, float]]:
-    """Cost, α and β of the line through each run of sizes that is long enough."""
+    """Return cost, α and β of the line through each run of sizes that is long enough."""
     fits = {}
     count = len(size)
     for start in range(count):
@@ -131,7 +131,7 @@ def _all_fits(
 
 
 def _solved(design: Floats) -> tuple[float, float]:
-    """The least squares of design × (α, β) = 1, neither below zero."""
+    """Return the least squares of design × (α, β) = 1, neither below zero."""
     (a, b), (_, d) = design.T @ design
     right = design.sum(axis=0)
     determinant = a * d - b * b

@@ -130,7 +130,7 @@ class Link(_Rules):
         return self
 
     def message_time(self, size: float) -> float:
-        """Seconds from the send of `size` bytes until they are received."""
+        """Return seconds from the send of `size` bytes until they are received."""
         starts, costs = self._pieces
         alpha, beta = costs[bisect_right(starts, size) - 1]
         return alpha + beta * size
@@ -143,7 +143,7 @@ class Link(_Rules):
 
 
 def placed(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
-    """The core of each rank. Raises `UsageError` for what does not exist or has no room."""
+    """Return the core of each rank. Raises `UsageError` for what does not exist or has no room."""
     cores, node = levels[-1].cores, _node(levels)
     if not 0 < ranks <= cores:
         raise UsageError(f"the machine has {cores} cores: none for {ranks} ranks")
@@ -155,14 +155,14 @@ def placed(levels: Sequence[Level], mapping: str, ranks: int) -> list[int]:
 
 
 def _dealt(rank: int, unit: int, within: int) -> int:
-    """In turn to each unit of the first `within` cores, then of the next ones."""
+    """Return the core of a rank: dealt in turn to the units of `within` cores, then to the next ones."""
     whole, rest = divmod(rank, within)
     turn, which = divmod(rest, within // unit)
     return whole * within + which * unit + turn
 
 
 def _node(levels: Sequence[Level]) -> int:
-    """Cores of a node: of the level that is called so, else of the last that is no network."""
+    """Return cores of a node: of the level that is called so, else of the last that is no network."""
     named = [level.cores for level in levels if level.name.lower() == "node"]
     inside = [level.cores for level in levels if level.name.lower() not in _BEYOND_A_NODE]
     return (named or inside or [level.cores for level in levels])[-1]
@@ -201,7 +201,7 @@ class Matrix(_Rules):
 
 
 def generic_rows(plans: Sequence[Plan]) -> NDArray[np.float64]:
-    """1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
+    """Return 1, log2 P, P, m, m log2 P, m P: what trees, rings and linear algorithms cost."""
     ranks = np.array([plan.ranks for plan in plans], np.float64)
     size = np.array([plan.bytes for plan in plans], np.float64)
     rounds = np.log2(ranks)
@@ -287,18 +287,18 @@ class Machine(_Rules):
         return self.levels[-1].cores
 
     def level(self, i: int, j: int) -> Level:
-        """The smallest thing that two different cores share."""
+        """Return the smallest thing that two different cores share."""
         for level in self.levels:
             if i // level.cores == j // level.cores:
                 return level
         raise IndexError(f"{self.name} has cores 0 to {self.cores - 1}, not {max(i, j)}")
 
     def latency(self, i: int, j: int) -> Decimal:
-        """L(i, j): seconds that a message of a few bytes takes from core i to core j, exactly."""
+        """Return L(i, j), the exact seconds that a message of a few bytes takes from core i to core j."""
         return self.level(i, j).latency if i != j else Decimal()
 
     def latency_matrix(self, ranks: int) -> NDArray[np.float64]:
-        """L(i, j) of the first `ranks` cores, in seconds."""
+        """Return L(i, j) of the first `ranks` cores, ranks × ranks, in seconds."""
         cores = np.arange(ranks)
         matrix = np.zeros((ranks, ranks))
         for level in reversed(self.levels):
@@ -308,7 +308,7 @@ class Machine(_Rules):
         return matrix
 
     def ranks_on_cores(self, mapping: str = "core", ranks: int | None = None) -> list[int]:
-        """The core of each rank: filled by `core`, or dealt to the units of a level in turn.
+        """Return the core of each rank: filled by `core`, or dealt to the units of a level in turn.
 
         As the launchers' --map-by: `node` deals to the nodes, another level's name (or `socket`,
         `numa` …: the first word, in any case) to its units in a node, one node after the other.
@@ -316,5 +316,5 @@ class Machine(_Rules):
         return placed(self.levels, mapping, self.cores if ranks is None else ranks)
 
     def changes(self, ranks: int) -> list[Level]:
-        """The levels that fewer than `ranks` processes fill: beyond each, messages go farther."""
+        """Return the levels that fewer than `ranks` processes fill: beyond each, messages go farther."""
         return [level for level in self.levels if level.cores < ranks]

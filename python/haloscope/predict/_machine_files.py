@@ -39,7 +39,7 @@ MOST_BYTES = 1 << 20
 _TIMES = ((Decimal(1), "s"), (Decimal("1e-3"), "ms"), (Decimal("1e-6"), "us"))
 _SPEEDS = ((Decimal("1e9"), "GB/s"), (Decimal("1e6"), "MB/s"), (Decimal("1e3"), "kB/s"))
 _FORM = "# Times have units (G and beta: for each byte); docs/reference/model.md tells the form.\n"
-# From the key to the next one that is not indented.
+# The key `fitted` with all of its lines, up to the next key.
 _OLD = re.compile(r"^fitted:.*?(?=^[^\s#-]|\Z)", re.MULTILINE | re.DOTALL)
 _HEAD = """\
 # By `haloscope model --fit`: values with 95 % intervals; seconds, or factors of the levels' costs.
@@ -61,7 +61,7 @@ def load_machine(machine: str | Path) -> Machine:
 
 
 def machine_source(machine: str | Path) -> str:
-    """The YAML of a machine that `load_machine` can read."""
+    """Return the YAML of a machine that `load_machine` can read."""
     text = _bytes(_place(machine), str(machine))
     _parsed(text, str(machine))
     return text.decode()
@@ -115,7 +115,7 @@ def write_machine(machine: Machine, output: Path, remarks: Sequence[str] = ()) -
 
 
 def machine_text(machine: Machine, remarks: Sequence[str] = ()) -> str:
-    """The YAML of a machine; `remarks` become comments at the top."""
+    """Return the YAML of a machine; `remarks` become comments at the top."""
     return "".join(f"{line}\n" for line in _lines(machine, remarks))
 
 
@@ -161,7 +161,7 @@ def _link_lines(link: Link) -> Iterator[str]:
 
 
 def _table_lines(link: Link) -> Iterator[str]:
-    """What has a row for each size."""
+    """Yield what has a row for each size."""
     if link.protocols:
         yield "protocols:"
         for one in link.protocols:

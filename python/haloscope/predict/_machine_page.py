@@ -19,7 +19,7 @@ __all__ = ["write_machine_page"]
 
 _SMT = "SMT"
 _LARGEST = 1 << 22  # bytes, where a model does not say what was measured
-# Okabe and Ito's, which the colour-blind tell apart.
+# Okabe and Ito's colours, which colour-blind people can tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
@@ -202,7 +202,7 @@ def _dots(name: str, link: Link, colour: str) -> dict[str, Any]:
 
 
 def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
-    """Each piece by itself, so that jumps are gaps and not slopes."""
+    """Return each piece by itself, so that jumps are gaps and not slopes."""
     largest = link.measured[-1].bytes if link.measured else _LARGEST
     x: list[float | None] = []
     ends = [*(one.first for one in link.protocols[1:]), largest + 1]
@@ -210,7 +210,7 @@ def _fitted(name: str, link: Link, colour: str) -> dict[str, Any]:
         start, last = max(piece.first, 1), max(end - 1, 1)
         x += [start * (last / start) ** (step / 24) for step in range(25)]
         x.append(None)
-    # A hair inside, so that a piece's last point is not the next piece's.
+    # A little less than the next piece's first size, so that the last point is this piece's own.
     y = [None if size is None else link.message_time(round(size)) for size in x]
     return {
         "type": "scatter",

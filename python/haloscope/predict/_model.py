@@ -1,4 +1,4 @@
-"""The table `model`, by formulas: those of the paper, and models after the libraries' code.
+"""The table `model`, by formulas: those of Derin's paper, and models after the libraries' code.
 
 The machine (Hockney's, with one port): a message of m bytes from i to j takes α + m β, α and 1/β
 from the level that i and j share. For so long it occupies the way out of i and the way into j; a
@@ -61,11 +61,11 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "bcast": ("pipeline", "binomial", "chain"),
     "reduce": ("binary", "binomial", "rabenseifner"),
 }
-"""Those of the paper; `algorithms_of` has those of the other formulas."""
+"""Those of Derin's paper; `algorithms_of` has those of the other formulas."""
 
 
 def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> float:
-    """Seconds until the last rank is done.
+    """Return seconds until the last rank is done.
 
     Raises `MachineError` for what the machine does not state, `UsageError` for an algorithm that
     nobody knows.
@@ -90,7 +90,7 @@ def hockney(machine: Machine, collective: str, algorithm: str, plan: Plan) -> fl
 
 
 def _theta(gamma: float) -> Theta:
-    """Ports are occupied for all of α + m β, and nothing is eager."""
+    """Return parameters by which ports are occupied for all of α + m β, and nothing is eager."""
     one = np.ones(1)
     return Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, 0.0, gamma, 0, whole=True)
 

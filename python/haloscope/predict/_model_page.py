@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "measured_figures", "write_measured_page", "write_page"]
 
-# Okabe and Ito's, which the colour-blind tell apart; the line says the bytes.
+# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes of a line stand for its bytes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _RED = "#c0392b"
@@ -60,8 +60,8 @@ def _trace(part: pl.DataFrame, colour: int, dash: int, many: bool) -> dict[str, 
 
 
 def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
-    """Lines, with labels, where one more of these numbers of ranks needs the next level."""
-    # Between the last number of ranks that has room and the first that has not.
+    """Return lines and labels where the next of these numbers of ranks needs one more level."""
+    # The line stands between the last number of ranks that has room in a level and the first that has none.
     changes = [level for level in machine.changes(ranks[-1]) if level.cores >= ranks[0]]
     lines = [
         {
@@ -81,7 +81,7 @@ def topology(machine: Machine, ranks: Sequence[int]) -> dict[str, Any]:
 
 
 def escaped(name: str) -> str:
-    """A name is text: Plotly would take < and & for markup."""
+    """Return a name as Plotly shows it: < and & would be markup."""
     return printable(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -101,7 +101,7 @@ def measured_figures(rows: pl.DataFrame, machine: Machine) -> list[dict[str, Any
 def _against(
     part: pl.DataFrame, machine: Machine, collective: str, axis: str, other: str
 ) -> Iterable[dict[str, Any]]:
-    """Up to three figures, for the smallest, the middle and the largest of the other quantity."""
+    """Yield up to three figures, for the smallest, the middle and the largest of the other quantity."""
     if part[axis].n_unique() < 2:
         return
     values = part[other].unique().sort().to_list()

@@ -51,7 +51,7 @@ class Path(NamedTuple):
     time: float
 
     def row(self, firsts: Integers) -> Floats:
-        """What each parameter is multiplied by: call, gamma, and three for each range."""
+        """Return what each parameter is multiplied by: call, gamma, and three for each range."""
         place = np.searchsorted(firsts, self.sizes, side="right") - 1
         sums = [
             np.bincount(place, values, len(firsts)) for values in (self.number, self.latency, self.transfer)
@@ -77,18 +77,18 @@ class Observation:
     def of(
         cls, machine: Machine, collective: str, algorithm: str, plan: Plan, mapping: str = "core"
     ) -> Observation | None:
-        """None if the algorithm's messages are not known."""
+        """Return the observation, or None if the algorithm's messages are not known."""
         made = schedule(collective, algorithm, plan)
         return None if made is None else cls(machine, made, mapping)
 
     def last(self, theta: Theta) -> float:
-        """When the last rank is done."""
+        """Return the seconds until the last rank is done."""
         place = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
         durations = self._durations(theta, place[self._place])
         return float(execute(self._schedule, durations, eager=theta.eager).ends.max())
 
     def path(self, theta: Theta) -> Path:
-        """Execute it with these parameters."""
+        """Execute the schedule with these parameters, and return what its mean time consists of."""
         place = np.searchsorted(theta.firsts, self._sizes, side="right") - 1
         place = place[self._place]
         durations = self._durations(theta, place)
@@ -130,7 +130,7 @@ class _Links(NamedTuple):
 def _of_levels(
     machine: Machine, source: Integers, target: Integers, sizes: Integers
 ) -> tuple[Floats, Floats, _Links]:
-    """Latency, byte time and shared links of messages between cores."""
+    """Return latency, byte time and shared links of messages between cores."""
     count = len(source)
     latency, transfer, seconds = np.zeros(count), np.zeros(count), np.zeros(count)
     out, into = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
@@ -151,7 +151,7 @@ def _of_levels(
 
 
 def _byte_times(level: Level, sizes: Integers) -> Floats:
-    """Seconds of each message beyond the level's latency."""
+    """Return seconds of each message beyond the level's latency."""
     distinct, place = np.unique(sizes, return_inverse=True)
     if level.bandwidth is None and not level.protocols:
         return np.asarray(sizes / _BANDWIDTH)

@@ -1,4 +1,4 @@
-"""The six formulas of the paper, exactly: latency alone, over a matrix L(i, j).
+"""The six formulas of Derin's paper, exactly: latency alone, over a matrix L(i, j).
 
 T. Derin, Comparative Analysis of OpenMPI Algorithms for Collective Operations using OSU Benchmark,
 2025, section 4. Its assumptions: latency dominates, nothing overlaps, placement is perfect. So
@@ -82,12 +82,12 @@ def reduce_rabenseifner(latency: Latency, ranks: int) -> Decimal:
 
 
 def _strides(ranks: int) -> list[int]:
-    """1, 2, 4 … below the number of ranks: one for each of ⌈log2 P⌉ rounds."""
+    """Return 1, 2, 4 … below the number of ranks: one for each of ⌈log2 P⌉ rounds."""
     return [1 << i for i in range((ranks - 1).bit_length())]
 
 
 def _links(latency: Latency, ranks: int, stride: int, *, back: bool = True) -> Iterator[Decimal]:
-    """L between r + stride and r for all r where both exist."""
+    """Yield L between r + stride and r for all r where both exist."""
     for rank in range(ranks - stride):
         yield latency(rank + stride, rank) if back else latency(rank, rank + stride)
 

@@ -1,7 +1,7 @@
-"""How functions that take long tell what they are doing: they are handed what to call.
+"""How functions that take long tell what they are doing: by functions that are handed to them.
 
-The library prints nothing itself. The command line hands in a progress bar and its lines on standard
-error; who hands in nothing hears nothing.
+The library prints nothing itself. The command line hands in its progress bar, and a function that prints
+lines on standard error. By default nothing is shown.
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ def silent(_steps: int) -> Iterator[Remark]:
 
 
 def unheard(_text: str) -> None:
-    """Tell nobody."""
+    """Ignore a text."""

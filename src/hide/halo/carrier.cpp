@@ -1,6 +1,6 @@
 #include "hide/halo/carrier.hpp"
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -173,4 +173,4 @@ void Carrier::finish() {
   check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 enum class Way : std::uint8_t { nonblocking, persistent, partitioned, neighbourhood };
 
@@ -41,4 +41,4 @@ protected:
   std::vector<MPI_Request> requests_; // NOLINT(*-non-private-member-variables-in-classes): they fill it
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -1,6 +1,6 @@
 #include "hide/halo/channels.hpp"
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 Channels::Channels(const std::vector<std::span<std::byte>> &regions, std::size_t me)
     : me_(me), pool_(regions[me]), outgoing_(regions.size()), incoming_(regions.size()) {
@@ -36,4 +36,4 @@ bool Channels::receive(int from, Control &message) noexcept {
   return incoming_[i]->pop(message);
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

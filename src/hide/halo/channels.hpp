@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // Half a line: kind and whatever goes with it.
 struct Control {
@@ -59,4 +59,4 @@ private:
   std::vector<Queue *> outgoing_, incoming_;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

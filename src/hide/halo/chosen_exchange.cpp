@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -64,7 +64,7 @@ Exchange::Exchange(const Choice &choice, Plan &plan, std::byte *space)
   carrier_ = Carrier::make(choice.way, plan.comm.get(), sends, receives);
 }
 
-// MPI is called now and then: a neighbour may wait for what only this rank's MPI can send on.
+// MPI is called now and then, as a neighbour may wait for a message that this rank's MPI has not sent yet.
 template <class Predicate> void Exchange::wait(Predicate there) {
   const unsigned looks = plan_->node.crowded ? little_patience : patience;
   for (unsigned i = 1; !there(); i++) {
@@ -138,4 +138,4 @@ void Exchange::release() noexcept {
   held_ = false;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // What an exchange is about.
 struct Plan {
@@ -63,4 +63,4 @@ private:
   bool carried_ = true, held_ = false;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

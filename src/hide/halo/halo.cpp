@@ -18,15 +18,15 @@ struct haloscope_halo {
   haloscope_halo(MPI_Comm comm, const std::size_t *sends, const std::size_t *receives,
                  const haloscope_halo_settings &settings);
 
-  haloscope::stencil::Plan plan;
+  haloscope::halo::Plan plan;
   std::vector<std::size_t> send_bytes, receive_bytes; // a neighbour
-  haloscope::stencil::Pages pages;
-  std::unique_ptr<haloscope::stencil::Exchange> exchange;
+  haloscope::halo::Pages pages;
+  std::unique_ptr<haloscope::halo::Exchange> exchange;
   std::string description;
   bool started = false, fresh = false; // fresh: what was received has not been released
 };
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -124,12 +124,12 @@ std::string describe(const Plan &plan, const std::vector<Choice> &possible,
 
 } // namespace
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo
 
 haloscope_halo::haloscope_halo(MPI_Comm comm, const std::size_t *sends, const std::size_t *receives,
                                const haloscope_halo_settings &settings)
-    : plan(haloscope::stencil::make_plan(comm, sends, receives, settings)) {
-  using namespace haloscope::stencil;
+    : plan(haloscope::halo::make_plan(comm, sends, receives, settings)) {
+  using namespace haloscope::halo;
   send_bytes.resize(static_cast<std::size_t>(plan.all.send_count));
   receive_bytes.resize(static_cast<std::size_t>(plan.all.receive_count));
   for (const Edge &edge : plan.all.sends) send_bytes[static_cast<std::size_t>(edge.neighbour)] = edge.bytes;
@@ -156,8 +156,8 @@ haloscope_halo::haloscope_halo(MPI_Comm comm, const std::size_t *sends, const st
 
 namespace {
 
-using haloscope::stencil::Failed;
-using haloscope::stencil::Refused;
+using haloscope::halo::Failed;
+using haloscope::halo::Refused;
 
 thread_local std::string halo_error; // NOLINT: a line a thread
 
@@ -166,7 +166,7 @@ int refuse(int code, std::string text) {
   return code;
 }
 
-// No exception leaves the library.
+// Turns exceptions into MPI's error codes: none leaves the library.
 template <class Function> int guarded(Function function) noexcept {
   try {
     return function();
@@ -208,7 +208,7 @@ int haloscope_halo_create(MPI_Comm comm, const size_t *send_bytes, const size_t 
   if (comm == MPI_COMM_NULL) return refuse(MPI_ERR_ARG, "halo: the communicator is MPI_COMM_NULL");
   return guarded([&] {
     int inter = 0;
-    haloscope::stencil::check(MPI_Comm_test_inter(comm, &inter));
+    haloscope::halo::check(MPI_Comm_test_inter(comm, &inter));
     if (inter != 0) return refuse(MPI_ERR_ARG, "halo: the communicator is an intercommunicator");
     const haloscope_halo_settings own = settings == nullptr ? haloscope_halo_defaults() : *settings;
     *made = new haloscope_halo{comm, send_bytes, receive_bytes, own};

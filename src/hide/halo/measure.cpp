@@ -4,13 +4,13 @@
 #include <cstring>
 #include <numeric>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
 constexpr int first_rounds = 3; // what happens for the first time takes longer
 
-// As a stencil would: what is read from buffers is not known to be unused.
+// Reads buffers as a stencil would; the compiler must not find out that the values are unused.
 class Probe {
 public:
   Probe(const Plan &plan, Exchange &exchange) : plan_(&plan), exchange_(&exchange) {}
@@ -114,4 +114,4 @@ std::vector<double> measure(Plan &plan, const std::vector<Choice> &choices,
   return medians;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

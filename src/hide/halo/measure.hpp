@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // The ways that there are for a plan; for a certain method just that. Collective.
 std::vector<Choice> choices(const Plan &plan, haloscope_halo_method method);
@@ -17,4 +17,4 @@ std::vector<Choice> choices(const Plan &plan, haloscope_halo_method method);
 std::vector<double> measure(Plan &plan, const std::vector<Choice> &choices,
                             const haloscope_halo_settings &settings);
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -11,7 +11,7 @@
 #include <span>
 #include <type_traits>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // What the algorithms on shared memory stand on: the machine, or a test's model of a weaker one. Each is a
 // template over this, starts from zeros, and lies in memory that several processes have mapped.
@@ -21,7 +21,7 @@ struct Machine {
   template <class T> using Contended = std::atomic<T>; // has several
 };
 
-// What two sides write stands so far apart: two lines, as processors fetch them in pairs.
+// Data that two sides write lies this far apart: two cache lines, as processors fetch them in pairs.
 inline constexpr std::size_t line = 128;
 
 inline void pause() noexcept {
@@ -35,7 +35,7 @@ inline void pause() noexcept {
 // Control messages from one process to another: one producer, one consumer, bounded, in order.
 //
 // Each side keeps what it last saw of the other's index, and looks again only when that says full, or empty:
-// in a stream a message costs one store of an index, and now and then the transfer of a line.
+// in a stream of messages each costs one store of an index, and now and then the transfer of a cache line.
 template <class T, std::size_t capacity, class Memory = Machine> class ControlQueue {
   static_assert(std::has_single_bit(capacity) && std::is_trivially_copyable_v<T>);
 
@@ -80,7 +80,7 @@ private:
 
 // Tasks for whoever has time: one producer, any number of consumers. The producer keeps writing and waits for
 // nobody; each consumer has a cursor of its own, sees every task in order, and notices what was overwritten
-// before it came. Who may do a task, or which part of it, is for the task's own words to say.
+// before it came. The words of a task themselves say who may do it, or which part of it.
 //
 // A slot is a sequence lock. Words are written with release and read with acquire: whoever sees a word of a
 // later task then also sees that the slot's sequence has moved on. That needs no fences.
@@ -218,4 +218,4 @@ private:
   std::size_t taken_ = 0;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

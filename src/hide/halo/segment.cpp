@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -101,7 +101,7 @@ Segment::~Segment() {
 }
 
 namespace {
-// Those of include/haloscope/stencil.h, if they are there.
+// The functions of include/haloscope/stencil.h, if the protocol layer is loaded.
 template <class... Arguments> void call_layer(const char *name, Arguments... arguments) {
   using Function = int (*)(Arguments...);
   if (const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name))) function(arguments...);
@@ -130,4 +130,4 @@ Pages::~Pages() {
   munmap(base_, bytes_);
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 class Segment {
 public:
@@ -60,4 +60,4 @@ private:
   std::size_t bytes_ = 0;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unistd.h>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 namespace {
 
@@ -97,4 +97,4 @@ void Shared::release() noexcept {
   for (const Side &side : receives_) side.flags->release(exchange_);
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // Which ranks share memory with this one.
 struct Node {
@@ -46,7 +46,7 @@ public:
   }
   [[nodiscard]] std::byte *last(const Side &side) const noexcept { return side.copies[exchange_ % copies]; }
 
-  // May wait for what may_write says: buffers that nobody asked for are sent, too.
+  // start() may have to wait until buffers may be written: those that nobody asked for are sent, too.
   [[nodiscard]] bool may_start() const noexcept;
   void start() noexcept;
   // How many of the receives are there, if the first `known` are.
@@ -61,4 +61,4 @@ private:
   std::uint64_t exchange_ = 0;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

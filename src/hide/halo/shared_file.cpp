@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 Mark random_mark() noexcept {
   Mark mark{};
@@ -19,7 +19,7 @@ Mark random_mark() noexcept {
 }
 
 bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept {
-  // Beyond the limit it is a signal.
+  // Beyond the limit ftruncate would raise a signal.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return false;
   return file.open() && fchmod(file.get(), S_IRUSR | S_IWUSR) == 0 &&
@@ -74,4 +74,4 @@ bool populate(const File &file, std::byte *begin, std::size_t offset, std::size_
   return posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 inline constexpr std::size_t page = 4096, large_page = std::size_t{2} << 20;
 
@@ -52,7 +52,8 @@ bool prepare(const File &file, std::size_t bytes, const Mark &mark) noexcept;
 // A mapping that large pages fit into, if it is large; private memory without a file. Null without space.
 [[nodiscard]] std::byte *map(const File &file, std::size_t bytes) noexcept;
 
-// Gets the pages, so that running out of memory is an answer and no signal, and the owner's node has them.
+// Gets the pages now, so that running out of memory is a result and no signal, and they are on the owner's
+// node.
 bool populate(const File &file, std::byte *begin, std::size_t offset, std::size_t bytes) noexcept;
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

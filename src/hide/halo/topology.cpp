@@ -4,7 +4,7 @@
 #include <climits>
 #include <map>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 void agree(MPI_Comm comm, const std::string &mine) {
   int rank = 0, size = 0, first = 0;
@@ -89,8 +89,9 @@ std::string wrong(const char *what, const std::vector<int> &ranks, const std::si
 
 using Told = std::vector<unsigned long long>; // the sizes of the edges from one rank, in their order
 
-// Tells each neighbour what it will get, and returns what each of those that send said. It ends whoever is
-// missing in whose list: nobody waits for a certain rank (after Hoefler, Siebert and Lumsdaine).
+// Tells each neighbour what it will get, and returns what each of those that send said. It ends even if a
+// rank is missing in the list of another one, as nobody waits for a certain rank (after Hoefler, Siebert and
+// Lumsdaine).
 std::map<int, Told> tell(MPI_Comm comm, const std::map<int, Told> &sizes) {
   std::vector<MPI_Request> requests;
   for (const auto &[rank, told] : sizes) {
@@ -172,4 +173,4 @@ Edges read_edges(MPI_Comm topology, MPI_Comm comm, const std::size_t *send_bytes
   return edges;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

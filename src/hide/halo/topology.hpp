@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace haloscope::stencil {
+namespace haloscope::halo {
 
 // Thrown on all ranks of a communicator.
 struct Refused : std::runtime_error {
@@ -26,10 +26,10 @@ inline void check(int error) {
   if (error != MPI_SUCCESS) throw Failed{error};
 }
 
-// Collective. If any rank has something to say, all throw what the lowest of them says, with its number.
+// Collective. If any rank passes a complaint, all throw the one of the lowest such rank, with its number.
 void agree(MPI_Comm comm, const std::string &mine);
 
-// Collective. True if it is on all ranks.
+// Collective. Returns true if `mine` is true on all ranks.
 inline bool all_of(MPI_Comm comm, bool mine) {
   int here = mine ? 1 : 0, everywhere = 0;
   check(MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm));
@@ -86,9 +86,9 @@ struct Edges {
   [[nodiscard]] bool any() const noexcept { return !sends.empty() || !receives.empty(); }
 };
 
-// Collective. Throws Refused where the topology's communicator has none, or both ends of an edge disagree.
-// The other communicator has the same ranks.
+// Collective. Throws Refused if the communicator `topology` has no topology, or the two ends of an edge
+// disagree. `comm` has the same ranks.
 Edges read_edges(MPI_Comm topology, MPI_Comm comm, const std::size_t *send_bytes,
                  const std::size_t *receive_bytes);
 
-} // namespace haloscope::stencil
+} // namespace haloscope::halo

@@ -45,15 +45,15 @@ double single(Row &row) {
   return seconds;
 }
 
-// Notes a latency; the moment when it is over.
+// Notes a latency, and returns the moment when it is over.
 Moment noted(Row row, double seconds) {
   row.latency = seconds;
   state.journal.add(row);
   return row.sent + static_cast<Moment>(std::llround(1e9 * std::min(seconds, 1e9)));
 }
 
-// Under the lock. A message that was sent past the injector (by PMPI_Send, say) has no stamp, which is not
-// to stop the program; nor has one whose stamp was taken by a wrong guess.
+// Under the lock. A message that was sent past the injector (for example by PMPI_Send) has no stamp, nor has
+// one whose stamp was taken by a wrong guess. The program must not stop because of that.
 bool is_given_up(Communicator &communicator) {
   constexpr Moment patience = 10'000'000'000, brief = 100'000'000;
   if (communicator.missed == 0) communicator.missed = now();
@@ -154,7 +154,7 @@ Request *kept_of(const Request &request) {
   return found == state.requests.end() || found->second.order != request.order ? nullptr : &found->second;
 }
 
-// By its stamp, if that is there.
+// From its stamp, if that is there.
 std::optional<Moment> stamped(Communicator &communicator, const Envelope &message, const Request *own) {
   const Lock lock;
   Request *kept = own == nullptr ? nullptr : kept_of(*own);
@@ -187,7 +187,7 @@ void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Co
   });
   Pending &stamp = pending.emplace_back();
   std::memcpy(stamp.content.data(), content, size);
-  // A tag that makes no sense is said of the program's own message.
+  // An error about the tag is raised by the program's own message.
   const int result =
       real.Isend(stamp.content.data(), static_cast<int>(size), MPI_BYTE, dest, tag, comm, &stamp.request);
   int done = 0;

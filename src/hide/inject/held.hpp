@@ -16,7 +16,8 @@ void remember_due(const Request &request, Moment due);
 // become that of another thread's request by then.
 void complete(const std::optional<Request> &request);
 void forget(MPI_Request handle);
-// A receive that the program frees while it is at work: whether it is kept, so that its stamp is taken.
+// Of a receive that the program frees while it is active. Returns whether it is kept, so that its stamp is
+// taken.
 bool keep_freed(MPI_Request handle);
 // Frees those that are over by now, or all.
 void sweep_freed(bool all = false);
@@ -24,7 +25,7 @@ void remember_cancelled(MPI_Request handle);
 // A persistent one starts again.
 void begin(MPI_Request handle);
 
-// Of a request that the library has completed with this status: until when it is held back.
+// Returns until when a request is held back that the library has completed with this status.
 Moment due_of(const Request &request, const MPI_Status &status);
 
 // Whether a request may complete now. If not, and it is known when it may, `due` becomes that if it is

@@ -13,7 +13,7 @@ State state; // NOLINT(bugprone-throwing-static-initialization): its containers 
 
 namespace {
 
-// Throws what is wrong; every rank has the same text, so all say so or none.
+// Throws what is wrong. Every rank has the same text, so all ranks complain or none.
 bool read_plan() {
   if (!state.sources.empty()) return true;
   const char *text = std::getenv("HALOSCOPE_INJECT"); // NOLINT(concurrency-mt-unsafe)
@@ -41,7 +41,7 @@ void start() {
     state.sources.emplace_back(state.plan.links[link], seed, rank, link);
 }
 
-// Of the functions here, which only programs with sessions call at the same time.
+// Guards the functions here, which only programs with sessions call at the same time.
 std::mutex lifecycle;
 unsigned sessions = 0;      // that the program has open
 bool world_is_open = false; // from MPI_Init to MPI_Finalize
@@ -113,7 +113,7 @@ void write_all() noexcept try {
   interpose::complain(std::string{"the record of what was injected is lost: "} + error.what());
 }
 
-// Without MPI_Init: ranks know each other, but can't be made to talk.
+// Without MPI_Init: ranks know each other, but there is no communicator by which they could talk.
 void start_session() noexcept try {
   const std::lock_guard lock{lifecycle};
   if (sessions++ > 0 || world_is_open || !has_plan()) return;

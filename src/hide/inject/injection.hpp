@@ -46,7 +46,7 @@ struct Communicator : std::enable_shared_from_this<Communicator> {
   std::vector<Peeked> peeked; // stamps of messages that were probed and not received yet
 };
 
-// A communicator that MPI_Comm_idup is making, and its stamps' one.
+// A communicator that MPI_Comm_idup is making, and the communicator of its stamps.
 struct Duplicate {
   MPI_Comm comm;
   std::shared_ptr<Communicator> communicator;
@@ -92,7 +92,7 @@ struct Window {
   std::unordered_map<int, Due> targets;
 };
 
-// Who gets data by a collective.
+// Which ranks get data from others in a collective.
 enum class Gets : std::uint8_t { all, others, root, neighbors };
 
 struct State : interpose::Entered {
@@ -117,7 +117,7 @@ extern State state;
 using Lock = interpose::LockOf<&state>;
 using Entry = interpose::EntryOf<&state>;
 
-// Of a communicator that was made while the injector was there, else nullptr.
+// Returns what is kept for a communicator, or nullptr if it was made without the injector.
 Communicator *communicator_of(MPI_Comm comm) noexcept;
 void attach(MPI_Comm comm);
 void attach_group(MPI_Comm comm); // made from a group alone: its ranks ask each other where they are
@@ -129,11 +129,11 @@ void begin_world();                              // of MPI_COMM_WORLD
 std::uint64_t own_node();
 bool is_here(int world_rank); // on our node, as far as we know
 Link link_to(const Communicator &communicator, int rank);
-// By which a collective brings this rank data, if it does.
+// Returns the link over which a collective brings data to this rank, if it does.
 std::optional<Link> link_of(Gets gets, int root, MPI_Comm comm, const Communicator *communicator);
 std::optional<Link> link_from_neighbors(MPI_Comm comm, const Communicator &communicator);
 
-// Whether this rank of a communicator is another than ours.
+// Whether this rank of a communicator is another one than ours.
 bool reaches(const Communicator *communicator, int rank);
 
 // Draws a latency for a message and sends its stamp.
@@ -141,21 +141,21 @@ void stamp(MPI_Comm comm, int dest, int tag);
 void stamp(Communicator &communicator, int dest, int tag);
 Moment departed(const Communicator &communicator, int dest, int tag); // under the lock: draws alone
 void send_stamp(const void *content, std::size_t size, int dest, int tag, MPI_Comm comm);
-// When the message with this status arrives; 0: at once. `waits`: for the stamp, which is under way. `own`:
-// the request that has received it, if there was one.
+// Returns when the message with this status arrives; 0 is at once. `waits`: the stamp is under way, and is
+// waited for. `own` is the request that has received the message, if there was one.
 std::optional<Moment> arrival(Communicator *communicator, const MPI_Status &status, bool waits,
                               const Request *own = nullptr);
 // The same of a message that is not received yet.
 std::optional<Moment> foreseen(Communicator *communicator, const MPI_Status &status, bool waits);
-// When a transfer that began at `from` is over: a latency of a link is drawn; 0: at once.
+// Draws a latency of a link, and returns when a transfer is over; 0 is at once. `row` says when it began.
 Moment transferred(Link link, Row row);
-// When a collective that began (or was over) at `from` lets this rank go on.
+// Returns when a collective that began (or was over) at `from` lets this rank go on.
 Moment collective_due(std::optional<Link> link, Moment from);
 
 void begin(Partitions &partitions);
 // Sends the stamps of partitions first … last.
 void send_stamps(const Partitions &partitions, int first, int last);
-// When all, or one of the receiver's partitions, are there; nothing where stamps are missing yet.
+// Return when all partitions, or one of the receiver's, are there; nothing while stamps are missing.
 std::optional<Moment> all_arrived(Partitions &partitions, bool waits);
 std::optional<Moment> one_arrived(Partitions &partitions, int partition);
 

@@ -1,5 +1,5 @@
 // What was injected, a row a latency. Each rank writes its rows into a file of its own, block after block:
-// what a rank that is killed has injected is there, but for its last block.
+// of a rank that is killed, only the last block is missing.
 #pragma once
 
 #include "interpose/moment.hpp"
@@ -14,7 +14,7 @@ using interpose::Moment;
 
 enum class What : std::uint8_t { message, collective, one_sided };
 
-// As it is in the file; python/haloscope/hide/_inject_record.py reads it.
+// As it is in the file; python/haloscope/hide/_records.py reads it.
 struct Row {
   Moment sent;               // when the message was sent, or the collective was over
   double latency;            // seconds
@@ -35,7 +35,7 @@ public:
   void add(const Row &row);
   // Before the process may end.
   void flush();
-  // With a line in the file that HALOSCOPE_INJECT_SUMMARY names, where it can be seen.
+  // Also adds a line to the file that HALOSCOPE_INJECT_SUMMARY names, if this node can see it.
   void close();
 
 private:

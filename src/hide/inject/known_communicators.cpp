@@ -15,7 +15,7 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// Addresses of the library's own functions would have to be there in programs without MPI, too.
+// MPI's own callbacks can't be named here: programs without MPI lack these symbols.
 int copy_nothing(MPI_Comm /*comm*/, int /*keyval*/, void * /*extra*/, void * /*in*/, void * /*out*/,
                  int *flag) {
   *flag = 0;
@@ -35,7 +35,8 @@ void keep(MPI_Comm comm, std::shared_ptr<Communicator> made) {
 }
 
 // For the stamps of a communicator's messages: with all its ranks, and with nothing that the program has
-// attached to it. MPI_Comm_dup would call the program's copy callbacks, freeing the duplicate its others.
+// attached to it: MPI_Comm_dup would call the program's copy callbacks, and freeing the duplicate its delete
+// callbacks.
 MPI_Comm made_bare(MPI_Comm comm) {
   MPI_Group group;
   MPI_Comm bare = MPI_COMM_NULL;
@@ -162,8 +163,8 @@ void attach(MPI_Comm comm) {
   } else {
     real.Comm_rank(comm, &made->rank);
   }
-  // All of one world have the injector; of others nobody knows. Who is alone gets no messages, but the
-  // world's stamps also serve to let the library go on.
+  // All ranks of one world have the injector; of other worlds nobody knows. A rank that is alone gets no
+  // messages, but the world's stamps also serve to let the library go on.
   const bool has_others = made->rank < 0 || made->world.size() > 1 || comm == MPI_COMM_WORLD;
   if (is_one_world && has_others) made->stamps = made_bare(comm);
   made->spans_nodes = are_apart(*made);
@@ -241,7 +242,7 @@ void haloscope::interpose::forget_types() noexcept {}
 
 namespace haloscope::inject {
 
-// Whom a rank hears from in a neighbourhood collective.
+// The ranks whose data a rank gets in a neighbourhood collective.
 
 namespace {
 

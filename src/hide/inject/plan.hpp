@@ -72,7 +72,7 @@ struct Plan {
   Model links[2];
   std::vector<Event> events;
 
-  // Whether messages over such a link carry a stamp; both ends must think alike.
+  // Whether messages over such a link carry a stamp; both ends must decide alike.
   [[nodiscard]] bool stamps(Link link) const noexcept {
     return !links[static_cast<int>(link)].is_none() || !events.empty();
   }

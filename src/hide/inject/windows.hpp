@@ -1,6 +1,7 @@
 // One-sided communication: an operation takes a latency; what completes it at its origin waits until then.
 //
-// It waits before the library's own call, so that a target, too, learns no earlier of what was done to it.
+// The wait comes before the library's own call, so that the target does not learn of the operation earlier,
+// either.
 #pragma once
 
 #include "hide/inject/held.hpp"
@@ -14,9 +15,9 @@ constexpr int every_target = -1;
 
 void open_window(MPI_Comm comm, MPI_Win win);
 void close_window(MPI_Win win);
-// Draws a latency; when the operation is over.
+// Draws a latency, and returns when the operation is over.
 Moment accessed(Access access, int target, MPI_Win win);
-// When all operations are over that a call completes.
+// Returns when all operations are over that a call completes.
 Moment access_due(Access access, int target, MPI_Win win);
 
 template <class Call> int make_window(MPI_Comm comm, const MPI_Win *win, Call &&call) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Its end at the receiver.
 struct Lane {
@@ -46,7 +46,7 @@ struct Told {
   MPI_Request request;
 };
 
-// Over TCP Open MPI sends up to 64 KiB, with their header, without a question.
+// Over TCP Open MPI sends up to 64 KiB, with their header, without asking the receiver first.
 constexpr std::size_t piece = std::size_t{60} << 10U;
 constexpr std::size_t pieces_of(std::size_t bytes) noexcept { return (bytes + piece - 1) / piece; }
 constexpr int notice_tag = 0;
@@ -156,7 +156,7 @@ void attend() {
   }
 }
 
-// What was told before the end is heard; nobody answers any more.
+// Receives what was sent before the end; nobody answers any more.
 void hear_the_rest() {
   int size = 0;
   real.Comm_size(lane_comm, &size);
@@ -180,7 +180,7 @@ void close_lane(Lane &lane) {
   wait_until_landed(lane);
 }
 
-// A lane that has come to no buffer, and now does.
+// For a lane that had no buffer, and now gets one.
 bool revive(Lane &lane, std::uint64_t bytes) {
   if (!lane.accepted || lane.spoilt || lane.buffer != nullptr || lane.capacity < bytes) return false;
   lane.buffer = take_pooled(lane.capacity);
@@ -327,4 +327,4 @@ void renew(Lane &lane, void *buffer) {
   attend();
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

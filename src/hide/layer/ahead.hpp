@@ -2,10 +2,10 @@
 // layer.
 //
 // A *lane* leads from one rank to one of another node and ends in a buffer of the layer's, for which receives
-// wait all the time. A message that goes by a lane is, in a communicator of ours, a note of its length, and
-// the data in pieces, so small that MPI asks nobody before it sends them; in the program's communicator a
-// token, which MPI matches. docs/explanation/stencil.md says how a lane comes to be, and why a probe is not
-// deceived.
+// are posted all the time. A message that goes by a lane consists of a note of its length and of the data in
+// pieces, in a communicator of ours, and of a token in the program's communicator, which MPI matches. The
+// pieces are so small that MPI sends them without asking the receiver first. docs/explanation/stencil.md says
+// how a lane comes to be, and why a probe is not deceived.
 #pragma once
 
 #include "hide/layer/known_requests.hpp"
@@ -13,20 +13,21 @@
 
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
-// Both collective over MPI_COMM_WORLD. `usable`: this rank's layer runs. The second before MPI_Finalize.
+// Both are collective over MPI_COMM_WORLD. `usable`: this rank's layer runs. close_lanes is called before
+// MPI_Finalize.
 void open_lanes(bool usable);
 void close_lanes();
 
-// The world rank of one of another node to which there may be lanes; −1: another one, or several.
+// Returns the world rank of a rank of another node, to which there may be lanes; −1 for any other.
 int elsewhere(MPI_Comm comm, int rank);
 
 // The sender: a message that has begun, or nullptr where there is no lane for it.
 Source *send_ahead(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                    const Envelope &envelope);
 bool has_left(Source &source); // the program may have its buffer back
-// A message of the program goes to another node that has the length of this slot's token.
+// A message of the program that is as long as this slot's token goes to another node.
 void spoil_lane(std::size_t slot, const Envelope &envelope);
 
 // The receiver. A message came by no lane: there may be one for the next.
@@ -46,4 +47,4 @@ Landed landed(const Lane &lane);
 // The lane goes on with this buffer, or, if it is null, with another one.
 void renew(Lane &lane, void *buffer);
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -56,7 +56,7 @@ bool write_rows(std::FILE *file, int rank) {
                   static_cast<unsigned long long>(sum.helpers), static_cast<double>(sum.time) * 1e-9) > 0 &&
               written;
   }
-  // Of all partners together, and of all sizes.
+  // A row for all partners and sizes together.
   for (std::size_t i = 0; i < reasons; i++)
     if (passed[i].messages > 0)
       written = std::fprintf(file, "%d,,%llu,MPI (%s),%llu,,,\n", rank,
@@ -83,4 +83,4 @@ void write_record() {
   passed = {};
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

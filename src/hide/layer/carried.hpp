@@ -3,7 +3,7 @@
 
 #include "hide/layer/copying.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // A message of so many bytes to or from this world rank; the time in nanoseconds.
 void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how, Moment time);
@@ -16,4 +16,4 @@ inline constexpr const char *reason_names[reasons] = {"memory", "datatype", "buf
 void note_passed(Reason reason, std::uint64_t bytes) noexcept;
 void write_record();
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -3,7 +3,7 @@
 
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 template <class Call> int start(int count, MPI_Request *requests, Call &&call) {
   if (!has_requests()) return call();
@@ -55,7 +55,7 @@ template <class Call> int free_request(MPI_Request *handle, Call &&call) {
   return call();
 }
 
-// Of a request that MPI has completed, with or without an error: what the program is told.
+// Returns what the program is told of a request that MPI has completed, with or without an error.
 inline int conclude_posted(Request *request, MPI_Status &status, int result) {
   MPI_Comm comm;
   int error = MPI_SUCCESS;
@@ -199,7 +199,7 @@ inline Masked masked_requests(MPI_Request *handles, int count) {
   return {handles, count};
 }
 
-// An error that was found under the lock, for the handler of whose it is.
+// An error that was found under the lock, to be raised on the communicator that it is of.
 struct Found {
   int result = MPI_SUCCESS, error = MPI_SUCCESS;
   MPI_Comm comm = MPI_COMM_WORLD;
@@ -331,7 +331,7 @@ template <class Call> int peek(MPI_Request handle, int *flag, MPI_Status *given,
   return result;
 }
 
-// Its kin of MPI 4.1.
+// MPI_Request_get_status_all.
 template <class Call>
 int peek_all(int count, const MPI_Request *handles, int *flag, MPI_Status *given, Call &&call) {
   if (!has_requests()) return call(given);
@@ -406,4 +406,4 @@ int peek_some(int count, const MPI_Request *handles, int *done, int *indices, MP
   return peek_among(count, handles, count, done, indices, statuses_for(count, given));
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

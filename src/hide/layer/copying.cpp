@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -61,13 +61,13 @@ bool transfer_by_kernel(std::size_t rank, void *here, std::uint64_t there, std::
   return true;
 }
 
-// Where this process finds it; nullptr: through the kernel only.
+// Returns where this process can read it; nullptr if only the kernel can.
 std::byte *reach(std::size_t rank, std::uint64_t place, bool mapped) noexcept {
   if (mapped) return layer.node->at(rank, place);
   return rank == layer.node->me() ? pointer_to(place) : nullptr;
 }
 
-// What goes to other nodes goes on meanwhile, as far as the library needs us for it.
+// Lets the MPI library go on with messages to other nodes meanwhile.
 void copy_in_pieces(std::byte *to, const std::byte *from, std::size_t bytes) {
   constexpr std::size_t piece = std::size_t{128} << 10U;
   if (!layer.node->has_other_nodes()) {
@@ -190,7 +190,7 @@ void learn(Habit &habit, std::uint64_t helpers, std::size_t sender) {
   }
 }
 
-// Until all chunks are there. Those of a helper that died are done again.
+// Waits until all chunks are there. Those of a helper that died are copied again.
 void wait_for_all(const Work &work, Job &job) {
   constexpr Moment suspicious = 50'000'000;
   const std::uint64_t all = all_bits(work.chunks());
@@ -327,4 +327,4 @@ bool help() {
   return false;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -3,7 +3,7 @@
 
 #include "hide/layer/layer.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Memory of a rank of the node: a place in its arena, or an address that only the kernel can reach.
 struct Place {
@@ -21,7 +21,7 @@ struct Copied {
   std::uint32_t chunks = 1, helpers = 0;
 };
 
-// Copies into our own memory. `receiving`: the source's owner has something to receive itself.
+// Copies into our own memory. `receiving`: the rank that owns the source is itself to receive something.
 Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving);
 
 // Plain loads and stores, for what another core wrote.
@@ -34,4 +34,4 @@ bool help();
 void expect_from(std::size_t rank) noexcept;
 void expect_no_more_from(std::size_t rank) noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -1,13 +1,13 @@
-// Behind the wrappers of functions that send and receive.
+// Behind the wrappers of functions that send and receive in one call.
 #pragma once
 
-#include "hide/layer/messages.hpp"
+#include "hide/layer/sends_and_receives.hpp"
 
 #include <memory>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
-// Until both are over, whichever comes first. Either may be none of ours.
+// Waits until both are over. Either may be null, if it is none of ours.
 inline void wait_until_ready(Request *receives, Request *sends) {
   Waiting waiting;
   for (;;) {
@@ -21,7 +21,7 @@ inline void wait_until_ready(Request *receives, Request *sends) {
   }
 }
 
-// A message each way, as two that do not block.
+// Does both by calls that do not block.
 template <class Count>
 int exchange_by_two(const void *sent, MPI_Count send_count, MPI_Datatype send_type, const Envelope &envelope,
                     void *&buffer, Count &count, MPI_Datatype &type, int source, int tag, bool brings,
@@ -89,7 +89,7 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
   return conclude(request, *status(), call(status()));
 }
 
-// Where others have to go on meanwhile: what is sent lies in a copy.
+// Sends a copy, so that other messages can go on meanwhile.
 template <class Count, class Call>
 int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                   int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
@@ -105,7 +105,7 @@ int exchange_copy(void *&buffer, Count &count, MPI_Datatype &type, int dest, int
                   given, call);
 }
 
-// What the program sends from the buffer that it receives into is MPI's.
+// MPI carries what the program sends from the buffer that it receives into.
 template <class Count, class Call>
 int exchange_in_place(void *&buffer, Count &count, MPI_Datatype &type, int dest, int send_tag, int source,
                       int tag, MPI_Comm comm, MPI_Status *given, Call &&call) {
@@ -159,4 +159,4 @@ int post_exchange_in_place(void *buffer, MPI_Count count, MPI_Datatype type, int
   return remember_receive(target, false, -1, false, *handle, nullptr);
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

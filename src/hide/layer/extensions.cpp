@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -100,11 +100,11 @@ int release_buffer(const MPI_Status &status, void *buffer) {
 
 std::size_t lent_buffers() noexcept { return lent.size(); }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer
 
 #define HALOSCOPE_EXPORT extern "C" __attribute__((visibility("default")))
 
-using namespace haloscope::stencil::layer;
+using namespace haloscope::layer;
 
 HALOSCOPE_EXPORT int MPIX_Get_recv_buf(MPI_Status status, void **recv_buf) {
   if (!layer.running.load(std::memory_order_acquire)) return MPI_ERR_OTHER;

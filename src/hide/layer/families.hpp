@@ -1,18 +1,18 @@
 // What the generated wrappers of each family of functions do; meanings.py names them. Those of requests are
-// in completing.hpp, those of messages in exchanges.hpp and messages.hpp.
+// in completing.hpp, those of messages in exchanges.hpp and sends_and_receives.hpp.
 #pragma once
 
 #include "hide/layer/completing.hpp"
 #include "hide/layer/exchanges.hpp"
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Calls below the threshold, which are most: what generated wrappers do before they call anything else.
 // Without a call the compiler saves no registers. A type that is not known yet takes the long way, which asks
 // for it.
 
-// Nothing is read after it that it guards; so what two conditions ask is computed once.
+// Relaxed, as nothing that it guards is read after it; so the compiler computes it once for two conditions.
 inline bool seems_running() noexcept { return layer.running.load(std::memory_order_relaxed); }
 
 inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept {
@@ -20,7 +20,7 @@ inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept
   return shape == nullptr ? UINT64_MAX : static_cast<std::uint64_t>(shape->size * count);
 }
 
-// Nothing goes on beside a call that blocks.
+// A call may block in MPI: there is nothing that has to go on beside it.
 inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
 
 inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
@@ -60,7 +60,8 @@ template <class Call> int post_small(const Target &target, MPI_Request *handle, 
   return result;
 }
 
-// The place is free during the call, but nobody takes it: one thread, and MPI calls nobody who might.
+// The place is free during the call, but nobody takes it: there is one thread, and MPI calls no code that
+// would.
 template <class Call> int wait_small(MPI_Request handle, MPI_Status *given, Call &&call) {
   SmallReceive &place = small_place(interpose::value_of(handle));
   place.handle = 0;
@@ -134,4 +135,4 @@ template <class Call> int finalize(Call &&call) {
   return result;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

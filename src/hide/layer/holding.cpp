@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -123,7 +123,7 @@ int Batch::completed(MPI_Status *statuses, int result) {
   return MPI_ERR_IN_STATUS;
 }
 
-// Whether something went wrong that MPI does not know.
+// Returns whether something went wrong that MPI does not know of.
 bool Batch::end_all(MPI_Status *statuses, bool in_status, MPI_Comm &comm) {
   std::vector<std::pair<std::size_t, int>> wrong;
   const auto note_error = [&](std::size_t i, int error, MPI_Comm own) {
@@ -248,4 +248,4 @@ void attend_abandoned() {
   layer.abandoned.store(!abandoned.empty(), std::memory_order_relaxed);
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

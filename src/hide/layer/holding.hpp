@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Whether the library may complete it now; lets it make progress. A send of ours is over then.
 bool may_complete(Request &request);
-// MPI_Request_get_status has found it complete, which it stays.
+// MPI_Request_get_status has found it complete; it stays complete.
 void peeked(Request &request, MPI_Status &status);
 // After the library has completed it: the true status, or an error. It is no longer ours, unless persistent.
 int completed(Request *request, MPI_Status &status);
 // Raises an error as the request's communicator has it.
 int raise(MPI_Comm comm, int error);
 
-// Statuses of several requests, in a place of ours where the program wants none.
+// Returns where to put the statuses of several requests: a place of our own if the program wants none.
 MPI_Status *statuses_for(int count, MPI_Status *given);
 
-// What a thread's batches are made of: one at a time, whose memory the next one uses again.
+// The memory of a thread's batches. There is one batch at a time, so the next one uses it again.
 struct Scratch {
   std::vector<Request *> known;
   std::vector<std::pair<std::size_t, SmallReceive>> small; // by their places
@@ -40,7 +40,7 @@ public:
   void leave() noexcept;                                   // MPI may complete them now
   void put_back();                                         // it did not
   bool may_complete();                                     // all of them
-  // That has asked MPI, which went on with whatever else there is.
+  // may_complete() has asked MPI about one, which made it go on with everything else.
   [[nodiscard]] bool has_asked() const noexcept { return has_asked_; }
   // The communicator of one of them.
   [[nodiscard]] MPI_Comm comm(int index) const noexcept {
@@ -59,7 +59,7 @@ protected:
   bool any_ = false, has_asked_ = false, left_ = false;
 };
 
-// … with those that must not complete yet left out.
+// A batch in which those that must not complete yet are left out.
 class Masked : public Batch {
 public:
   Masked(MPI_Request *requests, int count) : Batch(requests, count, false) {}
@@ -87,7 +87,7 @@ inline bool is_running() noexcept { return layer.running.load(std::memory_order_
 // The program has requests that are known to us.
 inline bool has_requests() noexcept { return is_running() && any_known(); }
 
-// … or a call that blocks has to look after its receives.
+// The same, or a call that blocks has to poll its receives.
 inline bool may_wait() noexcept { return is_running() && (any_known() || must_poll()); }
 
 // What only large messages and those of a token's length have to go through.
@@ -113,7 +113,7 @@ inline int end_small(const Target &target, MPI_Status &status, int result) {
   return end_possible_token(target, status);
 }
 
-// A call that completes one.
+// Runs a call that completes a receive below the threshold.
 template <class Call> int complete_small(const Target &target, MPI_Status *given, Call &&call) {
   MPI_Status own;
   MPI_Status *status = given == MPI_STATUS_IGNORE ? &own : given;
@@ -137,4 +137,4 @@ inline void wait_until_ready(Request &request) {
   }
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -6,7 +6,7 @@
 #include <deque>
 #include <type_traits>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 using interpose::value_of;
 
@@ -39,7 +39,7 @@ public:
     while (entries_[i].request != nullptr && entries_[i].handle != handle) i = (i + 1) & mask_;
     if (entries_[i].request == nullptr) return;
     count_--;
-    // What follows moves up where that brings it nearer to its place.
+    // Entries behind it move up if that brings them nearer to their place.
     for (std::size_t j = (i + 1) & mask_; entries_[j].request != nullptr; j = (j + 1) & mask_) {
       const std::size_t wanted = place(entries_[j].handle);
       if (((j - wanted) & mask_) < ((j - i) & mask_)) continue;
@@ -233,6 +233,6 @@ std::vector<Request *> known_requests() {
   return table.all();
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer
 
-void haloscope::interpose::forget_types() noexcept { stencil::layer::forget_types(); }
+void haloscope::interpose::forget_types() noexcept { layer::forget_types(); }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // A message's memory in the program: its type's size, and whether its bytes lie one after the other.
 struct Shape {
@@ -42,7 +42,7 @@ inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
 }
 void forget_types() noexcept; // handles of types are used again
 
-// Where a receive puts what comes, and whose errors it has.
+// Where a receive puts its message, and the communicator on which its errors are raised.
 struct Target {
   void *buffer;
   MPI_Count count;
@@ -96,7 +96,8 @@ void keep_type(Request &request, MPI_Datatype type); // which the program may fr
 void drop(Request *request) noexcept;
 
 // Receives below the threshold: they bring no token unless the message is too long for them, or has a token's
-// length. They are noted where their handle says; another one there becomes a request like the others.
+// length. They are noted in the place that follows from their handle; one that was there before becomes a
+// request like the others.
 struct SmallReceive {
   std::uintptr_t handle = 0;
   Target target{};
@@ -111,14 +112,14 @@ inline SmallReceive &small_place(std::uintptr_t handle) noexcept {
 inline bool is_small(MPI_Request handle) noexcept {
   return small_place(interpose::value_of(handle)).handle == interpose::value_of(handle);
 }
-// Large receives that are under way and have not their data: whatever the rank waits for, they go on. Under
-// the lock; the count is read without it where there is one thread.
+// Large receives that are under way and do not have their data yet. They go on whatever the rank waits for.
+// To be used under the lock; with one thread the count is read without it.
 inline std::vector<Request *> pending; // NOLINT(bugprone-throwing-static-initialization)
 inline std::size_t pending_count = 0;
 void add_pending(Request &request);
 void remove_pending(Request &request) noexcept;
-// A call that would block in MPI is to ask instead, so that these go on. Another thread may have some, or get
-// some.
+// Whether a call that would block in MPI is to poll instead, so that these go on. Another thread may have
+// some, or get some.
 inline bool must_poll() noexcept { return layer.several_threads || pending_count > 0; }
 
 void make_room(SmallReceive &place);
@@ -144,8 +145,8 @@ inline bool take_small(MPI_Request handle, Target &target) noexcept {
 Request *find(MPI_Request handle);
 void insert(Request *request);
 void erase(const Request *request) noexcept;
-// MPI may give the handle of a request that it has completed to another thread at once: ours is not to be
-// found by it any more then, so it leaves before MPI may complete it, and comes back if that did not.
+// MPI may give the handle of a request that it has completed to another thread at once. By then ours must not
+// be found by it any more; so it leaves before MPI may complete it, and comes back if MPI did not.
 inline void leave(Request *request) noexcept {
   if (!layer.several_threads || request->persistent) return;
   remove_pending(*request);
@@ -159,4 +160,4 @@ inline void come_back(Request *request) {
 inline bool any_known() noexcept { return known_count > 0; }
 std::vector<Request *> known_requests();
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <utility>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -172,4 +172,4 @@ void finalise() noexcept {
   inside = false;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 using interpose::ensure_resolved;
 using interpose::forward;
@@ -58,7 +58,7 @@ using Lock = interpose::LockOf<&layer>;
 
 void attend_abandoned();
 
-// One outermost call; false if nothing is to be done.
+// One outermost call of MPI; false if there is nothing to be done in it.
 class Entry : public interpose::EntryOf<&layer> {
 public:
   Entry() noexcept {
@@ -69,4 +69,4 @@ public:
 void initialise();
 void finalise() noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -137,4 +137,4 @@ _SHORT = {
     "Wait": ("completes_small(*request)", Meaning("wait_small", "*request, status", True)),
 }
 
-LIBRARY = Changing("haloscope::stencil::layer", _MEANINGS, _ANSWERED, _UNTOUCHED, _SHORT)
+LIBRARY = Changing("haloscope::layer", _MEANINGS, _ANSWERED, _UNTOUCHED, _SHORT)

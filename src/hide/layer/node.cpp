@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 using interpose::real;
 
@@ -172,4 +172,4 @@ bool Node::lives(std::size_t rank) noexcept {
   return poll(&asked, 1, 0) == 0;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -16,7 +16,11 @@
 #include <memory>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
+
+// Shared memory, and what is said through it.
+using namespace halo;
+using namespace heap;
 
 // A token is a message whose length says in which slot its message is described, so that a probe can tell the
 // true size. These lengths are odd, and no multiple of an element that programs send. A sender uses a length
@@ -79,7 +83,7 @@ constexpr std::uint64_t word(std::uint64_t sequence, State state) noexcept {
 }
 constexpr State state_of(std::uint64_t word) noexcept { return static_cast<State>(word % 8); }
 
-// A copy in chunks, which anyone can claim who was told what it is. The receiver keeps it.
+// A copy in chunks. Every rank that was told of it can claim some. It lies on the receiver's desk.
 inline constexpr std::size_t job_count = 16, most_chunks = 64;
 
 struct alignas(line) Job {
@@ -95,7 +99,7 @@ struct Desk {
   Job jobs[job_count];
 };
 
-// An address that came as a number.
+// The pointer to an address that another rank has sent as a number.
 inline std::byte *pointer_to(std::uint64_t address) noexcept {
   return reinterpret_cast<std::byte *>(address); // NOLINT(performance-no-int-to-ptr)
 }
@@ -107,7 +111,7 @@ struct Peer {
   int world_rank = 0;
   std::uint64_t poisoned = 0; // slots whose length we sent as a message of the program to it
   Channels::Tasks::Cursor cursor;
-  // How our last messages to it ended, a bit each: it came too late. Then so many are left to MPI.
+  // A bit for each of our last messages to it: 1 if it came too late. `pause` messages are then left to MPI.
   std::uint32_t outcomes = 0, pause = 0, left_alone = 0;
   int exit = -1; // a descriptor that tells of its end, once it was asked for
 };
@@ -163,4 +167,4 @@ private:
   int keyval_ = MPI_KEYVAL_INVALID;
 };
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

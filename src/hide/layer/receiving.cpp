@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <utility>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -234,4 +234,4 @@ void correct_probe(MPI_Comm comm, MPI_Status *status) {
   real.Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(slot.bytes));
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -5,16 +5,16 @@
 
 #include <cstdlib>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
-// A buffer too small for a token gets none.
+// A token does not fit into a smaller buffer.
 inline bool may_bring_token(const Target &target) noexcept {
   return bytes_of(target.count, target.type) >= shortest_token;
 }
 
-// MPICH takes a message for truncated that ends within an element of a type with holes, as a token may,
-// and 5.0 ends the program if it ends within any element: such a receive gets bytes, where there are holes in
-// a buffer of its own, which its request frees. Changes what MPI is given.
+// MPICH reports a message as truncated if it ends within an element of a type with holes, as a token may, and
+// MPICH 5.0 ends the program if it ends within any element. So such a receive is changed into one of bytes;
+// where the type has holes, into a buffer of its own, which is returned and which the request frees.
 template <class Count>
 std::byte *redirect(void *&buffer, Count &count, MPI_Datatype &type, std::uint64_t bytes) noexcept {
 #if defined(HALOSCOPE_ABI_OPENMPI)
@@ -34,14 +34,14 @@ std::byte *redirect(void *&buffer, Count &count, MPI_Datatype &type, std::uint64
 #endif
 }
 
-// Whether MPI may complete it: a large one has its data then.
+// Returns whether MPI may complete it; a large one has its data then.
 bool poll_receive(Request &request);
 // After MPI has completed it: gets the data if it is not there, and puts the status right. An MPI error.
 int end_receive(Request &request, MPI_Status &status);
 // The same for a receive that has blocked.
 int receive_now(const Target &target, MPI_Status &status, std::byte *bounce = nullptr);
 
-// A status that a probe has given: the true size.
+// Puts the true size into a status that a probe has given.
 void correct_probe(MPI_Comm comm, MPI_Status *status);
 
 // Receive buffers of ours (MPIX_Get_recv_buf): taken when the receive is posted.
@@ -54,4 +54,4 @@ int find_buffer(const MPI_Status &status, void **buffer);
 int release_buffer(const MPI_Status &status, void *buffer);
 std::size_t lent_buffers() noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

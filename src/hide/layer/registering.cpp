@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <vector>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
@@ -42,7 +42,8 @@ std::vector<Run>::iterator run_of(const std::byte *address) noexcept {
   return behind != shared_runs.begin() && address < (behind - 1)->end ? behind - 1 : shared_runs.end();
 }
 
-// The program's own, to be written to, and no stack: what is shared already would be cut off from the others.
+// Accepts only the program's own writable memory, and no stack. Memory that is shared already would be cut
+// off from the others that share it.
 bool is_plain(const Pages &pages) {
   const auto *here = static_cast<const std::byte *>(__builtin_frame_address(0));
   if (here >= pages.begin && here < pages.end) return false;
@@ -182,4 +183,4 @@ std::optional<std::uint64_t> shared_place(const void *address, std::size_t bytes
   return node.place_of(run->place + (begin - run->begin));
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -6,13 +6,13 @@
 
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
-// What they return is an MPI error class; they say what is wrong.
+// Both return an MPI error class, and print what is wrong.
 int register_memory(void *memory, MPI_Aint bytes);
 int deregister_memory(void *memory);
 
-// Where it lies in this rank's arena, if all of it is where others can reach it.
+// Returns where it lies in this rank's arena, if others can reach all of it.
 std::optional<std::uint64_t> shared_place(const void *address, std::size_t bytes) noexcept;
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

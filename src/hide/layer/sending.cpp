@@ -11,11 +11,11 @@
 #include <cstring>
 #include <optional>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 
-// What a slot holds until its message was received.
+// What belongs to a slot until its message was received.
 struct Held {
   std::uint64_t sequence = 0;
   void *pooled = nullptr;
@@ -67,7 +67,8 @@ bool escape(Slot &shown, Held &slot, const void *from) {
   return true;
 }
 
-// Whether MPI may carry this message of the program, whose length is that of a token. It does from then on.
+// Returns whether MPI may carry this message of the program, which is as long as a token. No token has this
+// length from then on.
 bool may_pass(std::size_t index, int peer) {
   Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
   const bool in_flight = (free_slots >> index & 1U) == 0 && layer.node->desk().slots[index].to == peer &&
@@ -104,7 +105,7 @@ void note_outcome(Peer &peer, bool escaped) noexcept {
     if (std::popcount(peer.outcomes & looked_at) == 0) peer.pause = 0;
     return;
   }
-  // Who has no patience waits for nobody.
+  // Without patience nobody is waited for.
   if (layer.options.patience == 0 || std::popcount(peer.outcomes & looked_at) <= too_many) return;
   peer.pause = std::clamp(2 * peer.pause, first, most);
   peer.left_alone = peer.pause;
@@ -119,7 +120,7 @@ int query(void * /*request*/, MPI_Status *status) {
   return MPI_SUCCESS;
 }
 int nothing_to_free(void * /*request*/) { return MPI_SUCCESS; }
-// A send is not called back, but the program need not wait for anybody any more.
+// A send can't be taken back, but the program need not wait for anybody any more.
 int cancel(void *request, int /*complete*/) {
   static_cast<Request *>(request)->cancelled = true;
   return MPI_SUCCESS;
@@ -310,4 +311,4 @@ int make_handle(Request *request, MPI_Request *handle) {
 
 void complete_handle(MPI_Request handle) { real.Grequest_complete(handle); }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -3,7 +3,7 @@
 
 #include "hide/layer/known_requests.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 // Where a message of the program goes.
 struct Envelope {
@@ -11,13 +11,13 @@ struct Envelope {
   MPI_Comm comm;
 };
 
-// Whether the layer carries it: then the request has begun. Else MPI gets the message.
+// Returns whether the layer carries the message; then the request has begun. Else MPI gets the message.
 bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                 const Envelope &envelope);
 // The same with a new request, or nullptr.
 Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                     const Envelope &envelope);
-// The program may have its buffer back. Copies it where nobody has asked for it in time.
+// Returns whether the program may have its buffer back. Copies it if nobody has asked for it in time.
 bool poll_send(Request &request);
 // After that.
 void release_slot(Request &request);
@@ -25,16 +25,16 @@ void release_slot(Request &request);
 bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope);
 // A handle for the program.
 int make_handle(Request *request, MPI_Request *handle);
-// Of our requests; the library then completes it.
+// Of one of our requests. The library can complete it after this.
 void complete_handle(MPI_Request handle);
-// Slots and memory of messages that were received since.
+// Takes back the slots and memory of messages that were received since.
 void reap();
 bool any_under_way(); // some that were not
 void finish_sends();
-// MPI carries a message of the program; if its length is that of a token, none has it any more.
+// MPI carries a message of the program. If it is as long as a token, no token has this length from then on.
 void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envelope);
-// MPI's own, in the form that does not block.
+// Sends by MPI, in the form that does not block.
 int post_to_mpi(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, const Envelope &envelope,
                 MPI_Request *handle);
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

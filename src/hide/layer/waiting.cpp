@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 namespace {
 std::size_t next_asked = 0;
@@ -15,7 +15,7 @@ void nudge() {
   real.Iprobe(MPI_ANY_SOURCE, 0, layer.node->comm(), &there, MPI_STATUS_IGNORE);
 }
 
-// One receive a turn: asking makes MPI look at everything.
+// One receive a turn is enough, as MPI looks at everything when it is asked for one.
 bool progress() {
   if (pending_count > 0 && poll_receive(*pending[next_asked++ % pending_count])) return true;
   return help();
@@ -56,4 +56,4 @@ Away::Away() {
 
 Away::~Away() { layer.node->desk().away.fetch_sub(1, std::memory_order_relaxed); }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

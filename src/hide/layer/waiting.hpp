@@ -1,12 +1,12 @@
-// While a rank waits, whatever for: its own receives, the MPI library and others go on.
+// While a rank waits for anything, its own receives, the MPI library and copies of other ranks go on.
 #pragma once
 
 #include "hide/layer/copying.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 void nudge(); // the library, to go on with what it has
-// Looks at a pending receive of this rank, and at what others ask for. True if something was done.
+// Looks at a pending receive of this rank, and at what others ask for. Returns true if something was done.
 bool progress();
 // Looks at all pending receives once.
 void progress_receives();
@@ -25,7 +25,8 @@ private:
   bool free_ = false; // we said that we may help
 };
 
-// In place of a call that would block: `ask(&done)` is the one that does not, and returns MPI's error.
+// Used in place of a call that would block. `ask(&done)` is the call that does not block; it returns MPI's
+// error.
 template <class Ask> int poll_until_done(Ask &&ask) {
   Waiting waiting;
   for (;;) {
@@ -41,7 +42,8 @@ inline int finish(MPI_Request *handle, MPI_Status *status) {
   return poll_until_done([&](int *done) { return next.Test(handle, done, status); });
 }
 
-// For a call that blocks until others come, and that has no form to be asked: senders to this rank are told.
+// For a call that blocks until others come and that has no form to be polled: tells those that send to this
+// rank.
 class Away {
 public:
   Away();
@@ -50,4 +52,4 @@ public:
   Away &operator=(const Away &) = delete;
 };
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

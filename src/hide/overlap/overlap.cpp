@@ -169,7 +169,7 @@ using haloscope::overlap::Phase;
 
 thread_local std::string error_text; // NOLINT: a line a thread
 
-// Nothing is within that is not a number.
+// False for what is not a number.
 bool within(double value, double low, double high) { return value >= low && value <= high; }
 
 // Empty if the settings make sense.

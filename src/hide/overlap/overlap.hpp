@@ -102,7 +102,7 @@ private:
   }
 
   // Each regime learns by how probable it was, before the run, which was split for it, and after: one that
-  // came as a surprise met another one's α, of which it has nothing to learn.
+  // came as a surprise was run with the α of another one, from which it has nothing to learn.
   void learn_regimes(const Update &update, const haloscope_overlap_times &times) noexcept {
     filter_.see(times, settings_->epsilon);
     for (std::size_t i = 0; i < alphas_.size(); i++) {
@@ -111,7 +111,8 @@ private:
     }
     alpha_ = bounded(median(), items_);
   }
-  // Of the regimes' α, by what is probable next. Waiting grows as an α is off, so the median costs the least.
+  // The median of the regimes' α, weighted by what is probable next. Waiting grows with the error of α, so
+  // the median costs the least.
   [[nodiscard]] double median() const noexcept {
     double found = 1;
     for (const double candidate : alphas_) {

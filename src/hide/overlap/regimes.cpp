@@ -193,7 +193,7 @@ void Filter::see(const haloscope_overlap_times &times, double epsilon) noexcept 
     last_[i] = std::log(before_[i]) + log_likelihood(i, times, epsilon);
     highest = std::max(highest, last_[i]);
   }
-  // What no regime can have says nothing about them.
+  // An instance that is impossible in all regimes says nothing about them.
   for (std::size_t i = 0; i < regimes; i++) {
     last_[i] = std::isfinite(highest) ? std::exp(last_[i] - highest) : before_[i];
     sum += last_[i];

@@ -39,7 +39,7 @@ private:
   std::vector<double> blocks_, input_, output_; // parameters, or nothing
 };
 
-// Empty if the model makes sense, else what does not.
+// Returns what is wrong with a model; empty if nothing is.
 const char *wrong_with(const haloscope_overlap_regimes &model) noexcept;
 
 } // namespace haloscope::overlap

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "predict/measure/world.hpp"
+#include "predict/measure/side_channel.hpp"
 
 namespace measure {
 

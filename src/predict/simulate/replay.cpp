@@ -17,7 +17,6 @@ namespace {
 
 using Action = simgrid::xbt::ReplayAction; // RANK NAME ARGUMENTS...
 
-
 std::int64_t number(const Action &action, std::size_t at, std::int64_t otherwise = 0) {
   return at < action.size() ? static_cast<std::int64_t>(std::strtod(action[at].c_str(), nullptr)) : otherwise;
 }
@@ -122,21 +121,22 @@ struct Replayed {
   bool for_each_rank;
 };
 const std::map<std::string, Replayed> &replayed_collectives() {
-  static const std::map<std::string, Replayed> all{{"barrier", {Function::Barrier, 0, 0, false}},
-                                                     {"bcast", {Function::Bcast, 2, 4, false}},
-                                                     {"reduce", {Function::Reduce, 2, 5, false}},
-                                                     {"allreduce", {Function::Allreduce, 2, 4, false}},
-                                                     {"alltoall", {Function::Alltoall, 2, 4, true}},
-                                                     {"gather", {Function::Gather, 2, 5, false}},
-                                                     {"allgather", {Function::Allgather, 2, 4, false}},
-                                                     {"scatter", {Function::Scatter, 2, 5, false}},
-                                                     {"scan", {Function::Scan, 2, 4, false}},
-                                                     {"exscan", {Function::Exscan, 2, 4, false}},
-                                                     {"alltoallv", {Function::Alltoallv, 0, 0, false}},
-                                                     {"gatherv", {Function::Gatherv, 2, 0, false}},
-                                                     {"allgatherv", {Function::Allgatherv, 2, 0, false}},
-                                                     {"scatterv", {Function::Scatterv, 0, 0, false}},
-                                                     {"reducescatter", {Function::Reduce_scatter, 0, 0, false}}};
+  static const std::map<std::string, Replayed> all{
+      {"barrier", {Function::Barrier, 0, 0, false}},
+      {"bcast", {Function::Bcast, 2, 4, false}},
+      {"reduce", {Function::Reduce, 2, 5, false}},
+      {"allreduce", {Function::Allreduce, 2, 4, false}},
+      {"alltoall", {Function::Alltoall, 2, 4, true}},
+      {"gather", {Function::Gather, 2, 5, false}},
+      {"allgather", {Function::Allgather, 2, 4, false}},
+      {"scatter", {Function::Scatter, 2, 5, false}},
+      {"scan", {Function::Scan, 2, 4, false}},
+      {"exscan", {Function::Exscan, 2, 4, false}},
+      {"alltoallv", {Function::Alltoallv, 0, 0, false}},
+      {"gatherv", {Function::Gatherv, 2, 0, false}},
+      {"allgatherv", {Function::Allgatherv, 2, 0, false}},
+      {"scatterv", {Function::Scatterv, 0, 0, false}},
+      {"reducescatter", {Function::Reduce_scatter, 0, 0, false}}};
   return all;
 }
 

@@ -64,7 +64,7 @@ def find_regimes(
 ) -> Regimes:
     """Fit `model` to representative ranks, and decode all instances of all ranks with it.
 
-    `ranks` are chosen as in section 3.1, by `representative`; `instances` are those that the model
+    `ranks` ranks are chosen as in section 3.1, by `representative`; `instances` are those that the model
     is fitted to (by default all), as a slice or as numbers in order: they are taken as neighbours
     in time. A reduced series (`timings.reduced`, Remark 1) has one row, which is taken. Raises
     `TimingsError`, and `UsageError` if no instance is chosen.
@@ -193,7 +193,7 @@ class Options:
     states: int | Criterion = 3
     emission: str = "gaussian"
     reduce: Reduction | None = None
-    ranks_fitted: int = 20
+    ranks_fitted: int = RANKS
     instances: tuple[int | None, int | None] = (None, None)
     starts: int = 10
     seed: int = 0
@@ -274,7 +274,7 @@ class Analysis:
 
 
 def analyse(timings: Timings, options: Options) -> Analysis:
-    """Fit and decode all ranks' times, or the reduced series if one is asked for, and T^max.
+    """Fit and decode the times of all ranks, or the series that `options.reduce` asks for, and T^max.
 
     Raises `UsageError` for too few times for so many regimes.
     """

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["read_timings", "series_of", "timings_of"]
 
-_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as of a profile's matrix
+_MOST_EMPTINESS, _ALWAYS_FINE = 64, 1 << 24  # as for the matrix of a profile
 _PROFILE = b"\x89HALO"
 
 
 def read_arrays(path: Path, region: str | None) -> Timings:
     """Read `.npy`, or `.npz` with `duration` and, if need be, `rank`, `host` and other matrices."""
-    with path.open("rb") as stream:  # np.load leaves what it opens itself open if it is damaged
+    with path.open("rb") as stream:  # np.load does not close a damaged file that it opened itself
         loaded = np.load(stream, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return of_matrix(path, region, {"duration": loaded})
@@ -128,7 +128,7 @@ def _of_rows(path: Path, region: str | None, frame: pl.DataFrame) -> Timings:
     frame, region = _of_region(path, region, frame)
     frame = _with_keys(path, frame)
     ranks, rows = np.unique(frame["rank"].to_numpy(), return_inverse=True)
-    # Every tenth instance is as good as every one; where a rank lacks one of them is a gap.
+    # Numbers of instances may have gaps, as long as they are the same for all ranks.
     columns = np.unique(frame["instance"].to_numpy(), return_inverse=True)[1]
     shape = (len(ranks), int(columns.max(initial=-1)) + 1)
     if shape[0] * shape[1] > max(_MOST_EMPTINESS * len(frame), _ALWAYS_FINE):
@@ -182,7 +182,7 @@ def _of_region(path: Path, region: str | None, frame: pl.DataFrame) -> tuple[pl.
     return frame.filter(frame["region"].cast(pl.String) == wanted), wanted
 
 
-# What a file begins with says what it is, whatever it is called.
+# The first bytes of a file say what it is; its name does not matter.
 _KINDS: Mapping[bytes, Callable[[Path, str | None], Timings]] = {
     b"\x93NUMPY": read_arrays,
     b"PK\x03\x04": read_arrays,
@@ -207,7 +207,7 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
         raise ProfileError(f"{path}: is empty; name a profile, or .npy, .npz, CSV or Parquet")
     if begin.startswith(_PROFILE):
         profile = Profile(path)
-        profile.verify()  # other tables of it are read when they are asked for
+        profile.verify()  # other tables are read later, when they are asked for
         return timings_of(profile, region)
     kind = next((kind for start, kind in _KINDS.items() if begin.startswith(start)), read_csv)
     if kind is read_csv and b"\0" in begin:

@@ -29,7 +29,7 @@ def regimes(
     output: File | None = None,
     values: tuple[str, str] | None = None,
     model: File | None = None,
-    progress: Callable[[str], None] = lambda what: None,
+    progress: Callable[[str], None] | None = None,
 ) -> Results:
     """Find the regimes of a region's times: what the program does, and what its machine did to it.
 
@@ -38,31 +38,37 @@ def regimes(
     A sequence among `files` holds several runs of one method; then methods are compared, with what
     differs from run to run. `output` is the HTML page to write, `values` two recorded values that
     it draws against each other, `model` the file for the fitted model of the only file.
-    `progress` is called with a word or two at the begin of each step.
+    `progress` is called at the begin of each step, with a word or two that say what it does.
 
     Raises `UsageError` for files or options that do not fit together, `ProfileError` and
     `TimingsError` for a file without proper times, `OutputError` for what cannot be written.
 
-        results = regimes(["fixed.halo", "dynamic.halo"], Options(states=2), region="matvec")
-        print(results.frame.select("file", "regime", "mean", "share"), *results.lines, sep="\\n")
+    >>> results = haloscope.regimes(["fixed.halo", "dynamic.halo"], region="matvec", output="both.html")
+    >>> results.frame.select("file", "regime", "mean", "share")
+    >>> print(results.told()[-1])
     """
+    step = progress or _nothing
     methods = [[files]] if isinstance(files, (str, PathLike)) else [_runs(one) for one in files]
     _check(methods, model)
     paths = [Path(path) for path in chain(*methods)]
     analyses = [
-        _analysed(path, name, region, options or Options(), progress)
+        _analysed(path, name, region, options or Options(), step)
         for path, name in zip(paths, _names(paths), strict=True)
     ]
     if model is not None:
         machine = analyses[0].machine
         (machine.model if machine else analyses[0].ranks.regimes.model).save(model)
-    progress("comparing")
+    step("comparing")
     results = results_of(analyses, [index for index, runs in enumerate(methods) for _ in runs])
     if output is not None:
         from haloscope.explain.regimes.figures._regimes_page import write_regimes_page
 
-        write_regimes_page(results, Path(output), values or (), progress)
+        write_regimes_page(results, Path(output), values or (), step)
     return results
+
+
+def _nothing(what: str) -> None:
+    """Take no notice of a step."""
 
 
 def _runs(one: File | Sequence[File]) -> Sequence[File]:

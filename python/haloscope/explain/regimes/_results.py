@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FASTER", "Claim", "Method", "Results", "claims", "fits", "regime_frame", "results_of", "told"]
 
-_WRONG = 0.05  # of all comparisons of a command, in how many anything wrong may be said to be sure
-_UNLIKE = 1.5  # times as large a share
-_FEWEST = 20  # independent instances: of less, how much they depend is itself not known
+_WRONG = 0.05  # the share of commands in which any sentence may be wrong that is called sure
+_UNLIKE = 1.5  # ratio of two shares that are hardly of the same regime
+_FEWEST = 20  # independent instances; with fewer, the estimate of their dependence is itself uncertain
 _OF_A_TEST = ("p_corrected", "effective_first", "effective_second")
-_QUANTILES = 1 << 16  # of longer samples, at which their distance is sought
+_QUANTILES = 1 << 16  # of a longer sample, at which distances are computed
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method under its name, and its runs."""
+    """A method: its name and its runs."""
 
     name: str
     runs: Sequence[Analysis]
@@ -125,7 +125,7 @@ def _of_methods(
     bounds = (amount, amount)
     if sum(values.std() for values in logs):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of runs that are all the same
+            warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns of runs that are all the same
             reach = ttest_ind(*logs, equal_var=False).confidence_interval(level)
         bounds = (float(reach.low), float(reach.high))
     high, middle, low = (100 * (1 - float(np.exp(x))) for x in (bounds[0], amount, bounds[1]))
@@ -186,8 +186,8 @@ def _of_fast(line: str) -> bool:
 FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
 _CEILING = (
-    "{} regimes, the most that were tried, are still better than fewer: no number of them is right"
-    " for these times, and the one taken is a choice; --states N takes another"
+    "{} regimes, the largest number that was tried, still fit better than fewer, so no number is right"
+    " for these times; --states N takes another number"
 )
 _ONE_RUN = (
     "note: that is about these runs; name several of each method to know of others:"

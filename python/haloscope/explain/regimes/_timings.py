@@ -49,7 +49,7 @@ class Timings:
         """Return a matrix, ranks × instances, as timings of ranks 0, 1, …, without copying it."""
         matrix = np.ascontiguousarray(np.atleast_2d(durations), dtype=np.float64)
         ranks = len(matrix)
-        # Where the last instance of a rank is there, all are: nothing else is to be searched.
+        # A rank that has the last instance has all: nothing else needs to be searched.
         ragged = np.isnan(matrix[:, -1]).any() if matrix.shape[1] else False
         width = np.full(ranks, matrix.shape[1], dtype=np.int64)
         counts = matrix.shape[1] - _trailing(matrix) if ragged else width
@@ -156,8 +156,8 @@ def _reduced(matrix: NDArray[np.float64], how: Reduction) -> NDArray[np.float64]
     return np.concatenate(parts)[None, :]
 
 
-_MOST_WRONG = 0.1  # of a rank's instances, and of all, that may be left out for a rank to stay
-_ROWS_AT_A_TIME = 16  # a megabyte of 8192 instances: what is read twice is still in the cache
+_MOST_WRONG = 0.1  # the largest share of a rank's instances, and of all, that may be left out
+_ROWS_AT_A_TIME = 16  # a megabyte of 8192 instances: the second reading finds them in the cache
 
 
 def checked(
@@ -168,7 +168,7 @@ def checked(
     hosts: Sequence[str | None],
     others: Mapping[str, NDArray[np.float64]],
 ) -> Timings:
-    """Return timings without the ranks that have none, or have some that no clock shows.
+    """Return timings without the ranks that have none, or have durations that cannot be true.
 
     `durations` is ranks × instances, NaN where there is nothing. A rank is left out if it has no
     instance at all. An instance is, on all ranks, if on one of them its duration is negative or

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._exchanges import stencil
     from haloscope.predict.bench._exchanges import write as write_stencil
     from haloscope.predict.bench._foreign import read_any, write_osu
-    from haloscope.predict.bench._grid import Grid, units
-    from haloscope.predict.bench._measured import machine
+    from haloscope.predict.bench._grid import Grid
     from haloscope.predict.bench._mpi_library import Library, library
     from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
     from haloscope.predict.bench._p2p import Failure, p2p
@@ -27,17 +26,16 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._p2p_output import record as p2p_record
     from haloscope.predict.bench._p2p_output import row as p2p_row
     from haloscope.predict.bench._stream import stream
-    from haloscope.predict.bench._surroundings import Noise, noise, surroundings
-    from haloscope.predict.bench._sweep import Journal, Sweep, frame, identity, joined, journal
+    from haloscope.predict.bench._surroundings import Noise, noise
+    from haloscope.predict.bench._sweep import Sweep, frame, joined, measured_points
     from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._system import Pair, System, launcher_of, topology
+    from haloscope.predict.bench._system import Pair, System, topology
 
 __all__ = [
     "P2P_TESTS",
     "CollectiveMethod",
     "Failure",
     "Grid",
-    "Journal",
     "Library",
     "Noise",
     "P2pMeasured",
@@ -50,13 +48,10 @@ __all__ = [
     "System",
     "collective",
     "frame",
-    "identity",
     "joined",
-    "journal",
-    "launcher_of",
     "library",
-    "machine",
     "measure_p2p",
+    "measured_points",
     "noise",
     "p2p",
     "p2p_header",
@@ -65,9 +60,7 @@ __all__ = [
     "read_any",
     "stencil",
     "stream",
-    "surroundings",
     "topology",
-    "units",
     "write_osu",
     "write_page",
     "write_stencil",
@@ -80,7 +73,6 @@ if not TYPE_CHECKING:
             "CollectiveMethod": "_collective:Method",
             "Failure": "_p2p",
             "Grid": "_grid",
-            "Journal": "_sweep",
             "Library": "_mpi_library",
             "Noise": "_surroundings",
             "P2P_TESTS": "_p2p:TESTS",
@@ -96,22 +88,17 @@ if not TYPE_CHECKING:
             "Sweep": "_sweep",
             "System": "_system",
             "frame": "_sweep",
-            "identity": "_sweep",
             "joined": "_sweep",
-            "journal": "_sweep",
-            "launcher_of": "_system",
             "library": "_mpi_library",
-            "machine": "_measured",
             "measure_p2p": "_p2p:measure",
+            "measured_points": "_sweep",
             "noise": "_surroundings",
             "p2p_header": "_p2p_output:header",
             "p2p_record": "_p2p_output:record",
             "p2p_row": "_p2p_output:row",
             "read_any": "_foreign",
             "stream": "_stream",
-            "surroundings": "_surroundings",
             "topology": "_system",
-            "units": "_grid",
             "write_osu": "_foreign",
             "write_page": "_sweep_page",
             "write_stencil": "_exchanges:write",

@@ -17,7 +17,7 @@ __all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "openmpi_algorithms"]
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
 # The library has a segment size for each collective, and does not say which algorithm heeds it.
-# These do not; what is not known here is measured with each segment size that is asked for.
+# These ignore it. An algorithm that is not named here is measured with each segment size asked for.
 _WHOLE = re.compile(
     r"linear|basic_linear|.*recursive.*|.*bruck.*|neighbor|two_proc|pairwise|ring"
     r"|rabenseifner|nonoverlapping|scatter_allgather.*|sparbit|butterfly|non-overlapping|default"
@@ -35,7 +35,7 @@ class OpenMpi(OtherLibrary):
 
     @classmethod
     def of(cls, said: Description, tools: Toolchain, launcher: tuple[str, ...]) -> OpenMpi:
-        """The library with the algorithms that the `ompi_info` beside its compiler lists."""
+        """Return the library with the algorithms that the `ompi_info` beside its compiler lists."""
         found = re.search(r"v?((\d+)\.[\w.]+)", said.version)
         version, major = (found[1], int(found[2])) if found else ("", 4)
         return cls(
@@ -46,7 +46,7 @@ class OpenMpi(OtherLibrary):
         return (Algorithm(collective), *self.offered.get(collective, ()))
 
     def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
-        # Launchers before 5 give remote ranks only the variables that they are told of.
+        # Launchers before version 5 pass only the variables that are named to ranks on other nodes.
         names = [name for name in environment if name.startswith(("OMPI_", "HALOSCOPE_"))]
         crowded = ranks > len(os.sched_getaffinity(0)) and not self.launcher
         bound = "none" if crowded else "core"  # it refuses to bind two ranks to a core
@@ -56,7 +56,7 @@ class OpenMpi(OtherLibrary):
 
 
 def openmpi_algorithms(text: str) -> dict[str, tuple[Algorithm, ...]]:
-    """The algorithms in what `ompi_info --param coll tuned --level 9 --parsable` prints."""
+    """Return the algorithms in what `ompi_info --param coll tuned --level 9 --parsable` prints."""
     parameters = {match[1] for match in map(_PARAMETER.match, text.splitlines()) if match}
     found: dict[str, list[Algorithm]] = {}
     for match in map(_ENUMERATOR.match, text.splitlines()):
@@ -70,7 +70,7 @@ def _of_tuned(collective: str, number: int, name: str, parameters: set[str]) -> 
     stem = f"coll_tuned_{collective}_algorithm"
     settings = (
         ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which would not listen
+        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which ignore these variables
         (f"OMPI_MCA_{stem}", str(number)),
     )
     segment = f"{stem}_segmentsize"
@@ -92,7 +92,7 @@ def _of_tuned(collective: str, number: int, name: str, parameters: set[str]) -> 
 
 
 def _ompi_info(tools: Toolchain) -> str:
-    """What `ompi_info` prints; nothing where there is none, and then only the default is known."""
+    """Return what `ompi_info` prints; nothing where there is none, and then only the default is known."""
     beside = tools.compiler.parent / "ompi_info"
     command = str(beside) if beside.is_file() else shutil.which("ompi_info")
     if command is None:
@@ -125,7 +125,7 @@ class Mpich(OtherLibrary):
 
     @classmethod
     def of(cls, said: Description, tools: Toolchain, launcher: tuple[str, ...]) -> Mpich:
-        """The library with the algorithms that its control variables name."""
+        """Return the library with the algorithms that its control variables name."""
         found = re.search(r"Version:?\s*([\w.]+)", said.version)
         words = said.file.read_bytes() if said.file and said.file.is_file() else b""
         name = f"MPICH {found[1] if found else ''}".strip()
@@ -140,7 +140,7 @@ class Mpich(OtherLibrary):
 
 
 def mpich_algorithms(variables: Mapping[str, str], library: bytes = b"") -> dict[str, tuple[Algorithm, ...]]:
-    """The algorithms of all collectives; `library` is the text of the library's file.
+    """Return the algorithms of all collectives; `library` is the text of the library's file.
 
     Versions before 4.1 run the lines of a description together, so that a name follows on the word
     before it; the names of functions in the library's file tell where it begins.

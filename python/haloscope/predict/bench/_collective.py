@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,11 @@ class Method:
     time_limit: float = 60.0
 
     def words(self) -> dict[str, Any]:
-        """As a sweep's first line has it."""
+        """Return the method as a sweep's first line has it."""
         return asdict(self)
 
     def options(self) -> list[str]:
-        """As the measuring program takes it."""
+        """Return the method as the options of the measuring program."""
         given = {
             "synchronisation": self.synchronisation,
             "warmup": self.warmup,
@@ -94,30 +94,37 @@ def collective(
         print(sweep.points.select("algorithm", "ranks", "bytes", "median"))
     """
     method, launcher = method or Method(), launcher_of(launcher)
-    offered = library(launcher) if platform is None else _simulated(platform)
     alone = bool(launcher or platform)  # the cores of this machine say nothing then
     cores = len(os.sched_getaffinity(0))
-    grid = grid.completed(offered, max(cores, 2))
-    made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
-    _remark_on(grid, offered, 0 if alone else cores, remark)
     starter = shlex.join(launcher) or ("mpiexec" if platform is None else "smpirun")
     place, interrupted = None if output is None else Path(output), False
-    with journal(place, surroundings(offered.name, starter, method.words())) as kept:
-        try:
-            with progress(sum(len(unit.sizes) for unit in made)) as step:
-                measure(made, offered, method, kept, step)
-        except KeyboardInterrupt:
-            interrupted = True
+    with _offered(launcher, platform) as offered:
+        grid = grid.completed(offered, max(cores, 2))
+        made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
+        _remark_on(grid, offered, 0 if alone else cores, remark)
+        with journal(place, surroundings(offered.name, starter, method.words())) as kept:
+            try:
+                with progress(sum(len(unit.sizes) for unit in made)) as step:
+                    measure(made, offered, method, kept, step)
+            except KeyboardInterrupt:
+                interrupted = True
     keys = (identity(unit.point(size)) for unit in made for size in unit.sizes)
     sweep = Sweep.of(kept.environment, [kept.points[key] for key in keys if key in kept.points])
     return replace(sweep, interrupted=interrupted)
 
 
-def _simulated(platform: str | Path) -> Library:
+@contextlib.contextmanager
+def _offered(launcher: Sequence[str], platform: str | Path | None) -> Iterator[Library]:
+    """Yield the library that is measured: the MPI in use, or SimGrid's on a platform."""
+    if platform is None:
+        yield library(launcher)
+        return
     from haloscope.predict.simulate import SmpiLibrary, load_platform, smpirun
 
     smpirun()  # that it is missing is said before anything is compiled
-    return SmpiLibrary(load_platform(str(platform)))
+    simulated = SmpiLibrary(load_platform(str(platform)))
+    with simulated.directory:
+        yield simulated
 
 
 def _remark_on(grid: Grid, offered: Library, cores: int, remark: Remark) -> None:
@@ -158,7 +165,7 @@ def measure(
 def _launched(
     unit: Unit, library: Library, executable: Path, method: Method, kept: Journal, step: Callable[[str], None]
 ) -> tuple[int, int]:
-    """One launch: how many points it brought to an end, and 1 if the one after them failed."""
+    """Launch once; return how many points came to an end, and 1 if the one after them failed."""
     settings = dict(unit.algorithm.settings)
     command = library.launch(
         [
@@ -239,7 +246,7 @@ def _said(unit: Unit, size: int) -> str:
 
 
 def launch_environment(ranks: int, settings: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, with what ranks on this one machine need."""
+    """Return the user's environment, with what ranks on this one machine need."""
     own = {}
     if ranks > len(os.sched_getaffinity(0)):
         # Version 5's launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*.

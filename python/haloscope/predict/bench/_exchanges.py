@@ -85,7 +85,7 @@ class Method:
         return replace(self, ranks=ranks, rounds=rounds)
 
     def words(self, layer: str) -> list[str]:
-        """The program's options."""
+        """Return the program's options."""
         small, large = (self.iterations or 1000, self.iterations or 100)
         warm = (100, 10) if self.warmup is None else (self.warmup, self.warmup)
         values: dict[str, Any] = {
@@ -107,12 +107,12 @@ class Method:
         return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
     def command(self, library: Library, layer: str, record: Path) -> list[str]:
-        """What starts the program, below the layer or without it."""
+        """Return what starts the program, below the layer or without it."""
         program = [str(library.program("stencil")), *self.words(layer)]
         launch = library.launch(program, self.ranks or 0, {})
         if layer == "off":
             return launch
-        options = ["--quiet", "--record", str(record)]
+        options = ["--quiet", "-o", str(record)]
         options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
         return [sys.executable, "-m", "haloscope.cli", "stencil", *options, "--", *launch]
@@ -127,7 +127,7 @@ class Series:
     samples: Mapping[str, Floats]
 
     def figures(self) -> dict[str, tuple[float, float, float]]:
-        """Medians and what follows from them, each with its 95 % bootstrap interval.
+        """Return medians and what follows from them, each with its 95 % bootstrap interval.
 
         Parts of one turn, or rounds, are drawn together.
         """
@@ -151,7 +151,7 @@ class Result:
     series: Sequence[Series]
 
     def gains(self) -> dict[int, tuple[float, float, float]]:
-        """For each size the time without the layer over that with it, of rounds side by side."""
+        """Return for each size the time without the layer over that with it, and its interval."""
         part = PARTS[self.method.test][2 if self.method.test == "overlap" else 0]
         by_layer = {
             layer: {one.bytes: one.samples[part] for one in self.series if one.layer == layer}
@@ -210,7 +210,7 @@ def stencil(
 
 
 def _existing(method: Method, start: Mapping[str, Any]) -> list[str]:
-    """Parts that there are neighbours for."""
+    """Return parts that there are neighbours for."""
     lacking = set()
     if start["intra"] == 0:
         lacking.add("intra")
@@ -238,7 +238,7 @@ def _records(command: Sequence[str], method: Method) -> list[dict[str, Any]]:
 
 
 def _summarised(samples: Floats) -> Floats:
-    """Iterations of one round, or the medians of several."""
+    """Return iterations of one round, or the medians of several."""
     return samples[0] if len(samples) == 1 else np.asarray(np.median(samples, axis=1))
 
 

@@ -105,7 +105,7 @@ def _line(
 
 
 def _tails(sweep: Sweep, row: int, percentiles: Sequence[float]) -> list[float]:
-    """Percentiles of the mean over ranks of each iteration, as OSU takes them."""
+    """Return percentiles of the mean over ranks of each iteration, as OSU takes them."""
     samples = sweep.samples(row)
     if not samples.size:
         return [float("nan")] * len(percentiles)
@@ -182,7 +182,7 @@ _IMB_COLUMNS = {
 
 
 def _osu_columns(line: str) -> list[str]:
-    """`# Size       Avg Latency(us)   Min Latency(us) …`: names have single spaces inside."""
+    """Return our names of the columns in `# Size       Avg Latency(us) …`, or nothing."""
     names = [name for name in re.split(r"\s{2,}|\t", line.lstrip("# ").strip()) if name]
     if not any("(us)" in name for name in names):
         return []

@@ -61,7 +61,7 @@ class Unit:
         return self.algorithm.collective
 
     def point(self, size: int) -> dict[str, object]:
-        """The words that name one of its points in a sweep."""
+        """Return the words that name one of its points in a sweep."""
         return {
             "collective": self.collective,
             "algorithm": self.algorithm.name,
@@ -145,7 +145,7 @@ def _check_sizes(grid: Grid, free: int | None) -> None:
 
 
 def _buffers(collective: str, ranks: int) -> int:
-    """The memory of a rank in messages, the library's own copies not counted."""
+    """Return the memory of a rank in messages, the library's own copies not counted."""
     if collective in _EXCHANGING:
         return 2 * ranks
     return ranks + 1 if collective in _COLLECTING | _SPREADING else 2

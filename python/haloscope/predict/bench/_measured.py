@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "link", "machine"]
 
-# What fits in the nearest caches and what is memory's differ: additions are timed between these.
+# Additions are timed between these sizes: smaller ones measure the call, larger ones the memory.
 _OPERANDS = (1 << 10, 1 << 20)
 
 
@@ -61,7 +61,7 @@ def machine(
 
 
 def link(points: Sequence[Point]) -> Link | None:
-    """What messages of one level cost, if its latency was measured."""
+    """Return what messages of one level cost, if its latency was measured."""
     # The first pair of a level stands for it; others are only shown.
     first = next((one.pair for one in points if one.test == "latency"), None)
     own = sorted((one for one in points if one.pair == first), key=lambda one: one.bytes)
@@ -96,22 +96,23 @@ def link(points: Sequence[Point]) -> Link | None:
 
 
 def _measured(points: Sequence[Point], times: Sequence[Point]) -> tuple[MeasuredTime, ...]:
-    """The medians of latencies, with gaps where they were measured at the same size."""
+    """Return the medians of latencies, with gaps where they were measured at the same size."""
     apart = gaps(points)
     rows = []
-    for one in times:
+    # With all pairs the smallest size is there twice; the first is of the pair alone.
+    for one in {one.bytes: one for one in reversed(times)}.values():
         middle, low, high = median_interval(one.samples)
         gap = _time(apart[one.bytes]) if one.bytes in apart else None
         rows.append(
             MeasuredTime(bytes=one.bytes, time=_time(middle), interval=(_time(low), _time(high)), gap=gap)
         )
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: row.bytes))
 
 
 def _parallel_models(
     points: Sequence[Point], latency: float, interval: tuple[float, float]
 ) -> dict[str, Any]:
-    """PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
+    """Return PLogP's table and LogGP's numbers, if gaps and overheads were measured."""
     apart = gaps(points)
     overheads = {one.bytes: one for one in points if one.test == "overhead"}
     both = sorted(apart.keys() & overheads.keys())
@@ -131,7 +132,7 @@ def _parallel_models(
     small = overheads[both[0]]
     sent, received = median_interval(small.samples), median_interval(small.receive)
     o, o_low, o_high = ((a + b) / 2 for a, b in zip(sent, received, strict=True))
-    # g + (m - 1) G: what a message of m bytes keeps the next one waiting.
+    # The next message waits g + (m - 1) G for one of m bytes.
     gap = line([size - 1 for size in both], [apart[size] for size in both])
     return {
         "plogp": rows,
@@ -149,7 +150,7 @@ def _parallel_models(
 
 
 def gaps(points: Sequence[Point]) -> dict[int, float]:
-    """g(m): seconds from message to message of a window, by bytes."""
+    """Return g(m), the seconds from message to message of a window, by bytes."""
     return {one.bytes: one.median for one in points if one.test == "bw"}
 
 
@@ -166,7 +167,7 @@ def _arithmetic(points: Sequence[Point]) -> Decimal | None:
 
 
 def _matrix(points: Sequence[Point]) -> Matrix | None:
-    """Of the smallest size that was measured between more than one pair, both ways alike."""
+    """Return latencies of the smallest size, if it was measured between all pairs; both ways alike."""
     times = [one for one in points if one.test == "latency" and one.pair.level != SMT]
     size = min((one.bytes for one in times), default=0)
     known = {(one.pair.first, one.pair.second): one.median for one in times if one.bytes == size}

@@ -47,7 +47,7 @@ DEFAULT = "default"
 
 
 def program(name: str, compiler: Path | None = None, quiet: bool = False) -> Path:
-    """The executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
+    """Return the executable made of `src/predict/NAME.cpp`; `compiler` instead of the `mpicxx` in use."""
     folder = paths.source("src", "predict")
     return build_executable(name, [folder / f"{name}.cpp"], [folder], compiler, quiet)
 
@@ -60,7 +60,7 @@ class Algorithm:
     name: str = DEFAULT
     number: int | None = None
     settings: tuple[tuple[str, str], ...] = ()
-    # The variables that set a segment's bytes and a tree's fan-out; none: there is nothing to set.
+    # The variables that set a segment's bytes and a tree's fan-out; empty if there is no such setting.
     segment_variables: tuple[str, ...] = ()
     fanout_variables: tuple[str, ...] = ()
 
@@ -75,11 +75,11 @@ class Algorithm:
         return bool(self.fanout_variables)
 
     def with_segment(self, size: int) -> Algorithm:
-        """The same one with segments of so many bytes; 0 is the library's own choice."""
+        """Return the same one with segments of so many bytes; 0 is the library's own choice."""
         return self._with(self.segment_variables if size else (), size)
 
     def with_fanout(self, number: int) -> Algorithm:
-        """The same one with so many children or chains; 0 is the library's own choice."""
+        """Return the same one with so many children or chains; 0 is the library's own choice."""
         return self._with(self.fanout_variables if number else (), number)
 
     def _with(self, variables: tuple[str, ...], value: int) -> Algorithm:
@@ -92,21 +92,21 @@ class Library(Protocol):
 
     @property
     def name(self) -> str:
-        """As people say it: `Open MPI 4.1.4`."""
+        """The name as people say it: `Open MPI 4.1.4`."""
 
     def collectives(self) -> tuple[str, ...]:
-        """The collectives that can be measured."""
+        """Return the collectives that can be measured."""
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
-        """The library's own choice (`default`), then all that it offers."""
+        """Return the library's own choice (`default`), then all that it offers."""
 
     def program(self, name: str) -> Path:
-        """The measuring program `src/predict/NAME.cpp`, built for this library."""
+        """Return the measuring program `src/predict/NAME.cpp`, built for this library."""
 
     def launch(
         self, program: Sequence[str], ranks: int, environment: Mapping[str, str], mapping: str | None = None
     ) -> list[str]:
-        """The command line that starts a program; it needs `environment` around it as well."""
+        """Return the command line that starts a program; it needs `environment` around it as well."""
 
 
 @dataclass(frozen=True)

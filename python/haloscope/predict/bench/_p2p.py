@@ -35,7 +35,7 @@ _LARGE = 8193  # bytes, from where on OSU takes fewer iterations
 # Iterations and warm-ups of small and of large messages.
 _FEW = ((100, 10), (20, 2))
 _MANY = ((1000, 100), (100, 10))
-_ALIKE = 1.25  # medians of two launches that differ by less are of the same machine
+_ALIKE = 1.25  # if medians of two launches differ by less, the machine has not changed
 _MOST = (1 << 31) - 1  # MPI counts elements in an int
 
 
@@ -85,7 +85,7 @@ class Method:
         return self
 
     def words(self, test: str) -> list[str]:
-        """The program's options."""
+        """Return the program's options."""
         small, large = _FEW if test in _WINDOWED else _MANY
         if test == "overhead":
             large = _FEW[0]
@@ -291,7 +291,7 @@ def _alike(one: float, other: float) -> bool:
 
 
 def _between(low: int, high: int) -> list[int]:
-    """Sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
+    """Return sizes that divide a gap into eighths; multiples of 8 where there is room for them."""
     steps = [low + (high - low) * part // 8 for part in range(1, 8)]
     return [size // 8 * 8 if high - low >= 128 else size for size in steps]
 

@@ -107,7 +107,7 @@ def _wait(child: subprocess.Popen[bytes], limit: float) -> int:
 
 
 def _stopped(status: int, said: str) -> Stopped:
-    """With the most telling line of what launcher and library said."""
+    """Return the error, with the most telling line of what launcher and library said."""
     lines = [line.strip(" -*[]") for line in said.splitlines()]
     refused = next(filter(_REFUSED.search, lines), "")
     if refused:
@@ -135,7 +135,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _session(leader: int) -> list[int]:
-    """The processes of a session that still run."""
+    """Return the processes of a session that still run."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():

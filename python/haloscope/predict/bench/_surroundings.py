@@ -29,7 +29,7 @@ __all__ = ["Noise", "free_memory", "noise", "surroundings"]
 
 _BLOCKS = 20
 _LONGEST = 5
-# Work that takes a tenth longer than at best was interrupted, or slowed down; less is the clock.
+# Work that takes at least a tenth longer than the fastest was interrupted; less is the clock's.
 _DETOUR = 0.1
 _NOISE_SECONDS = 0.2
 _VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "MPIR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "HYDRA_")
@@ -43,7 +43,7 @@ class Noise:
     samples: dict[int, Floats]
 
     def summary(self) -> dict[str, Any]:
-        """For an environment record: the processors together, then each."""
+        """Return figures of all processors together, and of each, as an environment record has them."""
         each = [self._of(cpu, times) for cpu, times in self.samples.items()]
         worst = max(each, key=lambda one: one["lost"])
         return {
@@ -140,7 +140,7 @@ def surroundings(library: str, launcher: str, method: Mapping[str, Any]) -> dict
 
 
 def _noise() -> dict[str, Any] | None:
-    """What the system takes from programs just now; unknown where the probe cannot run."""
+    """Return what the system takes from programs just now; unknown where the probe cannot run."""
 
     with contextlib.suppress(HaloscopeError):
         return noise(_NOISE_SECONDS).summary()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "median_interval"]
+__all__ = ["Journal", "Sweep", "frame", "identity", "joined", "journal", "measured_points", "median_interval"]
 
 _KEYS = (
     "collective",
@@ -72,16 +72,16 @@ class Sweep:
 
     @classmethod
     def of(cls, environment: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Sweep:
-        """A sweep of points as its file has them."""
+        """Return a sweep of points as its file has them."""
         return cls(environment, frame([row_of(one) for one in records]), records)
 
     def sorted(self) -> Sweep:
-        """The same points by collective and ranks, the library's own choice first, then by size."""
+        """Return the same points by collective and ranks, the library's own choice first, then by size."""
         order = sorted(range(len(self._records)), key=lambda row: _place(self._records[row]))
         return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
 
     def samples(self, row: int) -> NDArray[np.int64]:
-        """The nanoseconds of a row of `points`: one line a rank, one column an iteration."""
+        """Return the nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
 
 
@@ -94,8 +94,25 @@ def joined(sweeps: Sequence[Sweep]) -> Sweep:
     return Sweep(sweeps[0].environment, points, records)
 
 
+def measured_points(
+    paths: Sequence[Path | str], collectives: Sequence[str] = (), algorithms: Sequence[str] = ()
+) -> tuple[pl.DataFrame, str]:
+    """Return the points of several sweeps, of some collectives and algorithms, and the library's name.
+
+    Without names they are all. Raises `MachineError` for a file that is no sweep.
+    """
+    import polars as pl
+
+    read = [Sweep.read(path) for path in paths]
+    points = pl.concat([sweep.points for sweep in read])
+    for column, names in (("collective", collectives), ("algorithm", algorithms)):
+        if names:
+            points = points.filter(pl.col(column).is_in(names))
+    return points, str(read[0].environment.get("library") or "")
+
+
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A point of the file as a row of the table."""
+    """Return a point of the file as a row of the table."""
     row = {key: record.get(key) for key in _KEYS} | dict.fromkeys(_TIMES)
     row.update(segment=record.get("segment") or 0, fanout=record.get("fanout") or 0)
     samples = np.array(record.get("samples_ns") or [[]], dtype=np.float64) * 1e-9
@@ -123,7 +140,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float, float]:
-    """The median with its interval: order statistics, whatever the distribution.
+    """Return the median with its interval: order statistics, whatever the distribution.
 
     Of less than six values the interval is their range, which is all that can be said.
     """
@@ -137,7 +154,7 @@ def median_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tu
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """All records of a sweep's file, the environment first."""
+    """Return all records of a sweep's file, the environment first."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -147,7 +164,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
         try:
             record = json.loads(line) if line.strip() else None
         except ValueError:
-            if number == len(lines):  # torn off: the writer ends every line that is whole
+            if number == len(lines):  # cut off by an interruption: a whole line ends with a newline
                 break
             raise MachineError(f"{path}: line {number} is not JSON; not a sweep") from None
         if record is not None and not isinstance(record, dict):
@@ -195,13 +212,13 @@ class Journal:
             raise OutputError(f"the sweep's file: {error.strerror}; it holds all before") from None
 
     def has(self, point: Mapping[str, Any]) -> bool:
-        """True if the point need not be measured again."""
+        """Return True if the point need not be measured again."""
         return identity(point) in self.points
 
 
 @contextlib.contextmanager
 def journal(path: Path | None, environment: Mapping[str, Any]) -> Iterator[Journal]:
-    """Open a journal; one that is there is continued, if it was made in the same way."""
+    """Open a journal; a file that exists is continued if it was measured in the same way."""
     if path is None:
         yield Journal(environment, None)
         return

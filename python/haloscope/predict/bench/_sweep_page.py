@@ -82,7 +82,7 @@ def _figures(points: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _spread(values: list[int]) -> list[int]:
-    """Some of the values, the first and the last among them."""
+    """Return some of the values, the first and the last among them."""
     if len(values) <= _MOST:
         return values
     steps = range(_MOST)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SMT", "Pair", "Shared", "System", "Topology", "leaf_switches", "parse", "topology"]
 
 _REMEDY = "install it (apt-get install hwloc) for the levels of caches, NUMA domains and sockets"
-# From the nearest to the farthest; of things that are shared by the same cores the first is named.
+# From the nearest to the farthest. If the same cores share several things, the first one is the level.
 _NAMES = {
     "L2Cache": "L2",
     "L3Cache": "L3",
@@ -54,11 +54,11 @@ class Topology:
     """What is not as it should be, a line each."""
 
     def target(self, level: int) -> int:
-        """The first core that shares this level with core 0, and nothing smaller."""
+        """Return the first core that shares this level with core 0, and nothing smaller."""
         return self.levels[level - 1].cores if level else 1
 
     def name(self, first: int, second: int) -> str:
-        """The smallest thing that two cores share."""
+        """Return the smallest thing that two cores share."""
         for level in self.levels:
             if first // level.cores == second // level.cores:
                 return level.name
@@ -72,7 +72,7 @@ def topology() -> Topology:
         return _flat(f"no hwloc here, so all cores are taken for equals: {_REMEDY}")
     given = os.environ.get("HWLOC_XMLFILE")
     try:
-        # Named like this, a file that is damaged is an error, not this machine instead.
+        # With -i a damaged file is an error; without it lstopo would take this machine instead.
         chosen = ["-i", given] if given else []
         done = subprocess.run(
             [tool, *chosen, "--of", "xml", "-"],
@@ -88,12 +88,12 @@ def topology() -> Topology:
         if given:
             raise MachineError(f"{given}: hwloc cannot read it; unset HWLOC_XMLFILE for this node")
         return _flat(f"{tool} fails, so all cores are taken for equals")
-    # A synthetic or foreign topology says nothing of the processors that we may use.
+    # The topology of another machine says nothing of the processors that may be used here.
     return parse(done.stdout, None if given else os.sched_getaffinity(0))
 
 
 def parse(text: str, allowed: Iterable[int] | None = None) -> Topology:
-    """The topology in hwloc's XML; only the cores with processors that are `allowed`."""
+    """Return the topology in hwloc's XML; only the cores with processors that are `allowed`."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -114,7 +114,7 @@ def parse(text: str, allowed: Iterable[int] | None = None) -> Topology:
 
 
 def _processors(cpuset: str) -> set[int]:
-    """Of hwloc's `0x00000001,0xffffffff`; an infinite set begins with `0xf...f`."""
+    """Return the processors of hwloc's `0x00000001,0xffffffff`; an infinite set begins with `0xf...f`."""
     words = [word for word in cpuset.split(",") if "..." not in word]
     bits = 0
     for word in words:
@@ -149,7 +149,7 @@ def _consecutive(groups: Sequence[Sequence[int]]) -> bool:
 
 
 def _nested(levels: Sequence[Shared], cores: int, remarks: list[str]) -> tuple[Shared, ...]:
-    """Each larger than the one before and a multiple of it; the last one holds all cores."""
+    """Return each larger than the one before and a multiple of it; the last one holds all cores."""
     kept: list[Shared] = []
     for level in sorted(levels, key=lambda level: level.cores):
         if not kept or (level.cores > kept[-1].cores and level.cores % kept[-1].cores == 0):
@@ -208,7 +208,7 @@ class System:
         return (*inside, *node, *switch, Shared(NETWORK, self.cores))
 
     def _nodes_of_a_leaf(self) -> int:
-        """Nodes of each leaf switch; 0 if they are not equally many consecutive ones."""
+        """Return nodes of each leaf switch; 0 if they are not equally many consecutive ones."""
         names = list(dict.fromkeys(self.switches))
         if len(self.switches) != self.nodes or self.nodes % max(len(names), 1):
             return 0
@@ -216,7 +216,7 @@ class System:
         return each if list(self.switches) == [one for one in names for _ in range(each)] else 0
 
     def representatives(self) -> list[Pair]:
-        """Core 0 with the first core of each level that shares nothing smaller with it."""
+        """Return core 0 with the first core of each level that shares nothing smaller with it."""
         first = self.topology.cores[0]
         pairs = [Pair(0, 0, SMT)] if len(first) > 1 else []
         nearest = 1
@@ -231,7 +231,7 @@ class System:
         return pairs
 
     def pair(self, first: int, second: int) -> Pair:
-        """Two cores by their numbers. Raises `UsageError` if they do not exist."""
+        """Return two cores by their numbers. Raises `UsageError` if they do not exist."""
         for core in (first, second):
             if not 0 <= core < self.cores:
                 raise UsageError(f"there is no core {core}: {self._said()}")
@@ -243,7 +243,7 @@ class System:
         return Pair(first, second, level.name)
 
     def all_pairs(self) -> list[Pair]:
-        """Every core with every later one."""
+        """Return every core with every later one."""
         return [self.pair(i, j) for i in range(self.cores) for j in range(i + 1, self.cores)]
 
     def _said(self) -> str:
@@ -251,7 +251,7 @@ class System:
         return f"{nodes} cores 0 to {self.cores - 1} that may be used"
 
     def command_of_pair(self, pair: Pair, words: Sequence[str]) -> list[str]:
-        """Ranks on two cores; of other nodes the first cores sleep."""
+        """Return the command for ranks on two cores; on other nodes the first cores sleep."""
         size = len(self.topology.cores)
         (node, first), (other, second) = divmod(pair.first, size), divmod(pair.second, size)
         cpus = self.topology.cores
@@ -263,14 +263,14 @@ class System:
         return self._command(words, self.nodes, self.nodes, on_node, f"{node}-{other}")
 
     def command_of_all(self, pairs: Sequence[Pair], words: Sequence[str]) -> list[str]:
-        """A rank on every core, for these pairs."""
+        """Return the command for a rank on every core, for these pairs."""
         # By place in the node, whatever the world's ranks are there.
         cpus = [core[0] for core in self.topology.cores]
         named = ",".join(f"{pair.first}-{pair.second}" for pair in pairs)
         return self._command([*words, "--by", "node"], self.cores, 0, cpus, named)
 
     def command_of_roll(self) -> list[str]:
-        """One rank a node, which tell where they are."""
+        """Return the command for one rank on each node, which tells where it is."""
         cpus = [self.topology.cores[0][0]] * self.nodes
         return self._command(["--tests", ""], self.nodes, self.nodes, cpus, "0-1")
 
@@ -299,7 +299,7 @@ class System:
 
 
 def leaf_switches(ranks: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """The switch above each rank, of Slurm's `spine.leaf0.node3`; empty where it is unknown."""
+    """Return the switch above each rank, of Slurm's `spine.leaf0.node3`; empty where it is unknown."""
     addresses = [rank.get("address", "") for rank in ranks]
     if not all("." in address for address in addresses):
         return ()

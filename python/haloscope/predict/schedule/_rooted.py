@@ -57,7 +57,7 @@ _CHUNK = 1024  # bytes of the first part of gather's linear_sync
 
 
 def down(build: Callable[[int, int], _trees.Tree]) -> Callable[[Schedule, Plan], None]:
-    """A broadcast along a tree of so many ranks and such a fan-out."""
+    """Return a broadcast along a tree of so many ranks and such a fan-out."""
 
     def add(schedule: Schedule, plan: Plan) -> None:
         flow_down(schedule, build(plan.ranks, plan.fanout), parts(plan.bytes, plan.segment))
@@ -66,7 +66,7 @@ def down(build: Callable[[int, int], _trees.Tree]) -> Callable[[Schedule, Plan],
 
 
 def up(build: Callable[[int, int], _trees.Tree]) -> Callable[[Schedule, Plan], None]:
-    """A reduction along a tree."""
+    """Return a reduction along a tree."""
 
     def add(schedule: Schedule, plan: Plan) -> None:
         flow_up(schedule, build(plan.ranks, plan.fanout), parts(plan.bytes, plan.segment))
@@ -97,7 +97,7 @@ def broadcast_split(schedule: Schedule, plan: Plan) -> None:
 
 
 def _scatter_blocks(schedule: Schedule, plan: Plan) -> Integers:
-    """Binomial scatter of a broadcast's buffer; returns the bytes of each rank's block."""
+    """Binomial scatter of a broadcast's buffer; return the bytes of each rank's block."""
     block = -(-plan.bytes // plan.ranks)
     starts = np.minimum(block * np.arange(plan.ranks + 1), plan.bytes)
     stride = 1 << ((plan.ranks - 1).bit_length() - 1)
@@ -258,7 +258,7 @@ def recursive_halving(schedule: Schedule, plan: Plan) -> None:
 
 
 def _owned(blocks: Integers, left: int) -> Integers:
-    """Bytes of the blocks of each of the ranks that go on, with those of its neighbour."""
+    """Return bytes of the blocks of each of the ranks that go on, with those of its neighbour."""
     extra = len(blocks) - left
     pairs = blocks[: 2 * extra].reshape(-1, 2).sum(axis=1)
     return np.concatenate([pairs, blocks[2 * extra :]])

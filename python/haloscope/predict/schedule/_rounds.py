@@ -33,7 +33,7 @@ __all__ = [
 
 
 def blocks_of(size: int, ranks: int) -> Integers:
-    """So many blocks, whose sizes differ by at most one, longer ones first."""
+    """Return so many blocks, whose sizes differ by at most one, longer ones first."""
     return size // ranks + (np.arange(ranks) < size % ranks)
 
 
@@ -155,7 +155,7 @@ def unfold_whole(schedule: Schedule, ranks: int, size: int) -> None:
 
 
 def halve(schedule: Schedule, ranks: Integers, held: Integers, stride: int) -> Integers:
-    """Participants at this distance exchange halves and add; returns what each holds."""
+    """Participants at this distance exchange halves and add; return what each holds."""
     lower = np.arange(len(ranks)) & stride == 0
     kept = np.where(lower, held // 2, held - held // 2)
     exchange(schedule, ranks, stride, held - kept)
@@ -164,7 +164,7 @@ def halve(schedule: Schedule, ranks: Integers, held: Integers, stride: int) -> I
 
 
 def parts(size: int, segment: int) -> Integers:
-    """Bytes of each segment; the last one is what is left. 0: all in one."""
+    """Return bytes of each segment; the last one is what is left. 0: all in one."""
     segment = min(segment, size) or max(size, 1)
     whole, rest = divmod(size, segment)
     return np.array([segment] * whole + [rest] * bool(rest) or [0], np.int64)
@@ -214,7 +214,7 @@ def flow_up(schedule: Schedule, tree: Tree, sizes: Integers, root: int = 0) -> N
 
 
 def _edges(tree: Tree, root: int) -> tuple[Integers, Integers]:
-    """Parents and children, from the root on."""
+    """Return parents and children, from the root on."""
     order, edges = [root], []
     for parent in order:
         edges += [(parent, child) for child in tree[parent]]

@@ -25,7 +25,7 @@ Tree = list[list[int]]
 
 
 def runs(ranks: int, chains: int) -> list[range]:
-    """Ranks 1 … P-1 in so many contiguous runs, at most P-1; the longer ones, by one, first."""
+    """Return ranks 1 … P-1 in so many contiguous runs, at most P-1; the longer ones, by one, first."""
     chains = min(chains, ranks - 1)
     length, longer = divmod(ranks - 1, chains)
     starts = [1 + run * length + min(run, longer) for run in range(chains + 1)]
@@ -33,12 +33,12 @@ def runs(ranks: int, chains: int) -> list[range]:
 
 
 def pipeline(ranks: int) -> Tree:
-    """0 → 1 → 2 → …"""
+    """Return 0 → 1 → 2 → …"""
     return chain(ranks, 1)
 
 
 def chain(ranks: int, chains: int) -> Tree:
-    """The root feeds the head of each run, and in a run each rank the next one."""
+    """Return a tree: the root feeds the head of each run, and in a run each rank the next one."""
     children: Tree = [[] for _ in range(ranks)]
     for run in runs(ranks, chains):
         children[0].append(run[0])
@@ -48,7 +48,7 @@ def chain(ranks: int, chains: int) -> Tree:
 
 
 def binomial(ranks: int) -> Tree:
-    """0 → 1, 2, 4, 8 …; 1 → 3, 5, 9 …: what the broadcast uses, largest subtree first."""
+    """Return 0 → 1, 2, 4, 8 …; 1 → 3, 5, 9 …: what the broadcast uses, largest subtree first."""
     return [
         [
             rank + (1 << bit)
@@ -60,7 +60,7 @@ def binomial(ranks: int) -> Tree:
 
 
 def in_order_binomial(ranks: int) -> Tree:
-    """0 ← 1, 2, 4, 8 …; 4 ← 5, 6: what the reduction uses, smallest subtree first."""
+    """Return 0 ← 1, 2, 4, 8 …; 4 ← 5, 6: what the reduction uses, smallest subtree first."""
     return [
         [rank + (1 << bit) for bit in range(_zeros(rank, ranks)) if rank + (1 << bit) < ranks]
         for rank in range(ranks)
@@ -68,7 +68,7 @@ def in_order_binomial(ranks: int) -> Tree:
 
 
 def binary(ranks: int) -> Tree:
-    """0 ← 1, 2; 1 ← 3, 5; 2 ← 4, 6; a rank of the level with w ranks has children w and 2w on."""
+    """Return 0 ← 1, 2; 1 ← 3, 5; 2 ← 4, 6; a rank of the level with w ranks has children w and 2w on."""
     return [
         [rank + times * width for times in (1, 2) if rank + times * width < ranks]
         for rank in range(ranks)
@@ -77,7 +77,7 @@ def binary(ranks: int) -> Tree:
 
 
 def in_order_binary(ranks: int) -> Tree:
-    """From the last rank, P-1 ← P-2 and the middle: sums are in the order of ranks."""
+    """Return P-1 ← P-2 and the middle, from the last rank on: sums are in the order of ranks."""
     children: Tree = [[] for _ in range(ranks)]
     parts = [(0, ranks)]
     while parts:
@@ -93,7 +93,7 @@ def in_order_binary(ranks: int) -> Tree:
 
 
 def knomial(ranks: int, radix: int) -> Tree:
-    """Rank 0 → up to radix - 1 children at each power of the radix, the farthest first."""
+    """Return rank 0 → up to radix - 1 children at each power of the radix, the farthest first."""
     children: Tree = [[] for _ in range(ranks)]
     for rank in range(ranks):
         stride = 1
@@ -107,5 +107,5 @@ def knomial(ranks: int, radix: int) -> Tree:
 
 
 def _zeros(rank: int, ranks: int) -> int:
-    """How many lowest bits of a rank are 0; of rank 0, all that ranks have."""
+    """Return how many lowest bits of a rank are 0; of rank 0, all that ranks have."""
     return (rank & -rank).bit_length() - 1 if rank else (ranks - 1).bit_length()

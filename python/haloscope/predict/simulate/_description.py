@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from haloscope.base.errors import MachineError, UsageError
@@ -29,7 +28,7 @@ class Change:
 
     @classmethod
     def ideal(cls) -> Change:
-        """No latency, no limit of bandwidth."""
+        """Return the change to no latency and no limit of bandwidth."""
         return cls(0, float("inf"))
 
     def seconds(self, latency: Decimal) -> str:
@@ -42,7 +41,7 @@ class Change:
 
 
 def capacity(platform: Platform, ranks: int) -> int:
-    """How many ranks fit."""
+    """Return how many ranks fit."""
     if isinstance(platform, MachinePlatform):
         return load_machine(platform.machine).cores
     return platform.hosts(ranks) * platform.cores
@@ -58,7 +57,7 @@ def host_names(platform: Platform, ranks: int) -> list[str]:
 
 
 def platform_xml(platform: Platform, ranks: int, change: Change) -> str:
-    """SimGrid's description of the platform for so many ranks."""
+    """Return SimGrid's description of the platform for so many ranks."""
     if isinstance(platform, MachinePlatform):
         body = _machine(load_machine(platform.machine), change)
     else:
@@ -129,7 +128,7 @@ def _links(name: str, level: Level, change: Change) -> list[str]:
 
 
 def _ways(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str]) -> list[str]:
-    """Between every two of `ends` the level's link; from each to the gate, a free one."""
+    """Return routes: between every two of `ends` the level's link, from each to the gate a free one."""
     lines = []
     for index, end in enumerate(ends):
         lines += [_way(tag, end, other, f"{name}-link") for other in ends[index + 1 :]]
@@ -140,7 +139,3 @@ def _ways(tag: str, name: str, ends: list[tuple[str, str]], gate: tuple[str, str
 def _way(tag: str, source: tuple[str, str], to: tuple[str, str], link: str) -> str:
     gates = f" gw_src={quoteattr(source[1])} gw_dst={quoteattr(to[1])}" if source[1] else ""
     return f'<{tag} src="{source[0]}" dst="{to[0]}"{gates}><link_ctn id="{link}"/></{tag}>'
-
-
-def write_hosts(path: Path, names: list[str]) -> None:
-    path.write_text("".join(f"{name}\n" for name in names), encoding="ascii")

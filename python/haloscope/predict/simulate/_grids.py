@@ -28,7 +28,7 @@ class Grid:
         return np.stack([ranks % x, ranks // x % y, ranks // (x * y)], axis=-1)
 
     def offsets(self, ranks: Ints, partners: Ints) -> Ints:
-        """From each rank to its partner, the short way round where an axis wraps."""
+        """Return the steps from each rank to its partner, the short way round where an axis wraps."""
         found = self.coordinates(partners) - self.coordinates(ranks)
         for axis, (size, wraps) in enumerate(zip(self.dims, self.wraps, strict=True)):
             if wraps:
@@ -36,7 +36,7 @@ class Grid:
         return found
 
     def neighbour(self, rank: int, offset: Offset) -> int | None:
-        """The rank at an offset, if there is one."""
+        """Return the rank at an offset, if there is one."""
         place = self.coordinates(np.array([rank]))[0] + offset
         for axis, (size, wraps) in enumerate(zip(self.dims, self.wraps, strict=True)):
             if not wraps and not 0 <= place[axis] < size:
@@ -45,7 +45,7 @@ class Grid:
         return int(place[0] + self.dims[0] * (place[1] + self.dims[1] * place[2]))
 
     def grown(self, ranks: int) -> Grid:
-        """The grid of so many ranks with the same kinds of axes: as near to a cube as it can be.
+        """Return the grid of so many ranks with the same kinds of axes: as near to a cube as it can be.
 
         Axes of one rank stay so where others can grow.
         """
@@ -59,7 +59,7 @@ class Grid:
 
 
 def detect(ranks: int, senders: Ints, partners: Ints) -> Grid | None:
-    """The grid on which all partners are next to each other, in the fewest directions.
+    """Return the grid on which all partners are next to each other, in the fewest directions.
 
     Of several, it is the nearest to a cube.
     """

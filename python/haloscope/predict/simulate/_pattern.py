@@ -78,7 +78,7 @@ class Pattern:
             return _Reading(opened, compute).pattern(ranks, scale)
 
     def actions(self, rank: int) -> Iterator[str]:
-        """SimGrid's actions of a rank, region by region."""
+        """Yield SimGrid's actions of a rank, region by region."""
         for instance in range(self.root.instances):
             yield from self._instance(self.root, instance, rank, True)
 
@@ -113,7 +113,7 @@ class Pattern:
 
 
 def _share(total: int, parts: int, index: int) -> int:
-    """How much of `total` falls to one of `parts`, spread evenly."""
+    """Return how much of `total` falls to one of `parts`, spread evenly."""
     return (index + 1) * total // parts - index * total // parts
 
 
@@ -142,7 +142,7 @@ def _round(one: Round, place: int, first: int) -> Iterator[str]:
 
 
 def _of_all(collective: Collective, ranks: int) -> Iterator[str]:
-    """A collective of the world, in the form that SimGrid has for it."""
+    """Yield a collective of the world, in the form that SimGrid has for it."""
     name, size = collective.operation, collective.bytes
     block = -(-size // ranks)
     if name == "Barrier":
@@ -203,7 +203,7 @@ class _Reading:
         return nodes
 
     def _computing(self) -> pl.DataFrame:
-        """Seconds of each path and rank that are neither in nested regions nor in MPI."""
+        """Return seconds of each path and rank that are neither in nested regions nor in MPI."""
         parents = self.paths.select("path", "parent")
         times = self.rows.select("path", "rank", "time").join(parents, on="path")
         nested = times.group_by(pl.col("parent").alias("path"), "rank").agg(nested=pl.col("time").sum())
@@ -240,7 +240,7 @@ class _Reading:
                 _spread(nodes[path], larger, offset, sends, shrunk)
 
     def _by_offset(self, grid: Grid) -> dict[int, dict[Offset, tuple[int, int]]]:
-        """The mean number of messages and of bytes of the ranks that have that neighbour."""
+        """Return the mean number of messages and of bytes of the ranks that have that neighbour."""
         offsets = grid.offsets(self.partners["rank"].to_numpy(), self.partners["partner"].to_numpy())
         frame = self.partners.with_columns(
             **{name: pl.Series(offsets[:, axis]) for axis, name in enumerate("xyz")}
@@ -269,7 +269,7 @@ class _Reading:
 
 
 def _axes(offset: Offset) -> int:
-    """How many directions a neighbour is off in: 1 across a face, 2 an edge, 3 a corner."""
+    """Return how many directions a neighbour is off in: 1 across a face, 2 an edge, 3 a corner."""
     return int(np.count_nonzero(offset))
 
 

@@ -50,7 +50,7 @@ _FORM = "docs/reference/simulate.md has the form"
 
 
 def near_cube(count: int) -> tuple[int, int, int]:
-    """The three factors of `count` with the smallest sum, largest first."""
+    """Return the three factors of `count` with the smallest sum, largest first."""
     best = (count, 1, 1)
     for z in range(1, round(count ** (1 / 3)) + 2):
         if count % z:
@@ -62,7 +62,7 @@ def near_cube(count: int) -> tuple[int, int, int]:
 
 
 def fitting_tree(hosts: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Two levels up to 64 hosts, three above, all of one width, with half as many links up."""
+    """Return a tree of one width, with half as many links up: two levels up to 64 hosts, else three."""
     levels = 2 if hosts <= 64 else 3
     width = next(width for width in range(2, hosts + 2) if width**levels >= hosts)
     up = (1, *((max(1, width // 2),) * (levels - 1)))
@@ -102,15 +102,15 @@ class Network(_Described):
     """Of a link: each direction for itself, both together, or no contention at all."""
 
     def hosts(self, ranks: int) -> int:
-        """How many hosts the network has that is built for so many ranks."""
+        """Return how many hosts the network has that is built for so many ranks."""
         raise NotImplementedError
 
     def parameters(self, ranks: int) -> str:
-        """SimGrid's `topo_parameters`."""
+        """Return SimGrid's `topo_parameters`."""
         raise NotImplementedError
 
     def needed(self, ranks: int) -> int:
-        """Hosts that so many ranks fill."""
+        """Return the number of hosts that so many ranks fill."""
         return -(-ranks // self.cores)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
-from haloscope.predict._kinds import UnknownKindError, kind_of
+from haloscope.predict._kinds import kind_of
 from haloscope.predict._progress import Progress, silent
 from haloscope.predict.simulate._description import Change, host_names
 from haloscope.predict.simulate._platform import Platform, load_platform
@@ -40,6 +40,9 @@ class Simulation:
     limit, a `compute_factor` of 0 that computing takes no time. Messages of fewer than `eager`
     bytes do not wait for their receiver: 0 for bundled programs, profiles and traces and 65536 for
     other programs if it is None. After `time_limit` seconds of this machine it is given up.
+
+    Of the regions in `series`, names or paths, every instance is kept, as by `haloscope.run`; `slice` is
+    the length of a slice of the history, in seconds of simulated time (1 if it is None, 0 for none).
     """
 
     what: str | Path | Sequence[str | Path]
@@ -53,6 +56,8 @@ class Simulation:
     compute_factor: float = 1.0
     eager: int | None = None
     time_limit: float | None = None
+    series: tuple[str, ...] = ()
+    slice: float | None = None
 
     def run(self, output: str | Path | None = None, progress: Progress = silent) -> Path:
         """Simulate, and return the profile, which is written to `output` (PROGRAM-N-DATE.halo).
@@ -115,6 +120,8 @@ class Simulation:
             self.compute_factor,
             work.eager if self.eager is None else self.eager,
             self.time_limit,
+            series=self.series,
+            slice=self.slice,
         )
 
 
@@ -139,7 +146,7 @@ def simulate(
 
 
 def is_profile(word: str) -> bool:
-    """True if the word names a profile; a file that is called so but is not there is one, too."""
+    """Return whether the word names a profile, also one that does not exist."""
     place = Path(word)
     if not place.is_file():
         return word.endswith(".halo")
@@ -149,12 +156,12 @@ def is_profile(word: str) -> bool:
 def _kind(place: Path) -> str | None:
     try:
         return kind_of(place)
-    except (UnknownKindError, OSError):
+    except (UsageError, OSError):
         return None
 
 
 def _is_trace(place: Path) -> bool:
-    """A directory of traces, or a text that lists files or holds one: nothing that could run."""
+    """Return whether it is a directory of traces, or a text that lists them: nothing that could run."""
     if place.is_dir():
         return str(place) not in applications()
     if not place.is_file():

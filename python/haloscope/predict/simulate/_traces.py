@@ -21,11 +21,11 @@ class Traced(Protocol):
     ranks: int
 
     def actions(self, rank: int) -> Iterable[str]:
-        """The actions of a rank, without its number."""
+        """Return the actions of a rank, without its number."""
 
 
 def trace_list(place: Path) -> list[Path]:
-    """The files of a trace, in the order of ranks: those of a directory, or of SimGrid's list."""
+    """Return the files of a trace, in the order of ranks: those of a directory, or of SimGrid's list."""
     try:
         if place.is_dir():
             files = sorted((path for path in place.iterdir() if path.is_file()), key=_natural)
@@ -82,7 +82,7 @@ def _check(file: Path, rank: int) -> None:
 
 
 def lowered(operation: str, size: int, data: int) -> list[Round]:
-    """The rounds of a collective whose argument on each rank has `data` bytes."""
+    """Return the rounds of a collective whose argument on each rank has `data` bytes."""
     return _RULES.get(operation, _allreduce)(size, data)
 
 

@@ -91,7 +91,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
 
 
 def batches(samples: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithms of the medians of batches of iterations, of the rank that takes longest.
+    """Return logarithms of the medians of batches of iterations, of the rank that takes longest.
 
     Successive iterations are not independent; medians of some dozen of them nearly are.
     """
@@ -103,7 +103,7 @@ def batches(samples: NDArray[np.int64]) -> NDArray[np.float64]:
 def _faster(
     points: Mapping[Point, Batches], margin: float, level: float
 ) -> dict[Point, dict[Candidate, float]]:
-    """The candidates that are faster for certain at each point, with the ratio's logarithm."""
+    """Return the candidates that are faster for certain at each point, with the ratio's logarithm."""
     pairs = [(point, one) for point, times in points.items() for one in times if one != _OWN]
     p_values = [_welch(points[point][one], points[point][_OWN]) for point, one in pairs]
     found: dict[Point, dict[Candidate, float]] = {point: {_OWN: 0.0} for point in points}
@@ -115,7 +115,7 @@ def _faster(
 
 
 def _welch(ours: NDArray[np.float64], default: NDArray[np.float64]) -> float:
-    """The probability of such times if the candidate were not faster."""
+    """Return the probability of such times if the candidate were not faster."""
     from scipy.stats import ttest_ind
 
     if min(len(ours), len(default)) < 3:
@@ -126,7 +126,7 @@ def _welch(ours: NDArray[np.float64], default: NDArray[np.float64]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: the probabilities as of one question among all that were asked."""
+    """Return p-values after Holm's correction for the number of tests."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     corrected = [1.0] * len(p_values)
     most = 0.0
@@ -137,7 +137,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[Candidate]:
-    """One candidate a size, so that the sum of logarithms and of what changes cost is least."""
+    """Return one candidate a size, so that the sum of logarithms and of what changes cost is least."""
     costs: dict[Candidate, float] = {}
     trace: list[dict[Candidate, Candidate]] = []
     for option in options:
@@ -156,7 +156,7 @@ def _path(options: Sequence[Mapping[Candidate, float]], penalty: float) -> list[
 
 
 def rules_of(chosen: Mapping[Point, Candidate]) -> list[Rule]:
-    """Rules for runs of sizes with one choice; between and beyond them the library decides.
+    """Return rules for runs of sizes with one choice; between and beyond them the library decides.
 
     A run reaches from its first to its last measured size: what was not measured is not touched,
     except between two neighbours with the same choice.

@@ -22,7 +22,7 @@ _OPENMPI = re.compile(r"Open MPI v?(\d+)")
 
 
 def format_of(library: Library) -> Format:
-    """The format that a library reads."""
+    """Return the format that a library reads."""
     found = _OPENMPI.match(library.name)
     if found:
         return "openmpi-text" if int(found[1]) < 6 else "openmpi-json"
@@ -32,13 +32,13 @@ def format_of(library: Library) -> Format:
 
 
 def render(rules: Iterable[Rule], form: Format, library_file: Path | None) -> str:
-    """The text of a rules file."""
+    """Return the text of a rules file."""
     if form == "openmpi-text":
         return write_text(rules)
     if form == "openmpi-json":
         return write_json(rules)
     if library_file is None:
-        raise RecorderError("MPICH's library is not found: its complete tree is needed to begin with")
+        raise RecorderError("MPICH's library is not found: the rules are put into its complete tree")
     return json.dumps(write_tree(rules, embedded_tree(library_file)), indent=1) + "\n"
 
 
@@ -55,7 +55,7 @@ def settings(form: Format, file: Path, collectives: Iterable[str]) -> dict[str, 
     return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
-        # Else components such as han and sm may stand before the one that reads the file.
+        # Without this, components such as han and sm would be asked before the one that reads the file.
         "OMPI_MCA_coll_tuned_priority": "100",
     }
 

@@ -81,7 +81,7 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
 
 
 def said(one: Candidate) -> str:
-    """An algorithm with what is set of it."""
+    """Return an algorithm's name with its segment size and fan-out."""
     segment = f" {one.segment} B" if one.segment else ""
     return f"{one.name}{segment}{f' ×{one.fanout}' if one.fanout else ''}"
 
@@ -99,7 +99,7 @@ def summary(made: Tuning) -> str:
 
 
 def program_gain(made: Tuning, work: Workload) -> tuple[float, float, float, float] | None:
-    """The seconds, of all ranks, that a program's collectives take by default, and which share of
+    """Return the seconds, of all ranks, that a program's collectives take by default, and which share of
     them the rules save, with its interval over the rounds; None where there are no rules."""
     if not made.trials:
         return None
@@ -116,7 +116,7 @@ def _inverse(value: float) -> float:
 
 
 def percent(value: float) -> str:
-    """A share as people say it."""
+    """Return a share as people say it."""
     return f"{100 * value:.1f} %"
 
 
@@ -135,7 +135,7 @@ def program_text(gain: tuple[float, float, float, float] | None, work: Workload)
 
 
 _INK, _TUNED, _GREY = "#1c2733", "#d55e00", "#c9d1d9"
-# Okabe and Ito's vermilion (slower) and blue (faster), which the colour-blind tell apart.
+# Okabe and Ito's vermilion (slower) and blue (faster), which colour-blind people can tell apart.
 _SCALE = [[0, "#d55e00"], [0.5, "#ffffff"], [1, "#0072b2"]]
 _MAP_NOTE = (
     "Time by default over time with the rules: blue is faster. Where nothing is written there is "
@@ -255,7 +255,7 @@ def _log(row: dict[str, Any] | None) -> float | None:
 
 
 def _cell(row: dict[str, Any] | None) -> str:
-    """The gain where there is a rule; in brackets where the interval holds 1."""
+    """Return the gain where there is a rule; in brackets where the interval holds 1."""
     if row is None or row["gain"] is None or row["algorithm"] == "default":
         return ""
     gain = f"{row['gain']:.2f}"

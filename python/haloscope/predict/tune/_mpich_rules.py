@@ -31,7 +31,7 @@ _ALGORITHM = re.compile(r"algorithm=MPIR_\w+?_intra_(\w+)")
 
 
 def embedded_tree(library: Path) -> Tree:
-    """The complete tree of an MPICH library, from its file."""
+    """Return the complete tree of an MPICH library, from its file."""
     try:
         content = library.read_bytes()
     except OSError as error:
@@ -57,12 +57,12 @@ def _keys(tree: Mapping[str, Any]) -> Iterator[str]:
 
 
 def function(collective: str, algorithm: str) -> str:
-    """The key of an algorithm, by the name that the control variables have for it."""
+    """Return the key of an algorithm, by the name that the control variables have for it."""
     return f"algorithm=MPIR_{collective.capitalize()}_intra_{algorithm}"
 
 
 def write_tree(rules: Iterable[Rule], complete: Tree) -> Tree:
-    """The tree with the rules in it: outside of their sizes it decides as before."""
+    """Return the tree with the rules in it: outside of their sizes it decides as before."""
     made: Tree = json.loads(json.dumps(complete))
     complete_rules = closed(list(rules))
     for collective in dict.fromkeys(one.collective for one in complete_rules if not one.default):
@@ -96,7 +96,7 @@ def _by_bytes(rules: list[Rule], own: Tree) -> Tree:
 
 
 def _compared(rule: Rule, counted: int) -> int:
-    """The last byte of a rule as MPICH compares it: alltoall's for one destination, allgatherv's
+    """Return the last byte of a rule as MPICH compares it: alltoall's for one destination, allgatherv's
     of all ranks."""
     if rule.collective == "alltoall":
         return counted // rule.ranks
@@ -108,15 +108,15 @@ def _leaf(rule: Rule) -> Tree:
 
 
 def _extras(rule: Rule) -> Tree:
-    """The parameters that an algorithm must have in the tree: without k some never end."""
+    """Return the parameters that an algorithm must have in the tree: without k some never end."""
     names = ["tree_type=kary"] if rule.algorithm == "tree" else []
     if rule.fanout or rule.algorithm in _FANNED:
-        names.append(f"k={rule.fanout or 2}")  # 2 is what the control variables begin with
+        names.append(f"k={rule.fanout or 2}")  # 2 is the default of the control variables
     return {name: {} for name in names}
 
 
 def canary(tree: Tree, collective: str, ranks: int, size: int) -> Tree:
-    """The tree with another collective's algorithm where this call must arrive.
+    """Return the tree with another collective's algorithm where this call must arrive.
 
     MPICH's functions cannot be watched from outside. It reads such a file, and stops when a call
     gets there: that shows that the call meets the rule; if it goes on, it met another.
@@ -137,7 +137,7 @@ def canary(tree: Tree, collective: str, ranks: int, size: int) -> Tree:
 
 
 def _holds(key: str, values: Mapping[str, int]) -> bool:
-    """If a condition of this module's making holds for a call."""
+    """Return whether a condition that this module wrote holds for a call."""
     match = _BOUND.fullmatch(key)
     if match is None:
         return False
@@ -150,7 +150,7 @@ def _holds(key: str, values: Mapping[str, int]) -> bool:
 
 
 def read_tree(tree: Tree, complete: Tree) -> list[Rule]:
-    """The rules in a tree that `write_tree` made: what it has and the complete one has not."""
+    """Return the rules in a tree that `write_tree` made: what it has and the complete one has not."""
     rules: list[Rule] = []
     for key, value in tree.items():
         collective, own = key.partition("=")[2], complete.get(key)

@@ -56,26 +56,26 @@ class Rule:
         return self.algorithm == DEFAULT
 
     def same_choice(self, other: Rule) -> bool:
-        """True if both say the same, for whatever ranks and bytes."""
+        """Return True if both say the same, for whatever ranks and bytes."""
         return replace(self, ranks=0, bytes=0) == replace(other, ranks=0, bytes=0)
 
 
 def counted_bytes(collective: str, ranks: int, size: int) -> int:
-    """What Open MPI compares with a rule's bytes, for a call of OSU's `size`."""
+    """Return what Open MPI compares with a rule's bytes, for a call of OSU's `size`."""
     if collective in _UNSIZED:
         return 0
     return size * ranks if collective in _TIMES_RANKS else size
 
 
 def block_bytes(collective: str, ranks: int, counted: int) -> int:
-    """The reverse of `counted_bytes`: the size as OSU says it."""
+    """Return the reverse of `counted_bytes`: the size as OSU says it."""
     if collective in _UNSIZED:
         return 0
     return counted // ranks if collective in _TIMES_RANKS else counted
 
 
 def rule_for(rules: Iterable[Rule], collective: str, ranks: int, counted: int) -> Rule | None:
-    """The rule that a call meets; None where the library decides itself."""
+    """Return the rule that a call meets; None where the library decides itself."""
     mine = [rule for rule in rules if rule.collective == collective and rule.ranks <= ranks]
     if not mine:
         return None
@@ -86,7 +86,7 @@ def rule_for(rules: Iterable[Rule], collective: str, ranks: int, counted: int) -
 
 
 def closed(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, and default where none is: at size 0, and for the communicator sizes between.
+    """Return the rules, and default where none is: at size 0, and for the communicator sizes between.
 
     Without these the first rule of a size would hold for all larger communicators too, and a list
     that does not begin at 0 makes the library ignore the whole file.
@@ -105,7 +105,7 @@ def closed(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def simplified(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules in order, without those that repeat the one before."""
+    """Return the rules in order, without those that repeat the one before."""
     kept: list[Rule] = []
     for rule in sorted(rules):
         last = kept[-1] if kept else None
@@ -141,7 +141,7 @@ _FANOUTS = {("bcast", "chain"): 4, ("bcast", "knomial"): 4, ("reduce", "chain"):
 
 
 def write_text(rules: Iterable[Rule]) -> str:
-    """The file's text. Where the rules leave a gap the library's own decision is written."""
+    """Return the file's text. Where the rules leave a gap the library's own decision is written."""
     complete = closed(list(rules))
     by_collective = {name: list(group) for name, group in groupby(complete, lambda rule: rule.collective)}
     lines = [f"{len(by_collective)}  # collectives"]
@@ -160,7 +160,7 @@ def _line(rule: Rule) -> str:
 
 
 def read_text(text: str, names: Mapping[tuple[str, int], str] | None = None) -> list[Rule]:
-    """The rules of a file; `names` gives the library's names of (collective, number).
+    """Return the rules of a file; `names` gives the library's names of (collective, number).
 
     Raises `UsageError` where the library would ignore the file without a word.
     """
@@ -211,7 +211,7 @@ class _Numbers:
 
 
 def write_json(rules: Iterable[Rule]) -> str:
-    """The file's text: ranges with both ends, where the first match wins; gaps are the default."""
+    """Return the file's text: ranges with both ends, where the first match wins; gaps are the default."""
     complete = closed(list(rules))
     collectives: dict[str, list[dict[str, Any]]] = {}
     for collective in dict.fromkeys(rule.collective for rule in complete):
@@ -248,7 +248,7 @@ def _messages(rules: Sequence[Rule]) -> list[dict[str, Any]]:
 
 
 def read_json(text: str, names: Mapping[tuple[str, int], str] | None = None) -> list[Rule]:
-    """The rules of a file; `names` gives the library's names of (collective, number)."""
+    """Return the rules of a file; `names` gives the library's names of (collective, number)."""
     try:
         whole = json.loads(text)
         if whole["rule_file_version"] != 3 or whole["module"] != "tuned":

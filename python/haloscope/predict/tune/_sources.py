@@ -72,7 +72,7 @@ def chosen_from(
 
 
 def kind_of_source(source: str | Path) -> Kind:
-    """What rules are chosen from: a sweep, a profile or a machine. Raises `UsageError` for others."""
+    """Return what rules are chosen from: a sweep, a profile or a machine. Raises `UsageError` for others."""
     kind = "machine" if str(source) in machines() else kind_of(source)
     if kind == "gains":
         raise UsageError(f"{source}: rules are chosen from a sweep, a profile or a machine model")

@@ -53,7 +53,7 @@ class Trial:
 
 
 def _lines(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
-    """The sizes of each collective and number of ranks."""
+    """Return the sizes of each collective and number of ranks."""
     lines: dict[tuple[str, int], list[int]] = {}
     for point in sorted(points):
         lines.setdefault((point.collective, point.ranks), []).append(point.bytes)
@@ -83,11 +83,6 @@ def _units(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> li
         for one in bench.library.algorithms(collective)
         for segment in (segments if one.segments else (0,))
     ]
-
-
-def steps_of_both(points: Sequence[Point], rounds: int) -> int:
-    """How many points `measure_both` measures."""
-    return 2 * rounds * len(points)
 
 
 def measure_both(
@@ -132,7 +127,7 @@ def _journal(bench: Bench, method: Method) -> Journal:
 
 
 def known(bench: Bench, collective: str, name: str, segment: int, fanout: int) -> Algorithm:
-    """The library's algorithm of that name. Raises `RecorderError` if it has none."""
+    """Return the library's algorithm of that name. Raises `RecorderError` if it has none."""
     for one in bench.library.algorithms(collective):
         if one.name == name and name != DEFAULT:
             return replace(one).with_segment(segment).with_fanout(fanout)
@@ -154,14 +149,14 @@ def gain_interval(logarithms: NDArray[np.float64], level: float = 0.05) -> tuple
 
 
 def mean_gain(trials: Mapping[Point, Trial], level: float = 0.05) -> tuple[float, ...]:
-    """The geometric mean over all points, with its interval over the rounds."""
+    """Return the geometric mean over all points, with its interval over the rounds."""
     return gain_interval(np.mean([trial.gains for trial in trials.values()], axis=0), level)
 
 
 def not_holding(
     chosen: Mapping[Point, Candidate], trials: Mapping[Point, Trial], level: float = 0.05
 ) -> set[Point]:
-    """The points whose rule gains nothing for certain, or that it makes slower.
+    """Return the points whose rule gains nothing for certain, or that it makes slower.
 
     A rule is judged over all of its sizes together, since a round is one launch that they share;
     one of its points that is slower for certain is enough to drop it. Holm's correction over rules,
@@ -178,14 +173,14 @@ def not_holding(
 
 
 def slower(trials: Mapping[Point, Trial], level: float = 0.05) -> set[Point]:
-    """The points that are slower with the rules, for certain."""
+    """Return the points that are slower with the rules, for certain."""
     points = list(trials)
     p_values = holm([_probability([trials[point]], "less") for point in points])
     return {point for point, p in zip(points, p_values, strict=True) if p < level}
 
 
 def _runs(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
-    """The points of each rule: neighbours in size with one choice that is not the library's."""
+    """Return the points of each rule: neighbours in size with one choice that is not the library's."""
     runs: list[list[Point]] = []
     before: Point | None = None
     for point in sorted(chosen):
@@ -200,7 +195,7 @@ def _runs(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
 
 
 def _probability(trials: Sequence[Trial], alternative: Literal["greater", "less"]) -> float:
-    """Of gains as extreme if there were none: one-sided t-test over the rounds."""
+    """Return the probability of such gains if there were none: one-sided t-test over the rounds."""
     from scipy.stats import ttest_1samp
 
     rounds = np.mean([trial.gains for trial in trials], axis=0)

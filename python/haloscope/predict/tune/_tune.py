@@ -148,7 +148,7 @@ def _algorithm(bench: Bench, point: Point, one: Candidate) -> Algorithm:
 
 @contextmanager
 def _aside(output: Path) -> Iterator[Path]:
-    """A place for rules on trial, where all nodes see it that will see the output."""
+    """Yield a place for rules on trial, where all nodes see it that will see the output."""
     aside = output.absolute().with_name(f".{output.name}.{os.getpid()}.trial{output.suffix}")
     try:
         yield aside
@@ -157,7 +157,7 @@ def _aside(output: Path) -> Iterator[Path]:
 
 
 def _write(made: Tuning, aside: Path) -> dict[str, str]:
-    """The rules as they are now; the environment in which they are used."""
+    """Return the rules as they are now; the environment in which they are used."""
     write_whole(aside, render(rules_of(made.chosen), made.bench.form, made.bench.file), "rules")
     return settings(made.bench.form, aside, _collectives(made))
 
@@ -178,7 +178,7 @@ def _verify(made: Tuning, algorithms: Mapping[Point, Algorithm], aside: Path) ->
 
 
 def _defaults(made: Tuning) -> dict[Point, str]:
-    """The functions that do the points without rules; MPICH's cannot be seen."""
+    """Return the functions that do the points without rules; MPICH's cannot be seen."""
     if made.bench.form == "mpich-json":
         return {}
     seen: dict[Point, str] = {}
@@ -196,7 +196,7 @@ def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None]) ->
     trials = measure_both(made.bench, points, environment, plan.method, plan.rounds, step)
     made.trials = trials
     dropped = not_holding(made.chosen, trials, plan.level)
-    # A collective that is slower where the library decides, only since it is asked otherwise.
+    # Rules can slow down a collective even at points without a rule; then it loses all of its rules.
     aside_slower = slower(trials, plan.level) - set(made.tuned)
     lost = {point.collective for point in aside_slower}
     dropped |= {point for point in made.tuned if point.collective in lost}

@@ -100,7 +100,7 @@ class Bench:
 
     @classmethod
     def here(cls, launcher: Sequence[str] = (), mapping: str | None = None) -> Bench:
-        """That of the `mpicc` in use. Raises `RecorderError` where it reads no rules."""
+        """Return that of the `mpicc` in use. Raises `RecorderError` where it reads no rules."""
         used, tools = library(launcher), toolchain()
         file = describe(program("variables", tools.compiler)).file
         if file is None:
@@ -108,7 +108,7 @@ class Bench:
         return cls(used, file, tools.compiler, format_of(used), mapping)
 
     def exercise(self) -> Path:
-        """The program that does collectives once."""
+        """Return the program that does collectives once."""
         return build_exercise(self.compiler, None if self.form == "mpich-json" else self.file)
 
     def run(
@@ -136,7 +136,7 @@ class Bench:
 
 
 def verify(bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]) -> dict[Point, Verdict]:
-    """For each point for which an algorithm was chosen: did the file make the library use it?"""
+    """Return for each point whether the file makes the library use the algorithm that was chosen."""
     by_ranks: dict[int, list[Point]] = {}
     for point in sorted(chosen):
         by_ranks.setdefault(point.ranks, []).append(point)
@@ -152,7 +152,7 @@ def verify(bench: Bench, rules_file: Path, chosen: Mapping[Point, Algorithm]) ->
 
 
 def what_ran(bench: Bench, points: Sequence[Point], environment: Mapping[str, str]) -> dict[Point, Ran]:
-    """Which of Open MPI's functions did each point, by the witness."""
+    """Return which of Open MPI's functions did each point, by the witness."""
     with tempfile.TemporaryDirectory(prefix="haloscope-witness-") as directory:
         done = bench.run(points, {**environment, "HALOSCOPE_WITNESS": directory})
         if done.returncode:
@@ -181,7 +181,7 @@ def _witnessed(
 
 
 def when_asked(bench: Bench, chosen: Mapping[Point, Algorithm]) -> dict[Point, Ran]:
-    """What runs where each algorithm is asked for by its own variable, as when it was measured."""
+    """Return what runs where each algorithm is asked for by its own variable, as when it was measured."""
     waiting: dict[str, list[Algorithm]] = {}
     for algorithm in dict.fromkeys(chosen.values()):
         waiting.setdefault(algorithm.collective, []).append(algorithm)
@@ -214,7 +214,7 @@ def _problem(point: Point, default: Ran, tuned: Ran, asked: Ran) -> str | None:
 
 
 def said(ran: Ran) -> str:
-    """What ran, in a word."""
+    """Return what ran, in a word."""
     return " + ".join(sorted(map(str, ran))) or "nothing seen"
 
 
@@ -288,7 +288,7 @@ _FANNED = {"bcast": {"chain", "knomial"}, "reduce": {"chain", "knomial"}}
 
 
 def build_exercise(compiler: Path, library: Path | None) -> Path:
-    """The program that does each collective once; with `library`, an Open MPI, the witness too."""
+    """Return the program that does each collective once; with `library`, an Open MPI, the witness too."""
     folder = paths.source("src", "predict", "witness")
     header = algorithms_header(library) if library else ""
     names = ["exercise.cpp", "witness.cpp"] if library else ["exercise.cpp"]
@@ -317,7 +317,7 @@ def build_exercise(compiler: Path, library: Path | None) -> Path:
 
 
 def algorithms_header(library: Path) -> str:
-    """The text of `algorithms.h`: all algorithms that the library's symbol table names."""
+    """Return the text of `algorithms.h`: all algorithms that the library's symbol table names."""
     found = {(m[1].decode(), m[2].decode()) for m in _SYMBOL.finditer(library.read_bytes())}
     lines = []
     for collective, name in sorted(found):
@@ -332,7 +332,7 @@ def algorithms_header(library: Path) -> str:
 
 
 def read_seen(directory: Path) -> Mapping[tuple[str, int, int], frozenset[Seen]]:
-    """What ranks saw, by collective, communicator size and counted bytes."""
+    """Return what ranks saw, by collective, communicator size and counted bytes."""
     found: dict[tuple[str, int, int], set[Seen]] = {}
     for path in directory.iterdir():
         for line in path.read_text().splitlines():

@@ -12,7 +12,7 @@
 
 namespace haloscope::fem::kernels {
 
-// What vectors hold.
+// The bytes that vectors hold.
 template <typename... Vectors> std::size_t bytes_of(const Vectors &...vectors) {
   return (std::size_t{0} + ... + (vectors.size() * sizeof(typename Vectors::value_type)));
 }

@@ -11,7 +11,7 @@
 
 namespace haloscope::fem::kernels {
 
-// What the builders of items are told.
+// What the builders of items know of the mesh.
 struct Mesh {
   const Cells &cells;
   std::span<const std::uint8_t> masked;

@@ -1,5 +1,5 @@
-// The loop over batches of one degree. CMake compiles it once for each degree, as many processors as there
-// are at the same time.
+// The loop over batches of one degree. CMake compiles this file once for each degree, so that compilers can
+// work on several degrees at the same time.
 #include "hide/fem/kernels/batches.hpp"
 #include "hide/fem/kernels/element.hpp"
 #include "hide/fem/kernels/sweeps.hpp"
@@ -9,6 +9,8 @@
 #endif
 
 namespace haloscope::fem::kernels {
+
+namespace {
 
 template <int n, typename Element> Element element_of(const Batches &batches, std::size_t batch) {
   const std::size_t values = batches.pointwise ? n * n * n : 1;
@@ -38,7 +40,7 @@ void apply_batches(const Batches &batches, std::size_t begin, std::size_t end, c
   }
 }
 
-// By unit vectors: slow and sure.
+// Computed with unit vectors, which is slow and simple.
 template <int n, typename Element>
 void diagonal_of_batches(const Batches &batches, std::size_t begin, std::size_t end, double *d) {
   constexpr std::size_t count = n * n * n;
@@ -58,6 +60,8 @@ void diagonal_of_batches(const Batches &batches, std::size_t begin, std::size_t 
 template <int n, typename Element> constexpr Kernel made_of() {
   return {apply_batches<n, Element>, diagonal_of_batches<n, Element>, Element::numbers, Element::flops};
 }
+
+} // namespace
 
 template <int degree> Kernel kernel(Shape shape) {
   constexpr int n = degree + 1;

@@ -11,7 +11,7 @@ namespace haloscope::fem::kernels {
 
 namespace {
 
-// Items wait until as many of a kind as fit into the lanes have come: (edge, face code).
+// Elements wait until there are as many of a kind (edge, face code) as fit into the lanes.
 using Kind = std::pair<int, std::uint16_t>;
 
 std::size_t fitting(int edge) {
@@ -23,7 +23,7 @@ class Leaves {
 public:
   Leaves(const Cells &cells, std::span<const std::int32_t> elements) : cells_(cells), elements_(elements) {}
 
-  // Is the cube of edge³ leaves complete that would begin with elements[at]?
+  // Whether the cube of edge³ leaves is complete that would begin with elements[at].
   bool brick(std::size_t at, int edge) const {
     const auto count =
         static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge);

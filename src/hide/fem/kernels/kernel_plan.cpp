@@ -11,6 +11,8 @@
 
 namespace haloscope::fem::kernels {
 
+namespace {
+
 // Rows of y that have to be 0 before the items that add to them first: cleared piece by piece, so that
 // they are still in the cache when they are added to.
 class Clears {
@@ -61,6 +63,8 @@ void Clears::clear(std::size_t which, double *y) const {
   for (std::size_t i = begins_[which]; i < begins_[which + 1]; ++i)
     std::fill_n(y + ranges_[i].first, ranges_[i].count, 0.0);
 }
+
+} // namespace
 
 } // namespace haloscope::fem::kernels
 

@@ -35,7 +35,7 @@ inline void store(double *to, Lanes value) { std::memcpy(to, &value, sizeof valu
 
 inline void store(double *to, int which, Lanes value) { store(to + std::ptrdiff_t{which} * lanes, value); }
 
-// One over each, to the last bit or two.
+// The reciprocal of each, exact to the last bit or two.
 inline Lanes reciprocal(Lanes value) {
 #if defined(__AVX512F__)
   Lanes guess = _mm512_maskz_rcp14_pd(__mmask8{255}, value); // 14 bits, then 28, then all
@@ -70,7 +70,7 @@ inline Lanes gather_present(const double *x, const std::int32_t *index) {
 #endif
 }
 
-// One lane after the other: two lanes may hold the same node.
+// One lane after the other, as two lanes may hold the same node.
 inline void scatter_add(double *y, const std::int32_t *index, Lanes value) {
 #pragma GCC unroll 8
   for (int lane = 0; lane < lanes; ++lane) y[index[lane]] += value[lane];

@@ -1,4 +1,5 @@
-// The matrices of one direction, split into what acts on even and on odd parts: half the multiplications.
+// Matrices along all lines of one direction of an element's n³ values, as many elements at once as there are
+// lanes; split into what acts on even and on odd parts, which halves the multiplications.
 #pragma once
 
 #include "hide/fem/kernels/basis.hpp"
@@ -60,7 +61,6 @@ template <int n> const Tables<n> &tables() {
   return of_degree;
 }
 
-// One matrix along all lines of one direction of an element's n³ values, eight elements or so at once.
 template <int n> struct Parts {
   static constexpr int half = n / 2, wide = (n + 1) / 2;
 
@@ -106,7 +106,7 @@ inline void along(const Halves<n> &a, const Lanes *in, Lanes *out) {
     put(half, anti ? dot<half>(a.odd[half], parts.odd) : dot<wide>(a.even[half], parts.even));
 }
 
-// Where the lines of a direction begin, in `planes` layers of an element.
+// Where the lines of a direction begin, in `layers` layers of an element.
 template <int n, int direction, int layers = n, typename Line> inline void each_line(Line line) {
   constexpr int across = direction == 0 ? n : 1, lines = direction == 2 ? n * n : n;
   constexpr int between = direction == 2 ? 0 : n * n;
@@ -140,7 +140,7 @@ template <int n> inline void sweep_all(const Halves<n> &a, Lanes *u) {
 // child's place, three of hanging faces (normal to x, y, z, at that corner), three of hanging edges (along x,
 // y, z).
 
-// Does the line along `direction` lie on a hanging face or edge? `first` and `second` say whether it
+// Whether the line along `direction` lies on a hanging face or edge. `first` and `second` say whether it
 // touches the corner's side in the two other directions, in ascending order.
 inline bool hangs(std::uint16_t code, int direction, bool first, bool second) {
   const auto face = [code](int normal) { return (code >> (3 + normal) & 1) != 0; };

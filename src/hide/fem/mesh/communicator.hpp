@@ -9,9 +9,8 @@
 
 namespace haloscope::fem {
 
-// Errors of input. All ranks throw the same, none is left waiting.
-
-// One line: what happened, to what, what to do.
+// An error of input: one line on what happened, to what, and what to do. All ranks throw the same one, so
+// that none is left waiting.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

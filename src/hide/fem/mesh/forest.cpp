@@ -1,4 +1,3 @@
-// What all levels of a forest share.
 #include "hide/fem/mesh/forest.hpp"
 
 #include "hide/fem/mesh/communicator.hpp"
@@ -19,6 +18,7 @@
 
 namespace haloscope::fem {
 
+// What all levels of a forest share.
 struct Forest::Shared {
   Shared(MPI_Comm parent, const std::array<int, 3> &brick)
       : communicator(parent), trees(brick),
@@ -68,7 +68,7 @@ Key key(std::int32_t tree, const p8est_quadrant_t &leaf) {
   return {tree, leaf.x, leaf.y, leaf.z, leaf.level};
 }
 
-// p8est's callbacks are C: what is wanted was found out before.
+// p8est's callbacks are C functions: the elements to be refined were found before.
 int chosen(p8est_t *forest, p4est_topidx_t tree, p8est_quadrant_t *leaf) {
   return static_cast<int>(
       static_cast<const std::set<Key> *>(forest->user_pointer)->contains(key(tree, *leaf)));
@@ -194,11 +194,11 @@ unsigned Forest::boundary(const Leaf &leaf) const noexcept {
 }
 
 // Where the ranks' shares begin. A cut between two leaves splits all ancestors that they have in common, and
-// these can never become leaves; so it should stand where the smallest of these is far above the leaves.
+// these can never become leaves; so it should be where the smallest of these is many levels above the leaves.
 
 namespace {
 
-// How many coarsenings a cut between neighbouring leaves does not touch.
+// Returns for how many coarsenings a cut between neighbouring leaves is in no element's way.
 int depth(const Leaf &before, const Leaf &after) {
   if (before.tree != after.tree) return root_bits;
   const auto different =

@@ -22,14 +22,15 @@ using Point = std::array<double, 3>;
 // A brick of equal cubic trees, in the unit cube: the longest direction has length 1.
 struct Domain {
   std::array<int, 3> trees{1, 1, 1};
-  // Where a vertex goes, one to one; empty: stays. Elements are trilinear images of their 8 corners.
+  // Where a vertex goes, one to one; empty: it stays where it is. Elements are trilinear images of their 8
+  // corners.
   std::function<Point(Point)> deformation;
 };
 
 // Every constructor and every function that is not const is collective; so are coarsened() and all_….
 class Forest {
 public:
-  // Wanted of an element: its centre and edge length before the deformation.
+  // Whether an element is to be refined, by its centre and edge length before the deformation.
   using Predicate = std::function<bool(Point centre, double size)>;
 
   Forest(MPI_Comm communicator, const Domain &domain, int level); // 2^(3 level) elements a tree
@@ -46,8 +47,8 @@ public:
   void partition(int aligned_levels = 0);
   // The most levels that keep the largest share within `imbalance` times what equal shares have.
   [[nodiscard]] int alignment(double imbalance) const;
-  // Every family that is complete on one rank merged once, then balanced. A leaf of it is one of this
-  // forest's on the same rank, or eight of them.
+  // Returns the forest in which every family of eight that is complete on one rank is merged once, balanced.
+  // A leaf of it is a leaf of this forest on the same rank, or eight of them.
   [[nodiscard]] Forest coarsened() const;
 
   [[nodiscard]] MPI_Comm communicator() const noexcept;

@@ -6,7 +6,7 @@ namespace {
 
 enum Tag { forward_tag, reverse_tag };
 
-// A pair of requests with a neighbour; nothing where there is nothing to say.
+// Makes a pair of requests with a neighbour; none where there is nothing to send.
 void connect(Ghosts::Direction &direction, std::size_t send_begin, std::size_t sends,
              std::size_t receive_begin, std::size_t receives, int rank, Tag tag, MPI_Comm communicator) {
   if (sends > 0)

@@ -1,5 +1,5 @@
-// What a face code says. An element whose faces or edges hang reads nodes of the large ones there; along
-// each line that lies on one, its values are interpolated by halves.
+// What p8est's face code of an element means. An element whose faces or edges hang reads nodes of the large
+// ones there; along each line that lies on one, its values are interpolated by halves.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ struct Hanging {
   std::array<bool, 3> edge{}; // hanging: the edge along x, y, z there
 
   explicit Hanging(std::uint16_t code) noexcept;
-  // Does the line along `direction` through the lattice point `at` hang? Its own coordinate is ignored.
+  // Whether the line along `direction` through the lattice point `at` hangs. The line's own coordinate is
+  // ignored.
   [[nodiscard]] bool line(int direction, std::array<int, 3> at, int degree) const noexcept;
   [[nodiscard]] bool point(std::array<int, 3> at, int degree) const noexcept; // on any such line
 };

@@ -26,7 +26,7 @@ using Numbering = std::unique_ptr<p8est_lnodes_t, DestroyNodes>;
 
 constexpr int highest_degree = 8;
 
-// Balancing would change nothing. (p8est_is_balanced takes minutes for a million elements.)
+// Returns whether balancing would change nothing. (p8est_is_balanced takes minutes for a million elements.)
 bool balanced(const Forest &forest) {
   const std::unique_ptr<p8est_t, DestroyForest> copy(p8est_copy(forest.get(), 0));
   p8est_balance(copy.get(), P8EST_CONNECT_FULL, nullptr);
@@ -42,8 +42,8 @@ Numbering number(const Forest &forest, int degree) {
   return Numbering(p8est_lnodes_new(forest.get(), ghost.get(), degree));
 }
 
-// p8est keeps the nodes that two ranks share in one list; it has what one of them owns in one piece, in the
-// order of local numbers of the owner, in which the other has its ghosts.
+// p8est keeps the nodes that two ranks share in one list. Those that one of them owns are in one piece of it,
+// in the order of the owner's local numbers; the other rank has its ghosts in the same order.
 Links::Neighbour with(const p8est_lnodes_rank_t &shared) {
   Links::Neighbour neighbour{shared.rank, {}, {}};
   const auto *nodes = reinterpret_cast<const p4est_locidx_t *>(shared.shared_nodes.array);

@@ -42,16 +42,16 @@ public:
   [[nodiscard]] const Links &links() const noexcept { return links_; }
   [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; } // the forest's
 
-  // Of local nodes: on the domain's boundary.
+  // For each local node: whether it is on the domain's boundary.
   [[nodiscard]] std::vector<std::uint8_t> boundary(const Forest &forest) const;
-  // Of elements: touches a node that another rank touches too, whoever owns it.
+  // For each element: whether it touches a node that another rank touches, too, whoever owns it.
   [[nodiscard]] std::vector<char> mirror() const;
   // Where local nodes are.
   [[nodiscard]] std::vector<Point> points(const Forest &forest) const;
   // elements × 8 × xyz, x fastest; hanging corners stand on the large face or edge: no gaps.
   [[nodiscard]] std::vector<double> corners(const Forest &forest) const;
 
-  // Collective. A permutation of the owned nodes; neighbours are told.
+  // Collective. Permutes the owned nodes, and tells the neighbours.
   void renumber(std::span<const std::int32_t> new_of_old);
 
 private:

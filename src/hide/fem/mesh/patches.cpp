@@ -38,7 +38,8 @@ template <class Visit> void visit_nodes(const Level &fine, const Level &coarse, 
 
 using Flags = std::vector<std::vector<char>>; // by neighbour, of one of its lists
 
-// Of what the links call `receive`, to those to whom it is `send`, or the other way.
+// Sends values of the nodes that the links call `receive` to the ranks for which they are `send`, or the
+// other way.
 Flags swap(const Nodes &nodes, const Flags &out, bool to_owners) {
   constexpr int tag = 1;
   std::vector<MPI_Request> requests;
@@ -66,7 +67,7 @@ Flags offers(const Nodes &nodes, const std::vector<std::int32_t> &of) {
   return offers;
 }
 
-// Owners choose the first that offers, for each node that they lack.
+// For each node that they lack, owners choose the first rank that offers it.
 Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flags &offers) {
   std::vector<char> lacking(nodes.owned());
   for (std::size_t i = 0; i < lacking.size(); i++) lacking[i] = static_cast<char>(of[i] < 0);
@@ -80,7 +81,7 @@ Flags choose(const Nodes &nodes, const std::vector<std::int32_t> &of, const Flag
   return chosen;
 }
 
-// Is each coarse leaf one of the fine leaves, or eight?
+// Whether each coarse leaf is one of the fine leaves, or eight of them.
 bool nested(std::span<const Leaf> fine, std::span<const Leaf> coarse) {
   std::size_t next = 0;
   for (const Leaf &leaf : coarse) {
@@ -159,7 +160,7 @@ namespace {
 
 using Lanes = double __attribute__((vector_size(64), aligned(8), may_alias));
 
-// One direction of a lattice [before][From][after] becomes To points long.
+// Changes the length of one direction of a lattice [before][From][after] into To points.
 template <std::ptrdiff_t From, std::ptrdiff_t To>
 void sweep(const double *matrix, const double *from, double *to, std::ptrdiff_t before,
            std::ptrdiff_t after) {

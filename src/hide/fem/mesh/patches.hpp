@@ -1,4 +1,5 @@
-// The elements of a coarse level with what is fine in them, eight at a time: one in each lane of a vector.
+// The elements of a coarse level with the fine nodes in them, eight at a time: one in each lane of a vector;
+// and which of all ranks' coarse elements computes a fine node.
 #pragma once
 
 #include "hide/fem/mesh/hanging.hpp"
@@ -67,10 +68,8 @@ private:
   std::vector<double> coarse_, fine_, scratch_; // of one batch
 };
 
-// Which coarse element computes a fine node: one of all ranks'.
-
-// The owner's first that has the node where nothing hangs. Where the owner sees it on hanging sides alone,
-// the owner asks the first neighbour that has it otherwise: that node is rescued.
+// The first element of the node's owner in which the node is on no hanging side. If there is none, the owner
+// asks the first neighbour that has such an element: the node is rescued.
 struct Holders {
   std::vector<std::int32_t>
       of;        // local fine nodes: an element of this rank's, or −1; a ghost's if its owner asks
@@ -79,7 +78,8 @@ struct Holders {
 
 // Both are collective.
 [[nodiscard]] Holders find_holders(const Level &fine, const Level &coarse);
-// One a coarse element. Targets that are ghosts are counted from owned() on in the order of `rescued`.
+// Returns a patch for each coarse element. Targets that are ghosts are counted from owned() on in the order
+// of `rescued`.
 [[nodiscard]] std::vector<Patch> patches(const Level &fine, const Level &coarse, const Holders &holders,
                                          std::span<const std::uint8_t> fine_masked);
 

@@ -50,7 +50,7 @@ struct Cell {
 
 using Corners = std::array<double, 24>;
 
-// Of the parent, as if all of them were nodes; those on what hangs are.
+// The parent's corners. Those on a hanging face or edge are nodes; the others are placed as if they were.
 Corners deformed_parent(const Forest &forest, const Cell &cell) {
   Corners corners{};
   for (std::size_t i = 0; i < 8; i++) {
@@ -125,7 +125,7 @@ std::vector<Point> Nodes::points(const Forest &forest) const {
   return points;
 }
 
-// By places, not by faces: an element may touch the boundary only by a large edge that it reads.
+// Nodes are looked at one by one, as an element may touch the boundary only by a large edge that it reads.
 std::vector<std::uint8_t> Nodes::boundary(const Forest &forest) const {
   const std::vector<Lattice> positions = lattice(degree_);
   std::vector<std::uint8_t> boundary(local(), 0);

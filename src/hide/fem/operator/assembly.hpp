@@ -12,11 +12,11 @@ namespace haloscope::fem {
                                             const Coefficient &coefficient, Part part = Part::stiffness,
                                             bool dirichlet = true);
 
-// Collective. ∫ f φ_i of owned nodes; 0 on the boundary if that is Dirichlet's.
+// Collective. Returns ∫ f φ_i of owned nodes; 0 on the boundary if `dirichlet`.
 [[nodiscard]] std::vector<double> right_hand_side(const Forest &forest, const Nodes &nodes, const Function &f,
                                                   bool dirichlet = true);
 
-// Collective. The L2 norm of u − exact, of a vector of owned nodes.
+// Collective. Returns the L2 norm of u − exact, of a vector of owned nodes.
 [[nodiscard]] double error(const Forest &forest, const Nodes &nodes, const double *u, const Function &exact);
 
 } // namespace haloscope::fem

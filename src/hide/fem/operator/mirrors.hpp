@@ -11,7 +11,7 @@ namespace haloscope::fem {
 
 class Mirrors {
 public:
-  // Of the rank's elements those that `mirror` marks; `known` are the owned nodes that other ranks know.
+  // Has those of the rank's elements that `mirror` marks; `known` are the owned nodes that other ranks know.
   // `masked` is of local nodes: `owned` ones, then ghosts.
   Mirrors(const Cells &all, std::span<const char> mirror, std::span<const std::int32_t> known,
           std::size_t owned, std::span<const std::uint8_t> masked, const Choices &choices);

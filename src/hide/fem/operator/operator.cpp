@@ -14,7 +14,9 @@
 
 namespace haloscope::fem {
 
-// Work items of unlike cost in runs of about the same: what the overlap library splits.
+namespace {
+
+// Groups work items of unlike cost into units of about the same cost, which the overlap library splits.
 class Units {
 public:
   // As many as can be, each at least as large as the largest item.
@@ -38,6 +40,8 @@ public:
 private:
   std::vector<std::size_t> begins_;
 };
+
+} // namespace
 
 // What an operator is made of, and what it does at each step of an application.
 struct Operator::Work {
@@ -136,7 +140,7 @@ void Operator::Work::dependent() {
   mirrors->run();
 }
 
-// Consistent: contributions first, which is the output, then results.
+// If consistent, contributions (the output) are exchanged first, then results.
 void Operator::Work::stage(haloscope_overlap_stage which) {
   const auto owned_nodes = ghosts.owned(), ghost_nodes = ghosts.ghosts();
   switch (which) {
@@ -162,7 +166,7 @@ void Operator::Work::stage(haloscope_overlap_stage which) {
   }
 }
 
-// By neighbours' ranks, whenever they came; then the compact result is whole.
+// In the order of neighbours' ranks, however they arrived. The compact result is complete after it.
 void Operator::Work::add_received() {
   const auto nodes = ghosts.owned();
   for (std::size_t i = 0; i < nodes.size(); i++)

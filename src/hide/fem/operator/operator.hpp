@@ -35,14 +35,14 @@ struct Triplet {
 };
 
 // Numbers the owned nodes so that regular blocks of leaves own contiguous ones. Call it once, before anything
-// else is made of the nodes; without, operators are slower and nothing else.
+// else is made of the nodes. Without it operators are slower; nothing else changes.
 void lay_out(const Forest &forest, Nodes &nodes);
 
-// Collective: all of it. Vectors hold owned nodes alone, in the order of `nodes`.
+// All of it is collective. Vectors hold owned nodes alone, in the order of `nodes`.
 class Operator {
 public:
-  // Error on all ranks: κ ≤ 0 or not a number, settings out of range. Forest and nodes must outlive it, and
-  // nodes keep their numbers.
+  // Throws Error on all ranks: κ ≤ 0 or not a number, settings out of range. Forest and nodes must outlive
+  // it, and nodes keep their numbers.
   Operator(const Forest &forest, const Nodes &nodes, const Coefficient &coefficient,
            const OperatorSettings &settings = {});
   Operator(Operator &&) noexcept;

@@ -35,7 +35,7 @@ struct Mapping {
   double inverse[3][3]{}; // [i][j]: of coordinate i of the cube by coordinate j of space
 };
 
-// Of a node's function at a point of the quadrature, both numbered with x fastest: its value for
+// A node's function at a point of the quadrature, both numbered with x fastest: returns its value for
 // direction −1, else its slope on the unit cube.
 [[nodiscard]] double shape(const Tabulated &table, int direction, std::size_t quadrature, std::size_t node);
 [[nodiscard]] Point quadrature_point(const Tabulated &table, std::size_t quadrature);
@@ -45,7 +45,8 @@ struct Mapping {
 [[nodiscard]] std::vector<double> element_matrix(const Tabulated &table, Corners corners,
                                                  std::span<const double> kappa, Part part);
 
-// What an element's values are of those of its nodes: (k+1)^3 square, by p8est's face code; empty for 0.
+// The matrix that makes an element's values of those of its nodes: (k+1)^3 square, by p8est's face code;
+// empty for 0.
 [[nodiscard]] std::vector<double> constraint_matrix(const Tabulated &table, std::uint16_t code);
 
 // The corners of elements: computed where they are cubes, else kept.

@@ -11,7 +11,7 @@ public:
   static constexpr int largest_degree = 4;
 
   Chebyshev(const Linear &matrix, int degree);
-  // Improves x; where it is known to be zero one application less is needed.
+  // Improves x. If that is known to be zero, one application less is needed.
   void smooth(const double *b, double *x, bool zero_guess);
   double largest_eigenvalue() const { return largest_; }
 

@@ -57,7 +57,7 @@ Costs measured(const Linear &matrix) {
                  (3 * rows);
   constexpr int columns = 4;
   constexpr std::size_t small = 512; // a tile
-  Basis basis(small, columns);
+  StepVectors basis(small, columns);
   const std::vector<double> r(small);
   std::array<double, 64> sums{};
   constexpr double pairs = columns * (columns + 1) / 2.0 + columns * columns + 2 * columns + 1;

@@ -10,7 +10,7 @@ std::string words(KSPConvergedReason reason);
 enum class Method { plain, pipelined };
 
 // Solves A x = b from x = 0 up to the residual's norm. `pc` may be null: none, or Jacobi. The pipelined
-// recurrences drift: where the true residual has not arrived, they start again from x.
+// recurrences drift: as long as the true residual is not small enough, they start again from x.
 Outcome conjugate_gradients(Mat matrix, PC pc, std::span<const double> b, std::span<double> x,
                             const SolveSettings &settings, Method method = Method::plain);
 

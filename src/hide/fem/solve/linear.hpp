@@ -1,4 +1,5 @@
-// What solvers know of a problem: matrices that can only be applied, on owned entries of distributed vectors.
+// What solvers know of a problem: matrices that can only be applied, on owned entries of distributed vectors,
+// and where their eigenvalues lie.
 #pragma once
 
 #include <mpi.h>
@@ -48,8 +49,8 @@ struct Interval {
 // 1 / diagonal; throws Error on all ranks unless it is positive everywhere.
 std::vector<double> inverse_diagonal(const Linear &matrix);
 
-// The outermost Ritz values: inside the spectrum, the upper one close to its end. `scale` multiplies the
-// residual (D^-1), empty for the identity. The same on all ranks.
+// Returns the outermost Ritz values. Both are inside the spectrum, the upper one close to its end. `scale`
+// multiplies the residual (D^-1), empty for the identity. The same on all ranks.
 Interval spectrum(const Linear &matrix, std::span<const double> scale, int steps, int phase);
 
 } // namespace haloscope::fem

@@ -6,7 +6,7 @@ namespace haloscope::fem {
 
 namespace {
 
-// PETSc's Richardson iteration with a preconditioner that does the whole iteration itself.
+// PETSc calls it as its Richardson iteration: the preconditioner does the whole iteration itself.
 PetscErrorCode smooth(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal, PetscInt sweeps,
                       PetscBool zero_guess, PetscInt *done, PCRichardsonConvergedReason *reason) {
   return guarded([&] {

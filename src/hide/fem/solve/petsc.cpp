@@ -4,7 +4,7 @@ namespace haloscope::fem {
 
 namespace {
 
-// The first error's words; PETSc calls the handler again in every function on the way up.
+// Keeps the text of the first error; PETSc calls the handler again in every function on the way up.
 std::string &first_error() {
   static std::string text;
   return text;

@@ -1,4 +1,4 @@
-// PETSc's objects with owners, and its error codes as exceptions.
+// PETSc's objects with owners, its error codes as exceptions, and matrices that PETSc applies by calling us.
 #pragma once
 
 #include "hide/fem/mesh/communicator.hpp"
@@ -89,7 +89,7 @@ private:
   OwnedMat mat_;
 };
 
-// A matrix in memory from entries that ranks may hold of one another's rows.
+// Returns a matrix in memory. Ranks may hold entries of one another's rows.
 OwnedMat assembled(MPI_Comm comm, std::size_t rows, std::span<const Triplet> entries);
 
 } // namespace haloscope::fem

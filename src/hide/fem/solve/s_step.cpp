@@ -50,7 +50,8 @@ void combine(MultiVector &q, const MultiVector &u, int m_old, int m_new, std::sp
 
 } // namespace
 
-std::size_t products(const Basis &basis, std::span<const double> r, int s, int m, std::span<double> result) {
+std::size_t products(const StepVectors &basis, std::span<const double> r, int s, int m,
+                     std::span<double> result) {
   std::ranges::fill(result, 0.0);
   std::size_t at = 0;
   for (std::size_t begin = 0; begin == 0 || begin < r.size(); begin += tile) {
@@ -68,7 +69,7 @@ std::size_t products(const Basis &basis, std::span<const double> r, int s, int m
   return at;
 }
 
-void advance(Basis &basis, int m_old, int m_new, std::span<const double> b, std::span<const double> a,
+void advance(StepVectors &basis, int m_old, int m_new, std::span<const double> b, std::span<const double> a,
              std::span<double> x, std::span<double> r) {
   for (std::size_t begin = 0; begin < r.size(); begin += tile) {
     const std::size_t n = std::min(tile, r.size() - begin);
@@ -100,8 +101,8 @@ double at(const Small &a, int i, int j) { return a[place(i, j)]; }
 double &at(Column &a, int i) { return a[static_cast<std::size_t>(i)]; }
 double at(const Column &a, int i) { return a[static_cast<std::size_t>(i)]; }
 
-// The lower factor of the leading columns that are independent; returns how many. `scale`: what a pivot was
-// before anything was subtracted from it. -1: the matrix is indefinite.
+// Computes the lower factor of the leading columns that are independent, and returns how many. `scale`: what
+// a pivot was before anything was subtracted from it. -1: the matrix is indefinite.
 int factorise(Small &a, const Column &scale, int n) {
   for (int j = 0; j < n; ++j) {
     double pivot = at(a, j, j);
@@ -260,7 +261,7 @@ private:
     return outcome_.residual <= settings_.tolerance;
   }
 
-  // True where the block has to be built anew, smaller and from the true residual.
+  // Returns true if the block has to be built anew, smaller and from the true residual.
   bool diverges(double residual) {
     smallest_ = std::min(smallest_, residual);
     if (residual <= grown * smallest_) return false;
@@ -302,7 +303,7 @@ private:
   SolveSettings settings_;
   Interval interval_;
   int steps_;
-  Basis basis_;
+  StepVectors basis_;
   std::vector<double> r_, inverse_;
   std::array<double, 2 * square + 2 * stride + 1> sums_{};
   Small energy_{};

@@ -1,4 +1,10 @@
-// Groups of vectors, side by side, and what s-step methods do with them; each is one pass through memory.
+// Conjugate gradients that synchronise once in s iterations (Chronopoulos and Gear's s-step method, in a
+// Chebyshev basis): s applications of the matrix build a basis, one Allreduce brings all its inner products,
+// and small dense systems give s directions at once. No PETSc.
+//
+// Guards: the Cholesky factorisation of the directions' energies stops at the first column that depends on
+// those before it, so that a poor basis means fewer directions, not wrong ones; the residual is replaced by
+// the true one whenever it has shrunk by 100, and confirms the end; where it has grown, s is halved.
 #pragma once
 
 #include "hide/fem/solve/linear.hpp"
@@ -9,6 +15,7 @@
 
 namespace haloscope::fem {
 
+// Vectors side by side.
 class MultiVector {
 public:
   MultiVector(std::size_t rows, int columns)
@@ -22,26 +29,22 @@ private:
   std::vector<double> values_;
 };
 
-// The s-step method's vectors: a basis of the next residuals, the last directions, and their products with A.
-struct Basis {
+// The method's vectors: a basis of the next residuals, the last directions, and their products with A.
+struct StepVectors {
   MultiVector u, au, q, aq;
-  Basis(std::size_t rows, int s) : u(rows, s), au(rows, s), q(rows, s), aq(rows, s) {}
+  StepVectors(std::size_t rows, int s) : u(rows, s), au(rows, s), q(rows, s), aq(rows, s) {}
 };
 
+// Each of these two is one pass through memory.
+//
 // This rank's share of U^T AU (s × s, its lower triangle), AQ^T U (m × s), U^T r (s), Q^T r (m), r^T r.
-std::size_t products(const Basis &basis, std::span<const double> r, int s, int m, std::span<double> result);
+std::size_t products(const StepVectors &basis, std::span<const double> r, int s, int m,
+                     std::span<double> result);
 
 // Q = U + Q B, AQ = AU + AQ B (B is m_old × m_new, by columns of most_steps), x += Q a, r -= AQ a.
-void advance(Basis &basis, int m_old, int m_new, std::span<const double> b, std::span<const double> a,
+void advance(StepVectors &basis, int m_old, int m_new, std::span<const double> b, std::span<const double> a,
              std::span<double> x, std::span<double> r);
 
-// Conjugate gradients that synchronise once in s iterations (Chronopoulos and Gear's s-step method, in a
-// Chebyshev basis): s applications of the matrix build a basis, one Allreduce brings all its inner products,
-// and small dense systems give s directions at once. No PETSc.
-//
-// Guards: the Cholesky factorisation of the directions' energies stops at the first column that depends on
-// those before it, so that a poor basis means fewer directions, not wrong ones; the residual is replaced by
-// the true one whenever it has shrunk by 100, and confirms the end; where it has grown, s is halved.
 inline constexpr int most_steps = 16;
 
 struct StepCounts {

@@ -70,7 +70,7 @@ Preconditioner preconditioner(const BlockSystem &system, PC multigrid) {
   return made;
 }
 
-// Every component by the same operator.
+// Applies the same operator to every component.
 Map velocities(const BlockSystem &system) {
   const std::size_t rows = system.velocity.rows;
   const std::size_t all = rows * static_cast<std::size_t>(system.components);

@@ -22,8 +22,8 @@ struct BlockSystem {
   bool constant_free = true; // the pressure is known up to a constant only
 };
 
-// From zero, up to the residual's norm in the preconditioner's sense, which MINRES makes smaller; the
-// outcome's residual is the Euclidean one. `multigrid` is of one component. `force` and `velocity` are
+// Solves from zero, up to the residual's norm in the preconditioner's sense, which is what MINRES minimises;
+// the outcome's residual is the Euclidean one. `multigrid` is of one component. `force` and `velocity` are
 // components × rows.
 Outcome solve_block(const BlockSystem &system, PC multigrid, std::span<const double> force,
                     std::span<double> velocity, std::span<double> pressure, const SolveSettings &settings);

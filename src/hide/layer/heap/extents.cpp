@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
 
 Extents::Extents(Entry *entries, std::uint32_t pages, std::uint64_t origin) noexcept
     : entries_(entries), pages_(pages), origin_(origin) {
@@ -137,4 +137,4 @@ void Extents::join(std::uint32_t first) noexcept {
   set(first, next - first + entries_[next].length, used);
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap

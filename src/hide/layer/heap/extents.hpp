@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
 
 class Extents {
 public:
@@ -68,4 +68,4 @@ private:
   std::array<Bins, 2> free_{};
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap

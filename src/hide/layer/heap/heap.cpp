@@ -1,5 +1,5 @@
 // malloc and its kin, preloaded: large blocks lie in an arena, where other processes of the node can reach
-// them, and all others in the C library's heap. Whose a block is, its address says.
+// them, and all others in the C library's heap. The address of a block tells where it is from.
 //
 // Nothing here waits for a constructor: the first calls come before there are any. Until then, and when the
 // arena is full, large blocks are the C library's too.
@@ -26,8 +26,8 @@ void __libc_free(void *p);
 
 namespace {
 
-using haloscope::stencil::Arena;
-using haloscope::stencil::page;
+using haloscope::halo::page;
+using haloscope::heap::Arena;
 
 constexpr std::size_t gib = std::size_t{1} << 30;
 
@@ -39,7 +39,7 @@ struct Range {
 
 enum Progress : int { unmade, making, made };
 
-constinit std::atomic<std::size_t> from{haloscope::stencil::default_threshold};
+constinit std::atomic<std::size_t> from{haloscope::heap::default_threshold};
 constinit Range range;
 constinit std::atomic<Arena *> arena{nullptr};
 constinit std::atomic<int> progress{unmade};
@@ -68,8 +68,7 @@ void make() noexcept {
     from = SIZE_MAX;
     return;
   }
-  from =
-      setting(haloscope::stencil::threshold_variable, haloscope::stencil::default_threshold, page, SIZE_MAX);
+  from = setting(haloscope::heap::threshold_variable, haloscope::heap::default_threshold, page, SIZE_MAX);
   range.base = reinterpret_cast<std::uintptr_t>(found->base());
   range.size.store(found->name().bytes, std::memory_order_release);
   arena = found;
@@ -100,7 +99,7 @@ std::size_t usable_elsewhere(void *p) noexcept {
   return function(p);
 }
 
-// What small blocks have no part in stays out of their way.
+// Not inlined: code for large blocks must not slow down small ones.
 [[gnu::noinline]] void *allocate_large(std::size_t bytes) noexcept {
   void *p = large(bytes);
   return p != nullptr ? p : __libc_malloc(bytes);
@@ -217,7 +216,7 @@ EXPORTED void *memalign(std::size_t alignment, std::size_t bytes) {
 EXPORTED void *valloc(std::size_t bytes) { return allocate_aligned(page, bytes); }
 
 EXPORTED void *pvalloc(std::size_t bytes) {
-  if (bytes <= SIZE_MAX - page) return allocate_aligned(page, haloscope::stencil::rounded(bytes, page));
+  if (bytes <= SIZE_MAX - page) return allocate_aligned(page, haloscope::halo::rounded(bytes, page));
   errno = ENOMEM;
   return nullptr;
 }

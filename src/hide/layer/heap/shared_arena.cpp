@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
 
 namespace {
 
 constexpr std::size_t kept_at_most = (std::size_t{64} << 20) / page;
-// Programs and shells have their own ideas about the small numbers.
+// Programs and shells use the small numbers for purposes of their own.
 constexpr int first_descriptor = 200;
 
 // The system promises no memory that it does not have: so it is asked for before it is used.
@@ -43,7 +43,7 @@ File arena_file(std::size_t bytes, const Mark &mark, bool &eager) noexcept {
   return higher.open() ? std::move(higher) : std::move(file);
 }
 
-// The system answers a demand that it cannot meet by killing somebody: large ones are looked at before.
+// The system kills a process when it lacks memory, so large demands are compared with what is free before.
 bool is_available(std::size_t bytes) noexcept {
   if (bytes < std::size_t{32} << 20) return true;
   const File file{open("/proc/meminfo", O_RDONLY | O_CLOEXEC)};
@@ -253,7 +253,7 @@ void wait_for_child() noexcept {
   while (forks.pipe[0] >= 0 && read(forks.pipe[0], &none, 1) < 0 && errno == EINTR) {
   }
   if (forks.ready == nullptr) return;
-  // It may be dead, and nobody would say so.
+  // The child may be dead, and nothing would tell.
   constexpr timespec moment{0, 1'000'000};
   for (int i = 0; i < 10'000 && !*forks.ready; ++i) nanosleep(&moment, nullptr);
 }
@@ -354,4 +354,4 @@ bool Arena::make_private() noexcept {
   return true;
 }
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap

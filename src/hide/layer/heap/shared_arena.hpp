@@ -11,7 +11,9 @@
 #include <mutex>
 #include <optional>
 
-namespace haloscope::stencil {
+namespace haloscope::heap {
+
+using namespace halo; // files that processes share
 
 // From how many bytes on a message is carried, and a block of the shared heap lies where it can be.
 inline constexpr std::size_t default_threshold = 32768;
@@ -23,7 +25,7 @@ struct ArenaName {
   std::uint64_t mark[2], bytes;
 };
 
-// Not memcpy, whose place sanitizers take: in their eyes such pages have holes.
+// Not memcpy, which sanitizers replace: they believe that such pages have holes.
 [[gnu::no_sanitize("address")]] void copy_pages(std::byte *to, const std::byte *from,
                                                 std::size_t bytes) noexcept;
 
@@ -34,9 +36,9 @@ public:
   Arena(const Arena &) = delete;
   Arena &operator=(const Arena &) = delete;
 
-  // Others can reach what lies there. In a child that fork() made nothing is: it has a copy of its own.
+  // Whether others can reach what lies there. In a child of fork() they can't: it has a copy of its own.
   [[nodiscard]] bool holds(const void *p) const noexcept { return distance(p) < shared_; }
-  // It was taken here.
+  // Whether it was taken from this arena.
   [[nodiscard]] bool owns(const void *p) const noexcept { return distance(p) < bytes_; }
   [[nodiscard]] std::byte *base() const noexcept { return base_; }
   [[nodiscard]] bool is_shared() const noexcept { return shared_ > 0; }
@@ -114,7 +116,7 @@ private:
   std::size_t bytes_;
 };
 
-} // namespace haloscope::stencil
+} // namespace haloscope::heap
 
 // The arena of large malloc'ed blocks, where libhaloscope-heap.so is preloaded; null if it has none.
-extern "C" haloscope::stencil::Arena *haloscope_shared_arena(void);
+extern "C" haloscope::heap::Arena *haloscope_shared_arena(void);

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-using haloscope::stencil::Arena;
-using haloscope::stencil::ForeignArena;
+using haloscope::heap::Arena;
+using haloscope::heap::ForeignArena;
 
 namespace {
 

@@ -8,9 +8,9 @@
 
 namespace {
 
-using haloscope::stencil::Channels;
-using haloscope::stencil::Control;
-using haloscope::stencil::Segment;
+using haloscope::halo::Channels;
+using haloscope::halo::Control;
+using haloscope::halo::Segment;
 
 constexpr std::uint64_t messages = 2000;
 

@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-using haloscope::stencil::Arena;
-using haloscope::stencil::ArenaName;
-using haloscope::stencil::ForeignArena;
+using haloscope::heap::Arena;
+using haloscope::heap::ArenaName;
+using haloscope::heap::ForeignArena;
 
 extern "C" int memfd_create(const char *name, unsigned flags) noexcept {
   const char *forbidden = std::getenv("FORBID"); // NOLINT(concurrency-mt-unsafe)
@@ -37,7 +37,7 @@ extern "C" int memfd_create(const char *name, unsigned flags) noexcept {
 
 namespace {
 
-constexpr std::size_t large = 1'000'000, limit = haloscope::stencil::default_threshold;
+constexpr std::size_t large = 1'000'000, limit = haloscope::heap::default_threshold;
 
 void require(bool condition, const char *what) {
   if (condition) return;

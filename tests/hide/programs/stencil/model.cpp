@@ -74,7 +74,7 @@ std::string Checker::run(const Scenario &scenario) {
 
 namespace {
 
-using namespace haloscope::stencil;
+using namespace haloscope::halo;
 using model::Body;
 using model::Checker;
 using model::Memory;

@@ -193,7 +193,7 @@ private:
   mutable std::vector<Read> reads_;
 };
 
-// In place of haloscope::stencil::Machine.
+// In place of haloscope::halo::Machine.
 struct Memory {
   template <class T> using Plain = model::Plain<T>;
   template <class T> using Atomic = Variable<T, false>;

@@ -10,10 +10,10 @@
 
 namespace {
 
-using haloscope::stencil::Arena;
-using haloscope::stencil::Channels;
-using haloscope::stencil::HelperMask;
-using haloscope::stencil::page;
+using haloscope::halo::Channels;
+using haloscope::halo::HelperMask;
+using haloscope::halo::page;
+using haloscope::heap::Arena;
 
 [[noreturn]] void fail(const char *what) {
   std::printf("room: %s\n", what);
@@ -51,7 +51,7 @@ int main(int, char **arguments) {
   const std::size_t before = resident(*arena);
   for (std::size_t i = 0; i < ranks; i++)
     if (!all[i].send(static_cast<int>((i + 1) % ranks), {1, 2, {3}})) fail("nothing can be sent");
-  haloscope::stencil::Control got;
+  haloscope::halo::Control got;
   for (std::size_t i = 0; i < ranks; i++)
     if (!all[i].receive(static_cast<int>((i + ranks - 1) % ranks), got) || got.words[0] != 3)
       fail("it is lost");

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace haloscope::stencil;
+using namespace haloscope::halo;
 
 std::atomic<bool> failed{false};
 

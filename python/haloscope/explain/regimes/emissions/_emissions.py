@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EMPTY", "Emission", "Gaussian", "LogNormal", "States", "narrowest", "positive"]
 
-# A state is not narrower than this part of the distance between the quartiles of all timings.
+# The least deviation of a state, as a part of the distance between the quartiles of all timings.
 _NARROWEST = 1e-4
-# Where all timings but a few are the same, there are no quartiles: than this part of a timing.
+# The least deviation where nearly all timings are the same, as a part of their median.
 _NARROWEST_OF_VALUE = 1e-9
 EMPTY = 1e-9  # points of weight below which a state stays as it is
 _LOG_2_PI = float(np.log(2 * np.pi))
@@ -32,8 +32,8 @@ class Emission(Protocol):
     """A family with the parameters of each of its states. Seconds throughout."""
 
     name: ClassVar[str]
-    n_parameters: ClassVar[int]  # that are estimated, a state
-    n_shared: ClassVar[int]  # and for all states together
+    n_parameters: ClassVar[int]  # how many are estimated for each state
+    n_shared: ClassVar[int]  # how many are estimated for all states together
 
     @classmethod
     def from_moments(cls, means: Floats, stds: Floats, values: Floats) -> Self:
@@ -232,7 +232,7 @@ class LogNormal(States):
 def positive(values: Floats, name: str) -> Floats:
     """Return the same values. Raises `TimingsError` unless all are positive, as family `name` needs."""
     if (smallest := float(values.min())) <= 0:
-        raise TimingsError(f"a duration of {smallest:g} s is never {name}; leave it out or take gaussian")
+        raise TimingsError(f"a duration of {smallest:g} s cannot be {name}; leave it out, or take gaussian")
     return values
 
 

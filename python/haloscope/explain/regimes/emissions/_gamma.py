@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Gamma"]
 
-_SHAPES = (1e-2, 1e8)  # above, a gamma is a Gaussian to all digits that timings have
-# How close the shift may come to the shortest duration: so much of median − minimum, over the
+_SHAPES = (1e-2, 1e8)  # above the largest, a gamma is a Gaussian in all digits that timings have
+# How close the shift may come to the shortest duration: this times (median − minimum), over the
 # root of the number of durations. With more, a skewed regime's deviation is too small; with less,
 # mixtures without memory have a likelier top at the edge, far from the truth.
 _MARGIN = 0.8
-_NEAREST = 1e-12  # of the largest mean latency: where durations up to the shift are taken to be
+_NEAREST = 1e-12  # of the largest mean latency: the latency of durations up to the shift
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ __all__ = ["Student"]
 
 _DEGREES = (2.1, 200.0)  # below 2 there is no variance; 200 is a Gaussian in practice
 _LEAPS = (2.0, 8.0)
-_FIRST = 8.0  # degrees to begin with
+_FIRST = 8.0  # degrees at the start
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ __all__ = [
 
 Trace = dict[str, Any]
 
-# Okabe and Ito's, told apart by nearly everyone; the first one is the baseline's.
+# Okabe and Ito's colours, which nearly everyone can tell apart; the first one is the baseline's.
 METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
 _FAST_TO_SLOW = ("#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c")
 _CHOSEN = {1: "0", 2: "05", 3: "024", 4: "0245", 5: "02456", 6: "012456"}

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Cells", "cells", "heat_maps", "median_ranks", "rank_axes", "regime_map", "slowest_ranks"]
 
 _MOST_POINTS = 4096
-# Faint for the usual, warm for slow, as in the paper's Figure 1.
+# Faint colours for usual times, warm ones for slow times, as in Figure 1 of Heldman et al.
 _TIMES = [[0, "#f3f6f9"], [0.3, "#f2d9a0"], [0.6, "#e08a3c"], [0.85, "#b3301f"], [1, "#5a0f1c"]]
-# Three times what a screen has, and some two megabytes of page.
+# Three times as many cells as a screen shows; about two megabytes of page.
 MOST_ROWS, MOST_COLUMNS = 256, 1024
 
 

@@ -39,10 +39,10 @@ __all__ = ["report_sections", "write_regimes_page"]
 
 _SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
 _MOST_EPISODES = 200
-_SLOW = 1.25  # times the fastest regime's mean
-# Of more durations than these, and of more regions, `haloscope regimes` makes a page of its own.
+_SLOW = 1.25  # a regime is slow if its mean is so many times that of the fastest one
+# A report shows so many durations of a region, and so many regions; others need `haloscope regimes`.
 _MOST_DURATIONS, _MOST_REGIONS = 1 << 22, 4
-_ROWS, _COLUMNS = 128, 512  # of a heat map
+_ROWS, _COLUMNS = 128, 512  # the most cells of a heat map in a report
 
 
 def write_regimes_page(
@@ -173,7 +173,7 @@ def _episodes(analyses: Sequence[Analysis]) -> Section | None:
         regimes = analysis.ranks.regimes
         timings = regimes.timings
         means = regimes.model.means_
-        # Several regimes may be slow; the slowest one always is.
+        # Several regimes may be slow; the slowest one always counts as slow.
         slow = max(1, int((means[1:] > _SLOW * means[0]).sum()))
         found = episodes(
             timings.durations,

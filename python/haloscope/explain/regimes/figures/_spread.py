@@ -96,7 +96,7 @@ def _boxplots(views: Sequence[View], regime: int | None, unit: Unit) -> tuple[li
     samples = [view.whole.sample for view in views]
     times = common_times(samples, regime, _POINTS)
     drawn, told = [], []
-    # The common times are quantiles: nearly all of the distribution, and no long tail of few.
+    # The common times are quantiles, so that this leaves out only the long tail of a few times.
     ends = unit.of(times[[len(times) // 200, -1 - len(times) // 100]]) if len(times) else None
     span = np.log10(np.maximum(ends, 1e-12)).tolist() if ends is not None else None
     for view, sample in zip(views, samples, strict=True):
@@ -198,7 +198,7 @@ def _sums(samples: Sequence[Sample], regime: int | None, caption: str, paper: st
         colour = _colour(number)
         traces.append(_line(found.name, places + 1.0, found.sums[places], colour))
         if number and found.difference.size:
-            # The first few sums are of a few extremes.
+            # The first sums are those of a few extreme times, and are left out.
             least = found.difference.size // 100
             places = least + _spread(found.difference.size - least)
             dashed = _line("difference", places + 1.0, found.difference[places], colour)
@@ -275,7 +275,7 @@ _BOX = {
 }
 
 
-_MOST_DOTS = 6000  # in a figure
+_MOST_DOTS = 6000  # in one figure
 _SEED = 0
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NATIVE", "NONE", "Expected", "Parameters", "Sequences", "Work"]
 
-_LARGEST = 1e150  # its square is a number, too
+_LARGEST = 1e150  # so that its square is finite, too
 NONE = 255  # the state where there is no instance
 
 
@@ -143,7 +143,7 @@ class Sequences:
         low, high = float(values.min()), float(values.max())
         if np.isnan(low):
             raise TimingsError("a series has NaN before its end; leave it out, or cut it there")
-        raise TimingsError(f"timings from {low:g} to {high:g}: no seconds that a clock shows")
+        raise TimingsError(f"timings from {low:g} to {high:g} cannot be seconds of a clock")
 
 
 def _is_list_of_series(x: Series) -> TypeGuard[Sequence[ArrayLike]]:

@@ -123,17 +123,17 @@ def _normal(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return normal
 
 
-_LEAST = 1e-12  # probability: the logarithm of a transition that was never seen
+_LEAST = 1e-12  # the probability of a transition that was never seen, whose logarithm is then finite
 _LEAPS = 10
-_SURE = 0.98  # belief in a path that was found: what it rules out may come back
+_SURE = 0.98  # the belief in a path that was found; other paths keep the rest
 
 
 @dataclass(frozen=True)
 class Grid:
     """Durations in the order of instances, all ranks of one after the other."""
 
-    values: NDArray[np.float64]  # those that there are
-    active: NDArray[np.bool_]  # (instances, ranks): where they belong
+    values: NDArray[np.float64]  # the durations of all instances that exist
+    active: NDArray[np.bool_]  # (instances, ranks): where those durations belong
     lengths: NDArray[np.int64]
 
     @classmethod

@@ -24,7 +24,7 @@ __all__ = ["Intervals", "Likelihood", "shares"]
 
 _STEP = 1e-3  # of a parameter's scale, for central differences
 _SEEN = 0.5  # expected transitions below which a probability is taken as known
-_SCALES = {"mean": "std", "log_mean": "log_std", "location": "scale"}  # of others: themselves
+_SCALES = {"mean": "std", "log_mean": "log_std", "location": "scale"}  # others: their own size
 
 
 @dataclass(frozen=True)

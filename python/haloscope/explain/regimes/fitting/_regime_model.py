@@ -169,7 +169,7 @@ class RegimeModel:
         are too narrow.
         """
         if not 0 < level < 1:
-            raise UsageError(f"a level of {level:g} is none; take one between 0 and 1")
+            raise UsageError(f"the level {level:g} is not between 0 and 1")
         s, chain = Sequences.of(x).packed(), self._parameters.chain
         return Likelihood(s.values, s.places, self.emission_, chain, self.memory, self._threads).intervals(
             level
@@ -219,7 +219,7 @@ class RegimeModel:
     @property
     def _parameters(self) -> Parameters:
         if not hasattr(self, "emission_"):
-            raise UsageError("this RegimeModel knows no regimes yet; call fit first")
+            raise UsageError("this RegimeModel is not fitted yet; call fit first")
         return Parameters(Chain(self.start_, self.transition_), self.emission_)
 
     def _work(self, sequences: Sequences) -> Work:
@@ -271,7 +271,7 @@ class Selection:
 
     @property
     def at_ceiling(self) -> bool:
-        """True if the most regimes that were tried are the best: by BIC, if `elbow` chose."""
+        """True if the largest number that was tried is the best one (by BIC, if `elbow` chose)."""
         curve = self.table["bic" if self.criterion == "elbow" else self.criterion]
         return 1 < len(curve) == (curve.arg_min() or 0) + 1
 
@@ -283,12 +283,12 @@ def select(
 
     AIC (Akaike 1974) is −2 log L + 2 p, BIC (Schwarz 1978) −2 log L + p log n with n the number of
     instances of all sequences; ICL (Biernacki, Celeux & Govaert 2000) takes the likelihood of the
-    data together with the decoded regimes, so that regimes which can't be told apart count less.
-    The elbow is where a regime gains the largest multiple of what the next one does: of those that
-    BIC would take, as with data that no model is right for every regime more gains something.
-    `options` are those of `RegimeModel`; to its starts come those that split a regime of the model
-    with one regime less, so that the likelihood rises with the number. With too little data for so
-    many regimes the curves end earlier. Raises `UsageError`, `TimingsError`.
+    data together with the decoded regimes, so that regimes that cannot be told apart count less.
+    The elbow is where a regime gains the largest multiple of what the next one gains. Only numbers that
+    BIC would take count: no model is right for real data, and there each further regime gains a little.
+    `options` are those of `RegimeModel`. Further starts split a regime of the model with one regime
+    less, so that the likelihood rises with the number. With too little data for so many regimes the
+    curves end earlier. Raises `UsageError`, `TimingsError`.
     """
     if criterion not in get_args(Criterion):
         raise UsageError(f"criterion {criterion!r} is none of {', '.join(get_args(Criterion))}")

@@ -30,8 +30,8 @@ __all__ = ["PARAMETERS", "Saved", "contents_of", "emission_of", "read", "restore
 
 _FORMAT, _VERSION = "haloscope-regimes", 1
 _LARGEST_FILE = 64 << 20
-_ROUNDING = 1e-6  # what probabilities may add up to beside 1
-# What the record of a regime holds for a family, and above which value each number has to be.
+_ROUNDING = 1e-6  # how far the sum of probabilities may be from 1
+# What the record of a regime holds for each family: the names, and the bound that each number exceeds.
 PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "gaussian": {"mean": -math.inf, "std": 0.0},
     "lognormal": {"log_mean": -math.inf, "log_std": 0.0},
@@ -90,7 +90,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """Read the file. Raises `ProfileError` with one line if it is not such a file."""
+    """Return what the file of a model says. Raises `ProfileError` if it is not such a file."""
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_FILE + 1)

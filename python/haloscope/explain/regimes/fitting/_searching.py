@@ -26,8 +26,8 @@ __all__ = ["Climb", "Rules", "Search", "Searched", "disagreement", "doubts", "sp
 _MOST_VALUES = 1 << 14
 _STAYING = 0.9
 _ROUNDS = 50
-_NARROWEST = 0.02  # of the distance of the quartiles, for a state to grow from
-_STAYS = 0.9  # of what stayed in the split regime, in the same half
+_NARROWEST = 0.02  # of the distance of the quartiles: the width of a state at the start
+_STAYS = 0.9  # the part of what stayed in the split regime that stays in the same half
 # Where the halves lie and how wide they are, in deviations of the split regime: beside each other,
 # or a narrow one within a wide one.
 _HALVES = (((-0.6, 0.6), (0.7, 0.7)), ((-0.2, 0.2), (0.4, 1.4)))
@@ -131,18 +131,18 @@ def _split(
 
 # No transition is less likely: for an impossible one the kernels would take their slow path.
 _RAREST = 1e-30
-_ROUNDING = 1e-12  # of a log likelihood: a smaller gain may be none
+_ROUNDING = 1e-12  # part of a log likelihood: a smaller gain may be a rounding error
 # Starts are tried on so many instances, and on fewer if the family has no kernels of its own.
 _TRIED, _TRIED_SLOWLY = 1 << 14, 1 << 13
-_WINDOW = 512  # instances of a sequence that are left together at least
-_STEPS = 30  # of a start that is tried
-_CLIMBED = 3  # starts that go on to the top
-# Of more instances than this a part chooses the one start that goes on to the top of everything.
+_WINDOW = 512  # the least number of instances of a sequence that are kept together
+_STEPS = 30  # the most steps of a start that is tried
+_CLIMBED = 3  # starts that are climbed to the end
+# Of more instances than this, a part chooses the one start that is then fitted to all of them.
 _MANY, _PART = 1 << 20, 1 << 18
-_SLOWER = 3  # powers of two, for families without kernels of their own
-_SAME = 2.0  # in log likelihood, beside what is left to gain: the same top
-_FEWEST = 2.0  # instances of a regime
-_ALIKE = 1e-3  # of the larger deviation: means that are hardly two
+_SLOWER = 3  # powers of two: the factor for families without kernels of their own
+_SAME = 2.0  # ends whose log likelihoods differ by less, beside what is left to gain, are the same end
+_FEWEST = 2.0  # instances below which a regime counts as empty
+_ALIKE = 1e-3  # part of the larger deviation: means that are nearer count as the same
 
 
 @dataclass(frozen=True)
@@ -344,13 +344,12 @@ def doubts(best: Climb, sequences: Sequences, parameters: int) -> tuple[str, ...
 
 
 def disagreement(found: Searched) -> tuple[str, ...]:
-    """Return a line if of the starts that climbed one alone ended at the likeliest model."""
+    """Return a line if only one of the starts that climbed ended at the likeliest model."""
     if found.agreed > 1 or found.climbed == 1:
         return ()
     return (
-        f"starts disagree: of the best {found.climbed} of {found.starts} one alone ended here, the"
-        f" next is {found.next_best:.3g} less likely (logarithm): try more starts, or doubt these"
-        " regimes",
+        f"starts disagree: of the best {found.climbed} of {found.starts} only one ended here, the next end"
+        f" is {found.next_best:.3g} less likely (logarithm): try more starts, or doubt these regimes",
     )
 
 

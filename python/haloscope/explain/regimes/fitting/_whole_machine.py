@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain.regimes.fitting._chains import NONE
 from haloscope.explain.regimes.fitting._coupled import (
     Chains,
     Grid,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MachineModel", "MachineStates", "Stay", "WholeMachine", "whole_machine"]
 
-NONE = 255  # the state of a rank that has no such instance
-
 
 @dataclass(frozen=True)
 class MachineStates:
@@ -52,7 +51,7 @@ class MachineModel:
 
     The machine's state M[k] is a Markov chain; the regime S[p, k] of rank p follows S[p, k−1] with
     probabilities that depend on M[k]; a duration depends on its regime alone. So slowdowns of the
-    whole machine and isolated ones, of which Figure 1 of the paper shows both, are told apart, and
+    whole machine and isolated ones, of which Figure 1 of Heldman et al. shows both, are told apart, and
     each rank is decoded in the light of all others. Fitted by variational EM: see
     docs/explanation/regimes.md.
 

@@ -184,7 +184,7 @@ def regime_table(durations: NDArray[np.float64], states: NDArray[np.uint8], n_re
     """Return one row a regime, the fastest first, over all ranks and instances.
 
     `durations` are seconds, (ranks, instances); `states` the decoded regimes in the same shape,
-    255 where a rank has no instance. Columns: `regime` (from 1, as in the paper; state 0 is
+    255 where a rank has no instance. Columns: `regime` (from 1, as people count; state 0 is
     regime 1), `mean`, `std` (of the sample), `median` in seconds, `share` of all instances,
     `instances`, `runs` (maximal stretches of instances of one rank in the regime) and `run_length`,
     their mean length in instances; stretches that the series' ends cut off count as they are.
@@ -220,9 +220,9 @@ def _runs(states: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.bincount(states[begins], minlength=256)
 
 
-# Of longer samples, the largest distance is sought at this many quantiles of each.
+# The largest distance of longer samples is computed at so many quantiles of each.
 _QUANTILES = 1 << 16
-# Where the dependence is measured: the distribution's sixteenths.
+# The dependence is measured at the sixteenths of the distribution.
 _LEVELS = np.arange(1, 16) / 16
 
 _SCHEMA = {

@@ -35,7 +35,7 @@ __all__ = [
     "rank_medians",
 ]
 
-# Outliers that are given one by one: more of them make a picture heavy and say no more.
+# So many outliers are given one by one; more would make a picture slow to draw.
 MOST_POINTS = 1000
 _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "name": pl.String,
@@ -50,7 +50,7 @@ _BOX_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "outliers": pl.Int64,
     "points": pl.List(pl.Float64),
 }
-# The common points are quantiles of so many times of each sample: sharp enough.
+# The common points are quantiles of so many times of each sample, which is precise enough.
 _MOST_COMMON = 1 << 19
 
 
@@ -172,7 +172,7 @@ def rank_cdfs(
 class Density:
     """A probability density: `values` in 1/s at `times` in seconds; `bandwidth` in seconds.
 
-    The paper draws the square root of `values`, so that small modes are seen.
+    Figure 2 of Heldman, Rudi and Bessac (2025) has the square root of `values`, so that small modes are seen.
     """
 
     times: NDArray[np.float64]
@@ -220,7 +220,7 @@ def _excess(time: float, count: int, squares: NDArray[np.float64], power: NDArra
     """Return `time` less what the rule makes of it, in seven stages."""
     norm = _roughness(7, time, squares, power)
     for stage in range(6, 1, -1):
-        if norm <= 0:  # all is smooth at this width: the rule would have it infinitely wide
+        if norm <= 0:  # everything is smooth at this width, and the rule would make it infinitely wide
             return -1.0
         odd = float(np.prod(np.arange(1, 2 * stage, 2))) / np.sqrt(2 * np.pi)
         constant = (1 + 0.5 ** (stage + 0.5)) / 3
@@ -257,7 +257,7 @@ def cumulative_sums(
 ) -> list[CumulativeSum]:
     """Return S_K (section 4.3) of each sample's times in state `regime`; None takes them all.
 
-    The paper's are sums of T^max, so pass reduced series. Its formula for the dashed lines of
+    Heldman, Rudi and Bessac (2025) sum T^max, so pass reduced series. Their formula for the lines of
     Figure 11 reads (S_K^1/2 − S_K^1/2) / |S_K^1/2|, which is nought, and for the other method
     (S_K^test − S_K^α) / |S_K^1/2|; meant is (S_K^method − S_K^baseline) / |S_K^baseline|.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Slow", "bar", "covered", "episodes", "scores", "stretches", "stretches_of_row"]
 
-# So that a handful of stretches, if they are all there is, don't seem the usual thing.
+# So many stretches of one instance are added, so that a few long ones do not seem usual.
 _FEW_RUNS = np.ones(10, dtype=np.int64)
 # The chance that anything at all is reported of a machine on which nothing happened.
 _FALSE_ALARM = 0.05
@@ -177,7 +177,7 @@ def covered(found: Sequence[tuple[int, int]], instances: int) -> NDArray[np.bool
     return inside
 
 
-# Of fewer bad stretches of all ranks nobody can tell how long they usually are.
+# With fewer bad stretches of all ranks, their usual length is unknown.
 _KNOWN = 30
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "kind": pl.String,
@@ -189,8 +189,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "share": pl.Float64,
     "lost": pl.Float64,
 }
-_CHANCE = 0.02  # that independent ranks score more; under 1 in 20, as time has begin and end
-_FEWEST, _MOST, _POINTS = 49, 199, 1 << 27  # rotations, and instances of all of them
+_CHANCE = 0.02  # that independent ranks score more; below 1 in 20, as time has two ends
+_FEWEST, _MOST, _POINTS = (49, 199, 1 << 27)  # rotations at least and at most; instances of all
 
 
 def episodes(

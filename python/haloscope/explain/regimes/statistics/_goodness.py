@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Family", "Floats", "Goodness", "checks", "drawn", "goodness", "pseudo_residuals", "regime_fits"]
 
-_NEAREST = 1e-12  # to 0 and 1 that a probability is taken to be: 7 standard deviations
-_QUANTILES = 4096  # where distributions are compared: a distance that small matters to nobody
+_NEAREST = 1e-12  # the least distance of a probability from 0 and 1: 7 standard deviations
+_QUANTILES = 4096  # where distributions are compared; a smaller distance does not matter
 _FITS: dict[str, pl.DataType | type[pl.DataType]] = {
     "regime": pl.Int64,
     "instances": pl.Int64,
@@ -166,13 +166,13 @@ def _statistics(durations: Floats, states: States, count: int) -> dict[str, floa
     }
 
 
-_FAR = 0.1  # of a regime's times are elsewhere than the model says: worth a line
+_FAR = 0.1  # share of a regime's times that are not where the model says: worth a line
 _NEGATIVE = 0.01
 _CORRELATED = 0.1
 _LONGER = 1.5
 _FEWEST = 20
-_WINDOW = 8192  # instances of a sequence that are looked at together
-_MOST = 1 << 18  # points in all: more tell no more, and take longer
+_WINDOW = 8192  # instances of a sequence in one window
+_MOST = 1 << 18  # points in all windows: more would take longer and say no more
 _LEVELS = np.linspace(0.005, 0.995, 199)
 _LAGS = 50
 

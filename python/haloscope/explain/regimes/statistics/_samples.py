@@ -24,9 +24,9 @@ __all__ = [
     "row_blocks",
 ]
 
-# Rows that are worked on at a time: what is made of them stays in the cache, and memory small.
+# Rows that are worked on at a time, so that their results stay in the cache and memory is small.
 ROWS = 64
-# Below so many instances nothing can be said of how they depend on each other.
+# With fewer instances, nothing can be said about how they depend on each other.
 _FEWEST = 8
 
 

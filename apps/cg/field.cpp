@@ -1,4 +1,4 @@
-#include "vectors.hpp"
+#include "field.hpp"
 
 #include "../common/mpi.hpp"
 #include "../common/simd.hpp"

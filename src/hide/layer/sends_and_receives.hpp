@@ -4,7 +4,7 @@
 #include "hide/layer/ahead.hpp"
 #include "hide/layer/holding.hpp"
 
-namespace haloscope::stencil::layer {
+namespace haloscope::layer {
 
 template <class Call>
 int send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -61,7 +61,7 @@ int init_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
       return call();
     }
   }
-  // A handle that does nothing by itself: each message goes the way that is open when it starts.
+  // The handle does nothing by itself: whether MPI or the layer carries a message is decided when it starts.
   const int result = next.Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, handle);
   if (result != MPI_SUCCESS) return result;
   const Lock lock;
@@ -81,7 +81,7 @@ int init_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
   return result;
 }
 
-// A receive whose buffer the program left to us gets one; `buffer` is changed.
+// Gives a buffer to a receive whose buffer the program left to us; `buffer` is changed.
 inline bool provide(void *&buffer, MPI_Count count, MPI_Datatype type) {
   if (buffer != nullptr || !wants_buffer(buffer, count, type)) return false;
   buffer = take_buffer(bytes_of(count, type));
@@ -128,7 +128,7 @@ int post_receive(void *&buffer, Count &count, MPI_Datatype &type, int source, MP
   return result;
 }
 
-// MPI_Recv, so that others go on while we wait, if there are any.
+// MPI_Recv; other requests, if there are any, go on while it waits.
 template <class Count, class Call>
 int receive_by_mpi(void *buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                    MPI_Status *status, Call &&call) {
@@ -138,7 +138,7 @@ int receive_by_mpi(void *buffer, Count count, MPI_Datatype type, int source, int
   return result == MPI_SUCCESS ? finish(&handle, status) : result;
 }
 
-// What MPI has received is put right, and ours is no more.
+// Puts right what MPI has received, and drops our request.
 inline int conclude(Request *request, MPI_Status &status, int result) {
   int error = MPI_SUCCESS;
   const MPI_Comm comm = request->comm;
@@ -189,7 +189,7 @@ int receive(void *&buffer, Count &count, MPI_Datatype &type, int source, int tag
   return conclude(request, *status(), result);
 }
 
-// MPI_Mrecv: whose communicator's errors it has, its message does not say.
+// MPI_Mrecv. Its message does not tell the communicator, so errors are raised on MPI_COMM_WORLD.
 template <class Count, class Call>
 int receive_matched(void *&buffer, Count &count, MPI_Datatype &type, MPI_Message *message, MPI_Status *given,
                     Call &&call) {
@@ -236,4 +236,4 @@ template <class Ask, class Call> int await_probe(MPI_Comm comm, MPI_Status *stat
   return result;
 }
 
-} // namespace haloscope::stencil::layer
+} // namespace haloscope::layer

@@ -1,5 +1,5 @@
 // Vectors of doubles with one sequence in each lane. Included once per instruction set; everything is in a
-// namespace of that set and nothing here calls a library, lest the linker share wide code with a
+// namespace of that set, and nothing here calls a library, so that the linker cannot share wide code with a
 // processor that cannot run it.
 #pragma once
 
