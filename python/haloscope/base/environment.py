@@ -103,7 +103,7 @@ def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> st
 
 
 def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]) -> bool:
-    """True where the environment alone would not arrive, so that the command must carry it.
+    """Return whether the environment alone would not arrive, so that the command must carry it.
 
     Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
     srun have options that keep the environment back.
@@ -124,7 +124,7 @@ def _script_uses_x(launch: Launch) -> bool:
 
 
 def _loadable(library: Path) -> str:
-    """A path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
+    """Return a path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
     if not _UNFIT.search(str(library)):
         return str(library)
     base = Path(tempfile.gettempdir())

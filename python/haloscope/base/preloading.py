@@ -81,7 +81,7 @@ def find_target(command: Sequence[str], choice: Choice, otherwise: str) -> Targe
 def run_preloaded(
     target: Target, library: Preloaded, settings: Mapping[str, str], behind: Sequence[Path] = ()
 ) -> int:
-    """Run it to its end, with `library` and these settings in its ranks: `waitpid`'s status."""
+    """Run a command with `library` and these settings in its ranks. Return its status, as of `waitpid`."""
     earlier = earlier_preload(target.launch, os.environ)
     settings = outer_settings(os.environ) | dict(settings)
     variables = recorder_environment(target.mpi, library, settings, earlier, behind)
@@ -92,7 +92,7 @@ def run_preloaded(
 
 
 def _inside(command: Sequence[str]) -> Sequence[str]:
-    """The launch command behind `haloscope run … --` and its like."""
+    """Return the launch command behind `haloscope run … --` and its like."""
     while Path(command[0]).name == "haloscope":
         rest = command[1:]
         if not rest or rest[0] not in _NESTED or "--" not in rest or rest[-1] == "--":
@@ -118,7 +118,7 @@ _SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the ch
 
 
 def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end; returns the status as `waitpid` gives it."""
+    """Run a command to its end. Return its status, as `waitpid` gives it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
         child = _start(command, environment, before)

@@ -91,7 +91,7 @@ def _cache() -> Finding:
 
 
 def _mpis() -> Iterator[Finding]:
-    """A line for each MPI whose launcher is on PATH or in this Python environment."""
+    """Yield a line for each MPI whose launcher is on PATH or in this Python environment."""
     libraries: dict[Path, Library] = {}
     for launcher in _launchers():
         library = installed(launcher)
@@ -160,7 +160,7 @@ def _shared_memory() -> Finding:
 
 
 def _sharing() -> Iterator[Finding]:
-    """What MPI, and the protocol layer, can do with the memory of another process of this node."""
+    """Yield what MPI, and the protocol layer, can do with the memory of another process of this node."""
     found = examine_sharing()
     reason, remedy = reason_against_attach(found.attach_error)
     works = found.attach_error == 0
@@ -251,7 +251,7 @@ class Sharing:
 
 
 def examine_sharing() -> Sharing:
-    """Lets another process try to get at memory of this one, in both ways."""
+    """Let another process try both ways to the memory of this one, and return what worked."""
     text = ctypes.create_string_buffer(_TEXT)
     kind, file = _file()
     with file:

@@ -87,7 +87,7 @@ def recover(
 
 
 def _refused(places: Sequence[Path]) -> list[str]:
-    """A line on records of other users, which could have anything written anywhere."""
+    """Return a line on records of other users, which could have anything written anywhere."""
     others = [path for place in places for path in place.glob("*.live") if foreign(path)]
     if not others:
         return []
@@ -178,12 +178,12 @@ class World:
         return self.size - len({record.rank for record in self.records})
 
     def running(self) -> list[int]:
-        """The processes on this node that are still recording."""
+        """Return the processes on this node that are still recording."""
         return [record.pid for record in self.records if _maps(record)]
 
 
 def directories(run: str, base: str | None) -> list[Path]:
-    """The directories on this node that hold records of a run, one for each world."""
+    """Return the directories on this node that hold records of a run, one for each world."""
     bases = (base,) if base else ("/dev/shm", "/tmp")
     mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
     return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
@@ -198,12 +198,12 @@ def places_of_user() -> list[Path]:
 
 
 def foreign(path: Path) -> bool:
-    """Whether another user made it: what it says, such as where to write, is not to be believed."""
+    """Return whether another user made it: what it says, such as where to write, is not to be believed."""
     return path.lstat().st_uid != os.geteuid()
 
 
 def holders(root: Path) -> list[Path]:
-    """All directories with records in and below one."""
+    """Return all directories with records in and below one."""
     found = []
     for directory, below, files in os.walk(root):
         if len(Path(directory).relative_to(root).parts) == _DEEPEST:
@@ -214,7 +214,7 @@ def holders(root: Path) -> list[Path]:
 
 
 def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
-    """The worlds of this user's records in these directories, and the files that no build reads."""
+    """Return the worlds of this user's records in these directories, and the files that no build reads."""
     found = {path for place in places for path in place.glob("*.live")}
     unread = {path for path in found if not foreign(path)}
     worlds: dict[str, World] = {}
@@ -269,7 +269,7 @@ def clear_empty(directories: Iterable[Path]) -> None:
 
 
 def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, World]]:
-    """What a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    """Yield what a build's joiner says; nothing, if it is of a time when it was not asked this."""
     command = [str(recorder.join), "--list", *map(str, places)]
     try:
         done = subprocess.run(
@@ -286,7 +286,7 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
 
 
 def _maps(record: Record) -> bool:
-    """Whether the process that made a record is alive and has it mapped."""
+    """Return whether the process that made a record is alive and has it mapped."""
     try:
         status = record.path.stat()
         maps = Path(f"/proc/{record.pid}/maps").read_text(errors="replace")

@@ -178,7 +178,7 @@ def _no_profile(launch: Launch, status: int) -> str:
 
 
 def _signal(status: int) -> str | None:
-    """The signal that ended a command, itself or, as shells and launchers say, what it ran."""
+    """Return the signal that ended a command, itself or, as shells and launchers say, what it ran."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
     return signal.Signals(number).name if number in set(signal.Signals) else None
 
