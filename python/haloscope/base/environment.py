@@ -118,7 +118,7 @@ def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Ma
 
 
 def _script_uses_x(launch: Launch) -> bool:
-    """True for a script that calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
+    """Return whether a script calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
     texts = (script_text(program.path) for program in launch.programs)
     return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)
 
