@@ -135,7 +135,7 @@ def python(words: str) -> str:
 
 def _documented(name: str, thing: Callable[..., object]) -> str:
     prose = _prose(inspect.getdoc(thing) or "")
-    text = f"\n## `{name}`\n\n```python\n{_signature(name, thing)}\n```\n\n{prose}\n"
+    text = f"\n## `{name}`\n\n```text\n{_signature(name, thing)}\n```\n\n{prose}\n"
     if not inspect.isclass(thing):
         return text
     told = {member: _first(value) for member, value in vars(thing).items() if not member.startswith("_")}
@@ -167,7 +167,7 @@ def _first(value: object) -> str:
 def _prose(text: str) -> str:
     """Return a docstring in Markdown: examples and trees become blocks of code."""
     parts = text.split("\n\n")
-    return "\n\n".join(f"```python\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
+    return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
 
 
 def rooms(which: str) -> str:

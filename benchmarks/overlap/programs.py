@@ -13,9 +13,15 @@ from types import TracebackType
 from common import MPI_ENVIRONMENT
 
 from haloscope.base.cache import build_once, cache, fingerprint
-from haloscope.base.components import find_petsc
 from haloscope.base.errors import ComponentError
-from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
+from haloscope.base.toolchain import (
+    build_environment,
+    build_tool,
+    compiler_identity,
+    find_petsc,
+    run_logged,
+    toolchain,
+)
 from haloscope.hide import build_fem, build_overlap
 
 __all__ = ["Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy"]

@@ -2,7 +2,7 @@
 // mapped where its process had it and read by the same code.
 //
 //   haloscope-join [--world ID] DIR... OUTPUT   joins the records of one world, the first one's or ID
-//   haloscope-join --list DIR...                says whose records there are, for python's _live.py
+//   haloscope-join --list DIR...                says whose records there are, for python's _recover.py
 #include "watch/collect.hpp"
 #include "watch/profile.hpp"
 #include "watch/summary.hpp"

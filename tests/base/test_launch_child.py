@@ -11,7 +11,7 @@ import pytest
 
 _RUN = """\
 import os, sys
-from haloscope.base.child import leave_like, run_child
+from haloscope.base.preloading import leave_like, run_child
 sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import haloscope as library
-from haloscope.base import components
+from haloscope.base import toolchain
 from haloscope.base.errors import ComponentError
 from haloscope.hide._fem import build_fem
 from support.mpi import Mpi
@@ -164,18 +164,18 @@ def test_where_and_doctor_know_them(poisson: Path, haloscope: Path) -> None:
 def test_missing_components_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("P4EST_DIR", str(tmp_path))
     with pytest.raises(ComponentError, match="libp4est-dev"):
-        components.find_p4est()
+        toolchain.find_p4est()
     monkeypatch.setenv("PETSC_DIR", str(tmp_path))
     with pytest.raises(ComponentError, match="libpetsc-real-dev"):
-        components.find_petsc()
+        toolchain.find_petsc()
     (tmp_path / "arch" / "include").mkdir(parents=True)
     configured = tmp_path / "arch" / "include" / "petscconf.h"
     configured.write_text("#define PETSC_USE_COMPLEX 1\n#define PETSC_HAVE_MPICH_NUMVERSION 4\n")
     monkeypatch.setenv("PETSC_ARCH", "arch")
     with pytest.raises(ComponentError, match="complex"):
-        components.find_petsc()
+        toolchain.find_petsc()
     configured.write_text("#define PETSC_HAVE_MPICH_NUMVERSION 4\n")
-    assert components.find_petsc().abi == "mpich"
+    assert toolchain.find_petsc().abi == "mpich"
 
 
 @ONE

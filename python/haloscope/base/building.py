@@ -165,7 +165,7 @@ def _compile(words: list[str], executable: Path) -> None:
 
 
 def _compile_object(compiler: Path, folder: Path, made: Path) -> None:
-    """All sources as one, so that one object is all there is to link."""
+    """Compile all sources as one file, so that a program has to link one object only."""
     first, *others = sorted(str(path) for path in folder.glob("*.cpp"))
     included = [word for path in others for word in ("-include", path)]
     command = [

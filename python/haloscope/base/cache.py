@@ -46,9 +46,9 @@ def fingerprint(files: Iterable[Path], *texts: str) -> str:
 def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: bool = True) -> Path:
     """Return the directory `name` of the cache; `build` fills a temporary one, which is renamed.
 
-    One process builds of a kind, the name's first word, at a time, and who waited takes what the
-    other one has built. What is there is used only if it is what was built: a library cut short
-    would be blamed on the program.
+    Of one kind (the first word of the name) only one process builds at a time; one that had to wait takes
+    what the other has built. What is in the cache is used only if it is byte for byte what was built: a
+    library that was cut short would crash the program.
     """
     target, kind = cache() / name, name.partition("-")[0]
     if is_whole(target):
@@ -79,7 +79,7 @@ def is_whole(directory: Path) -> bool:
 
 
 def _sums(directory: Path) -> list[str]:
-    """As sha256sum prints them."""
+    """Return the lines that sha256sum prints for the files of a directory."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
     return [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(directory)}" for path in files
@@ -88,7 +88,7 @@ def _sums(directory: Path) -> list[str]:
 
 @contextmanager
 def _alone(kind: str, say: Callable[[str], None]) -> Iterator[None]:
-    """While no other process builds something of this kind in this cache."""
+    """Keep other processes from building something of this kind in this cache meanwhile."""
     with (cache() / f".{kind}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +121,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
 
 
 def _how_long(kind: str) -> str:
-    """By the last build of this kind."""
+    """Return how long a build takes, judged by the last one of this kind."""
     times = []
     for sums in cache().glob(f"{kind}-*/{_SUMS}"):
         first = sums.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
@@ -130,7 +130,7 @@ def _how_long(kind: str) -> str:
 
 
 def _mute(text: str) -> None:
-    """Where nobody wants to know."""
+    """Say nothing."""
 
 
 def _tell(text: str) -> None:

@@ -103,7 +103,7 @@ def earlier_preload(launch: Launch | None, environment: Mapping[str, str]) -> st
 
 
 def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Mapping[str, str]) -> bool:
-    """True where the environment alone would not arrive, so that the command must carry it.
+    """Return whether the environment alone would not arrive, so that the command must carry it.
 
     Open MPI 4 refuses `-x` beside its list, and splits the list's values at semicolons; hydra and
     srun have options that keep the environment back.
@@ -118,13 +118,13 @@ def _needs_command(launch: Launch, variables: Mapping[str, str], environment: Ma
 
 
 def _script_uses_x(launch: Launch) -> bool:
-    """True for a script that calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
+    """Return whether a script calls mpirun with `-x`: Open MPI 4 would refuse our list beside it."""
     texts = (script_text(program.path) for program in launch.programs)
     return any(re.search(r"(mpirun|mpiexec|orterun)\b.*\s--?x\s", text) for text in texts)
 
 
 def _loadable(library: Path) -> str:
-    """A path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
+    """Return a path that LD_PRELOAD can hold: the library's own, else a link in a private directory."""
     if not _UNFIT.search(str(library)):
         return str(library)
     base = Path(tempfile.gettempdir())

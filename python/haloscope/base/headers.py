@@ -149,7 +149,7 @@ def _product(header: str) -> str | None:
 
 
 def _short(text: str) -> str:
-    """The product in the form that headers are read into: a name, a space, a version."""
+    """Return the product in the form that headers are read into: a name, a space, a version."""
     for pattern, name in _PRODUCTS:
         match = re.search(pattern, text)
         if match:

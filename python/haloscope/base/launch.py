@@ -138,7 +138,7 @@ class Launch:
         return self.launcher.name if self.launcher else ""
 
     def with_environment(self, variables: Mapping[str, str]) -> Launch:
-        """The same command with `env NAME=VALUE…` before each program."""
+        """Return the same command with `env NAME=VALUE…` before each program."""
         command = list(self.command)
         words = ["/usr/bin/env", *(f"{name}={value}" for name, value in variables.items())]
         for program in reversed(self.programs):
@@ -199,7 +199,7 @@ def parse(command: Sequence[str]) -> Launch:
 
 
 def _launcher_at(words: Sequence[str]) -> int | None:
-    """The launcher's place: the first word, or behind wrappers such as `env` and `timeout`."""
+    """Return the launcher's place: the first word, or behind wrappers such as `env` and `timeout`."""
     if _LAUNCHER.fullmatch(Path(words[0]).name):
         return 0
     if Path(words[0]).name not in _WRAPPERS:
@@ -211,7 +211,7 @@ def _launcher_at(words: Sequence[str]) -> int | None:
 
 
 def _programs(words: Sequence[str], start: int) -> Iterator[Program]:
-    """The program of each part of an MPMD command, whose parts are separated by `:`."""
+    """Yield the program of each part of an MPMD command, whose parts are separated by `:`."""
     if Path(words[start - 1]).name == "flux" and start < len(words):
         start += 1  # flux run, flux submit
     while start < len(words):

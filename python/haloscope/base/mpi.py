@@ -126,7 +126,7 @@ def environment_compiler() -> Path | None:
 
 
 def _located(library: Library, launch: Launch | None) -> Library:
-    """A library whose place the program leaves open is the launcher's, if the interface fits."""
+    """Return the file of a library that a program does not say: the launcher's, if the interface fits."""
     own = installed(launch.launcher) if launch and launch.launcher else None
     return own if own is not None and own.abi == library.abi else library
 
@@ -140,7 +140,7 @@ def _from_programs(launch: Launch) -> tuple[Library, Origin] | None:
 
 
 def _from_program(launch: Launch, program: Program) -> tuple[Library, Origin] | None:
-    """What the program links; behind wrappers such as `numactl`, what a later word links."""
+    """Return what the program links; behind wrappers such as `numactl`, what a later word links."""
     for path in _executables(launch, program):
         if is_elf(path):
             library = linked_mpi(path)
@@ -175,7 +175,7 @@ def _from_mpi4py(python: str) -> Library | None:
 
 
 def _may_watch(launch: Launch) -> bool:
-    """A program that is started directly and links no MPI may still load one, or start others."""
+    """Return whether a program that links no MPI may still load one, or start other programs."""
     return any(
         not is_elf(program.path) or any(contains(program.path, word) for word in _LOADS_OR_STARTS)
         for program in launch.programs
@@ -183,7 +183,7 @@ def _may_watch(launch: Launch) -> bool:
 
 
 def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library, Origin] | None:
-    """The launcher's MPI, else that of the first compiler wrapper, else what the user says."""
+    """Return the launcher's MPI, else that of the first compiler wrapper, else what the user says."""
     origin: Origin = "launcher" if launch and launch.launcher else "mpicc"  # in a script: a guess
     places = [(path, origin) for path in (launchers(launch) if launch else [])]
     places += [(wrapper, "mpicc") for wrapper in _wrappers()]
@@ -200,7 +200,7 @@ def _wrappers() -> list[Path]:
 
 
 def _behind_wrapper(wrapper: Path) -> Library | None:
-    """The library in the directories that a compiler wrapper names."""
+    """Return the library in the directories that a compiler wrapper names."""
     for directory in wrapper_directories(wrapper, "-L"):
         for library in _libraries(directory):
             return library

@@ -1,13 +1,14 @@
-"""Runs a launch command with a library of ours preloaded before its MPI."""
+"""Runs a launch command, as a shell would, with a library of ours preloaded before its MPI."""
 
 from __future__ import annotations
 
 import os
+import resource
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haloscope.base.child import run_child
 from haloscope.base.environment import (
     Preloaded,
     earlier_preload,
@@ -20,7 +21,7 @@ from haloscope.base.launch import Launch, parse, resolve
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
 
-__all__ = ["Choice", "Outcome", "Target", "find_target", "run_preloaded"]
+__all__ = ["Choice", "Outcome", "Target", "find_target", "leave_like", "run_child", "run_preloaded"]
 
 _NESTED = ("run", "inject", "stencil")
 
@@ -80,7 +81,7 @@ def find_target(command: Sequence[str], choice: Choice, otherwise: str) -> Targe
 def run_preloaded(
     target: Target, library: Preloaded, settings: Mapping[str, str], behind: Sequence[Path] = ()
 ) -> int:
-    """Run it to its end, with `library` and these settings in its ranks: `waitpid`'s status."""
+    """Run a command with `library` and these settings in its ranks. Return its status, as of `waitpid`."""
     earlier = earlier_preload(target.launch, os.environ)
     settings = outer_settings(os.environ) | dict(settings)
     variables = recorder_environment(target.mpi, library, settings, earlier, behind)
@@ -91,10 +92,75 @@ def run_preloaded(
 
 
 def _inside(command: Sequence[str]) -> Sequence[str]:
-    """The launch command behind `haloscope run … --` and its like."""
+    """Return the launch command behind `haloscope run … --` and its like."""
     while Path(command[0]).name == "haloscope":
         rest = command[1:]
         if not rest or rest[0] not in _NESTED or "--" not in rest or rest[-1] == "--":
             raise UsageError(f"of our verbs only {', '.join(_NESTED)} can be run, with -- COMMAND")
         command = rest[rest.index("--") + 1 :]
     return command
+
+
+_FORWARDED = frozenset(
+    {
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGTERM,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGWINCH,
+        signal.SIGCONT,
+    }
+)
+_WATCHED = _FORWARDED | {signal.SIGCHLD}
+_SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got as well
+
+
+def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command to its end. Return its status, as `waitpid` gives it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    try:
+        child = _start(command, environment, before)
+        return _wait(child)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_like(status: int) -> int:
+    """Return the exit status that tells our caller what the child's told us.
+
+    A child killed by a signal is followed: this process dies of the same signal, without a core.
+    """
+    if not os.WIFSIGNALED(status):
+        return os.waitstatus_to_exitcode(status)
+    number = os.WTERMSIG(status)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    return 128 + number
+
+
+def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[signal.Signals | int]) -> int:
+    try:
+        # Python ignores these two; a program expects them as the shell leaves them.
+        return os.posix_spawnp(
+            command[0],
+            list(command),
+            environment,
+            setsigmask=mask,
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )
+    except OSError as error:
+        raise LaunchError(f"{command[0]}: {error.strerror}; nothing was started") from None
+
+
+def _wait(child: int) -> int:
+    while True:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status
+        received = signal.sigwaitinfo(_WATCHED)
+        if received.si_signo in _FORWARDED and received.si_code != _SENT_BY_KERNEL:
+            os.kill(child, received.si_signo)

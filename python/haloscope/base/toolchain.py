@@ -1,22 +1,28 @@
-"""The compilers, launchers and build tools of this machine."""
+"""The compilers, launchers, build tools and libraries of this machine."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haloscope.base.errors import RecorderError
+from haloscope.base.errors import ComponentError, RecorderError
 
 __all__ = [
+    "P4est",
+    "Petsc",
     "Toolchain",
     "build_environment",
     "build_tool",
     "compiler",
     "compiler_identity",
+    "find_p4est",
+    "find_petsc",
     "run_logged",
     "toolchain",
     "wrapper_identity",
@@ -113,3 +119,114 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
         log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
         reason = next((line.strip() for line in lines if "error" in line.lower()), "")
         raise RecorderError(f"{what} failed; the compiler's words are in {log}: {reason[:200]}")
+
+
+_DEBIAN = Path("/usr/lib/petscdir")
+_P4EST_MISSING = (
+    "p4est not found: install it (Debian: apt-get install libp4est-dev), or set P4EST_DIR to where "
+    "its include/p8est.h is"
+)
+_PETSC_MISSING = (
+    "PETSc not found: install its build with real numbers (Debian: apt-get install "
+    "libpetsc-real-dev), or set PETSC_DIR, and PETSC_ARCH where it has one"
+)
+_PETSC_COMPLEX = (
+    "{}: this PETSc has complex numbers: install the build with real ones (Debian: apt-get install "
+    "libpetsc-real-dev), or set PETSC_DIR to it"
+)
+
+
+@dataclass(frozen=True)
+class P4est:
+    """An installation of p4est."""
+
+    prefix: Path
+
+    @property
+    def include(self) -> Path:
+        return self.prefix / "include"
+
+
+@dataclass(frozen=True)
+class Petsc:
+    """An installation of PETSc; what is configured stands apart where there are architectures."""
+
+    sources: Path
+    configured: Path
+
+    @property
+    def includes(self) -> tuple[Path, Path]:
+        return self.sources / "include", self.configured / "include"
+
+    @property
+    def library(self) -> Path:
+        """The shared library: Debian's has a name that tells the numbers."""
+        directory = self.configured / "lib"
+        names = ("libpetsc_real.so", "libpetsc.so", "libpetsc.a")
+        found = next((path for name in names if (path := directory / name).is_file()), None)
+        if found is None:
+            raise ComponentError(f"{directory}: no libpetsc.so there; is PETSC_ARCH right?")
+        return found
+
+    @property
+    def abi(self) -> str | None:
+        """The MPI that it was built with: `openmpi` or `mpich`; None: it does not say."""
+        text = self._configuration()
+        if "PETSC_HAVE_OMPI_MAJOR_VERSION" in text:
+            return "openmpi"
+        return "mpich" if re.search("PETSC_HAVE_(MPICH|I_MPI)_NUMVERSION", text) else None
+
+    @property
+    def is_complex(self) -> bool:
+        return "PETSC_USE_COMPLEX" in self._configuration()
+
+    def _configuration(self) -> str:
+        path = self.configured / "include" / "petscconf.h"
+        return path.read_text(encoding="utf-8", errors="replace")
+
+
+def find_p4est() -> P4est:
+    """Return the installation that `P4EST_DIR` names, else the system's."""
+    named = os.environ.get("P4EST_DIR")
+    for place in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
+        if (place / "include" / "p8est.h").is_file():
+            return P4est(place)
+    raise ComponentError(_P4EST_MISSING)
+
+
+def find_petsc() -> Petsc:
+    """Return the one that `PETSC_DIR` names, else pkg-config's, else Debian's with reals."""
+    found = [petsc for petsc in _petscs() if (petsc.includes[1] / "petscconf.h").is_file()]
+    if not found:
+        raise ComponentError(_PETSC_MISSING)
+    real = next((petsc for petsc in found if not petsc.is_complex), None)
+    if real is None:
+        raise ComponentError(_PETSC_COMPLEX.format(found[0].configured))
+    return real
+
+
+def _petscs() -> Iterator[Petsc]:
+    named = os.environ.get("PETSC_DIR")
+    if named:
+        yield Petsc(Path(named), Path(named, os.environ.get("PETSC_ARCH", "")))
+        return
+    asked = _from_pkg_config()
+    places = [asked] if asked else []
+    places += [_DEBIAN / "petsc-real", *sorted(_DEBIAN.glob("*/*-real"), reverse=True)]
+    for place in [*places, Path("/usr/local"), Path("/usr")]:
+        yield Petsc(place, place)
+
+
+def _from_pkg_config() -> Path | None:
+    try:
+        answer = subprocess.run(
+            ["pkg-config", "--variable=prefix", "PETSc"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    prefix = answer.stdout.strip()
+    return Path(prefix) if prefix else None

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers with units: as people read them, and as they write them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+import re
+from decimal import Decimal
 
-__all__ = ["UNKNOWN", "bytes_text", "count_text", "moment_text", "percent_text", "ranks_text", "time_text"]
+__all__ = [
+    "UNKNOWN",
+    "bytes_text",
+    "cost",
+    "count_text",
+    "moment_text",
+    "percent_text",
+    "ranks_text",
+    "speed",
+    "time",
+    "time_text",
+]
 
 UNKNOWN = "–"
 _SIZES = ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -84,3 +97,40 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
     scale, unit = next((pair for pair in units if abs(rounded) >= pair[0]), units[-1])
     shown = rounded / scale
     return f"{shown:#.3g}".rstrip(".") + f" {unit}"
+
+
+_TIME_POWERS = {"s": 0, "ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
+_PREFIXES = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12}
+_SPEED_POWERS = {f"{prefix}B/s": power for prefix, power in _PREFIXES.items()}
+_SPEED_POWERS |= {f"{prefix}bit/s": power for prefix, power in _PREFIXES.items()}
+_FORM = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]{1,3})?|\.[0-9]+)\s*([^\s0-9.]\S*)?\s*")
+
+_ZERO = re.compile(r"\s*0+\.?0*(?:[eE][-+]?[0-9]{1,3})?\s*(?:s|ms|us|µs|μs|ns)?\s*")
+
+
+def time(value: object) -> Decimal:
+    """Return seconds, which a number without a unit is. Raises `ValueError`."""
+    number, power, _ = _parsed(value, _TIME_POWERS, "a time, such as 0.15 us (s, ms, us, ns)")
+    return number.scaleb(power)
+
+
+def cost(value: object) -> Decimal:
+    """Return what `time` does, or nothing for `0`. Raises `ValueError`."""
+    if not isinstance(value, bool) and _ZERO.fullmatch(str(value)):
+        return Decimal()
+    return time(value)
+
+
+def speed(value: object) -> Decimal:
+    """Return bytes a second, which a number without a unit is. Raises `ValueError`."""
+    number, power, unit = _parsed(value, _SPEED_POWERS, "a speed, such as 12.5 GB/s or 100 Gbit/s")
+    return number.scaleb(power) / (8 if unit.endswith("bit/s") else 1)
+
+
+def _parsed(value: object, units: dict[str, int], wanted: str) -> tuple[Decimal, int, str]:
+    # The text of a number from YAML is the shortest that means it: what was written.
+    parts = None if isinstance(value, bool) else _FORM.fullmatch(str(value))
+    number, unit = (Decimal(parts[1]), parts[2] or "") if parts else (Decimal(), "")
+    if not number or unit not in {"", *units}:
+        raise ValueError(f"{value!r} is not {wanted}")
+    return number, units.get(unit, 0), unit

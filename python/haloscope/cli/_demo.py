@@ -66,7 +66,7 @@ def demo() -> None:
 
 
 def _command() -> list[str]:
-    """The launch command, with what this MPI needs for four ranks on a small machine."""
+    """Return the launch command, with what this MPI needs for four ranks on a small machine."""
     from haloscope.base.building import build_application
     from haloscope.base.mpi import installed
     from haloscope.base.toolchain import toolchain

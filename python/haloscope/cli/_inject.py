@@ -85,7 +85,7 @@ def inject(
     Messages stay in order and arrive unchanged; ranks sleep while they wait. The program's output
     and exit status stay its own.
     """
-    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import leave_like
     from haloscope.hide import inject as run_injected
 
     if not command:

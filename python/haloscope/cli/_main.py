@@ -104,7 +104,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _system(error: OSError) -> str:
-    """An error of the system that nobody foresaw; still a line that names the thing."""
+    """Return the line for an error of the system that nobody foresaw; it names the thing."""
     name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return f"{name}{error.strerror or error}"
 
@@ -115,7 +115,7 @@ def _left(text: str, status: int) -> int:
 
 
 def _silenced() -> int:
-    """The reader of our output is gone: nobody is left to be told, nor the interpreter at exit."""
+    """Print nothing more, also at exit, as the reader of our output is gone. Return the status."""
     with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
     return 1

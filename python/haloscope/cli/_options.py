@@ -20,7 +20,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def counts(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
-    """`8,16` or `2:256`, which is all from 2 to 256."""
+    """Return the numbers of `8,16`, or of `2:256`, which is all from 2 to 256."""
     if text is None:
         return None
     numbers: list[int] = []
@@ -32,12 +32,12 @@ def counts(_context: click.Context, _option: click.Parameter, text: str | None) 
 
 
 def doublings(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
-    """`2,64` or `2:16`, which is 2, 4, 8, 16."""
+    """Return the numbers of `2,64`, or of `2:16`, which is 2, 4, 8, 16."""
     return _doubled(_ends(text))
 
 
 def sizes(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
-    """As OSU's -m: `16` is 1 to 16, `2:` is 2 to 1 MiB; a list of sizes is taken as it is."""
+    """Return sizes as OSU's -m has them: `16` is 1 to 16, `2:` is 2 to 1 MiB, a list is taken as it is."""
     if "," in text:
         return _doubled(_ends(text))
     first, colon, last = text.partition(":")
@@ -54,7 +54,7 @@ def _doubled(ends: list[tuple[int, int]]) -> list[int]:
 
 
 def _ends(text: str) -> list[tuple[int, int]]:
-    """The first and last number of each range; they are the same for a number alone."""
+    """Return the first and last number of each range; they are the same for a number alone."""
     parts = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
     ends = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
     if len(ends) < len(parts) or any(first > last for first, last in ends):

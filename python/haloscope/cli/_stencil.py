@@ -47,7 +47,7 @@ def stencil(
 
     All others go to the MPI below. The program's output and exit status stay its own.
     """
-    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import leave_like
     from haloscope.hide import stencil as run_carried
 
     if not command:

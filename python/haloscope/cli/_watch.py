@@ -71,7 +71,7 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
     program is linked to. Afterwards a summary is printed on standard error. Settings for experts are
     environment variables: docs/reference/run.md.
     """
-    from haloscope.base.child import leave_like
+    from haloscope.base.preloading import leave_like
     from haloscope.watch import run as watch
 
     if not command:

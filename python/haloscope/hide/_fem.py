@@ -8,10 +8,19 @@ from pathlib import Path
 
 from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint
-from haloscope.base.components import P4est, Petsc, find_p4est, find_petsc
 from haloscope.base.errors import ComponentError
 from haloscope.base.mpi import installed
-from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
+from haloscope.base.toolchain import (
+    P4est,
+    Petsc,
+    build_environment,
+    build_tool,
+    compiler_identity,
+    find_p4est,
+    find_petsc,
+    run_logged,
+    toolchain,
+)
 
 __all__ = ["Fem", "build_fem", "include_flags"]
 

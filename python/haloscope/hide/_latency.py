@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import UsageError
-from haloscope.base.quantities import time
+from haloscope.base.units import time
 
 __all__ = ["LatencyModel", "read_latencies", "read_latency", "seconds"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from haloscope.base import quantities
+from haloscope.base import units
 from haloscope.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ __all__ = [
     "generic_rows",
 ]
 
-Time = Annotated[Decimal, BeforeValidator(quantities.time)]
-Cost = Annotated[Decimal, BeforeValidator(quantities.cost)]
-Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
+Time = Annotated[Decimal, BeforeValidator(units.time)]
+Cost = Annotated[Decimal, BeforeValidator(units.cost)]
+Speed = Annotated[Decimal, BeforeValidator(units.speed)]
 Text = Annotated[str, Field(min_length=1)]
 _BEYOND_A_NODE = ("network", "switch", "leaf switch", "spine")
 _Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]

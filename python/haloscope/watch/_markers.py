@@ -16,7 +16,7 @@ def _nothing(*_: object) -> None:
 
 
 def _entry(name: str, *kinds: Any) -> Callable[..., None]:
-    """A function of the preloaded recorder; without one, a function that does nothing."""
+    """Return a function of the preloaded recorder; without one, a function that does nothing."""
     try:
         function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):

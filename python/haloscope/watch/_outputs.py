@@ -51,12 +51,12 @@ class Output:
         return output
 
     def written(self) -> list[Path]:
-        """The profiles that were written or replaced since `prepare`, oldest first."""
+        """Return the profiles that were written or replaced since `prepare`, oldest first."""
         new = [path for path in self._matching() if self.before.get(path) != _stamp(path)]
         return sorted(new, key=lambda path: path.stat().st_mtime_ns)
 
     def replaceable(self, path: Path) -> bool:
-        """Whether a file is a profile of an earlier run, or holds nothing."""
+        """Return whether a file is a profile of an earlier run, or holds nothing."""
         return not is_other(path) and path.stat().st_mtime_ns <= self.since
 
     def _matching(self) -> list[Path]:
@@ -75,7 +75,7 @@ def expand(pattern: Path, ranks: int, program: str) -> Path:
 
 
 def is_other(path: Path) -> bool:
-    """Whether something is there that is no profile; an empty file is nothing, as mktemp's."""
+    """Return whether something is there that is no profile; an empty file is nothing, as mktemp's."""
     try:
         with path.open("rb") as file:
             begin = file.read(len(_MAGIC))

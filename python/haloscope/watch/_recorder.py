@@ -36,14 +36,14 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
 
 
 def built_recorders() -> list[Recorder]:
-    """All recorders in the cache, the newest first."""
+    """Return all recorders in the cache, the newest first."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
     made = [recorder for recorder in found if is_whole(recorder.directory)]
     return sorted(made, key=lambda made: made.join.stat().st_mtime_ns, reverse=True)
 
 
 def is_built(headers: Headers) -> bool:
-    """True if the cache has the recorder for these headers already."""
+    """Return whether the cache has the recorder for these headers already."""
     return is_whole(cache() / preload_name("recorder", headers, recorder_sources()))
 
 

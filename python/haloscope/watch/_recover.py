@@ -1,17 +1,34 @@
-"""`haloscope recover`: a profile of what an interrupted run left behind."""
+"""Live records, left behind by processes that wrote no profile, and `recover`, which joins them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
-from haloscope.watch import _live
-from haloscope.watch._outputs import Output, expand, is_other
-from haloscope.watch._recorder import built_recorders
+from haloscope.watch._outputs import Output, expand, is_other, place
+from haloscope.watch._recorder import Recorder, built_recorders
 
-__all__ = ["Recovery", "join_and_clear", "recover"]
+__all__ = [
+    "Record",
+    "Recovery",
+    "World",
+    "clear",
+    "clear_empty",
+    "directories",
+    "foreign",
+    "holders",
+    "join",
+    "join_and_clear",
+    "places_of_user",
+    "read",
+    "recover",
+]
 
 
 @dataclass
@@ -46,7 +63,7 @@ def recover(
     wanted = Path(output) if output is not None else None
     if root is not None and not root.is_dir():
         raise RecorderError(f"{root}: no such directory; name one with live records")
-    places = _live.holders(root) if root is not None else _live.places()
+    places = holders(root) if root is not None else places_of_user()
     if not places:
         raise RecorderError(
             f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
@@ -54,7 +71,7 @@ def recover(
             "the run's nodes, until its profile is written"
         )
     recovery = Recovery(failures=_refused(places))
-    worlds, unread = _live.read(built_recorders(), places)
+    worlds, unread = read(built_recorders(), places)
     if unread:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         recovery.failures.append(
@@ -70,8 +87,8 @@ def recover(
 
 
 def _refused(places: Sequence[Path]) -> list[str]:
-    """A line on records of other users, which could have anything written anywhere."""
-    others = [path for place in places for path in place.glob("*.live") if _live.foreign(path)]
+    """Return a line on records of other users, which could have anything written anywhere."""
+    others = [path for place in places for path in place.glob("*.live") if foreign(path)]
     if not others:
         return []
     owner = _owner(others[0])
@@ -88,7 +105,7 @@ def _owner(path: Path) -> str:
         return f"user {path.stat().st_uid}"
 
 
-def _recover(recovery: Recovery, world: _live.World, output: Path | None, keep: bool, force: bool) -> None:
+def _recover(recovery: Recovery, world: World, output: Path | None, keep: bool, force: bool) -> None:
     running = world.running()
     if running and not force:
         raise RecorderError(
@@ -106,10 +123,10 @@ def _recover(recovery: Recovery, world: _live.World, output: Path | None, keep: 
 
 
 def join_and_clear(
-    world: _live.World, wanted: Path, replaceable: Callable[[Path], bool], keep: bool = False
+    world: World, wanted: Path, replaceable: Callable[[Path], bool], keep: bool = False
 ) -> tuple[Path, list[str]]:
     """Make the profile, then remove the records unless some of them are not in it."""
-    target, remarks = _live.join(world, wanted, replaceable)
+    target, remarks = join(world, wanted, replaceable)
     if world.missing:
         there = world.size - world.missing
         remarks.append(
@@ -119,9 +136,167 @@ def join_and_clear(
     if remarks and not keep:
         remarks.append(f"the records stay in {', '.join(map(str, world.directories))}")
     elif not keep:
-        _live.clear(world)
+        clear(world)
     return target, remarks
 
 
 def _nothing(path: Path) -> bool:
     return False
+
+
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one process left."""
+
+    path: Path
+    rank: int
+    pid: int
+
+
+@dataclass
+class World:
+    """The records of the processes that shared an MPI_COMM_WORLD, and the build that reads them."""
+
+    identity: str
+    size: int
+    program: str
+    output: Path
+    recorder: Recorder
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def directories(self) -> list[Path]:
+        """Where the records are: one directory a node."""
+        return sorted({record.path.parent for record in self.records})
+
+    @property
+    def missing(self) -> int:
+        """How many ranks have no record here."""
+        return self.size - len({record.rank for record in self.records})
+
+    def running(self) -> list[int]:
+        """Return the processes on this node that are still recording."""
+        return [record.pid for record in self.records if _maps(record)]
+
+
+def directories(run: str, base: str | None) -> list[Path]:
+    """Return the directories on this node that hold records of a run, one for each world."""
+    bases = (base,) if base else ("/dev/shm", "/tmp")
+    mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
+    return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
+
+
+def places_of_user() -> list[Path]:
+    """Where this user's runs on this node leave records."""
+    own = os.environ.get("HALOSCOPE_LIVE")
+    bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
+    mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
+    return [place for main in mains if not foreign(main) for place in holders(main)]
+
+
+def foreign(path: Path) -> bool:
+    """Return whether another user made it: what it says, such as where to write, is not to be believed."""
+    return path.lstat().st_uid != os.geteuid()
+
+
+def holders(root: Path) -> list[Path]:
+    """Return all directories with records in and below one."""
+    found = []
+    for directory, below, files in os.walk(root):
+        if len(Path(directory).relative_to(root).parts) == _DEEPEST:
+            below.clear()
+        if any(name.endswith(".live") for name in files):
+            found.append(Path(directory))
+    return sorted(found)
+
+
+def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
+    """Return the worlds of this user's records in these directories, and the files that no build reads."""
+    found = {path for place in places for path in place.glob("*.live")}
+    unread = {path for path in found if not foreign(path)}
+    worlds: dict[str, World] = {}
+    for recorder in recorders:
+        if not unread:
+            break
+        for record, world in _listed(recorder, sorted({path.parent for path in unread})):
+            if record.path in unread:
+                unread.remove(record.path)
+                worlds.setdefault(world.identity, world).records.append(record)
+    for world in worlds.values():
+        world.records.sort(key=lambda record: (record.rank, record.path))
+    return list(worlds.values()), sorted(unread)
+
+
+def join(world: World, wanted: Path, replaceable: Callable[[Path], bool]) -> tuple[Path, list[str]]:
+    """Make a profile of what is there; returns its path and what the joiner had to say."""
+    places = [str(directory) for directory in world.directories]
+    try:
+        with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
+            whole = Path(scratch) / "joined.halo"
+            done = subprocess.run(
+                [str(world.recorder.join), "--world", world.identity, *places, str(whole)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            if done.returncode or not whole.is_file():
+                raise _kept(world, said[-1] if said else f"exit status {done.returncode}")
+            target = place(whole, wanted, replaceable)
+    except OSError as error:
+        raise _kept(world, f"{wanted}: {error.strerror}") from None
+    return target, [line.removeprefix("haloscope: ") for line in said]
+
+
+def clear(world: World) -> None:
+    """Remove the records of a world that has been joined."""
+    for record in world.records:
+        record.path.unlink(missing_ok=True)
+    clear_empty(world.directories)
+
+
+def clear_empty(directories: Iterable[Path]) -> None:
+    """Remove directories for records that hold none any more."""
+    for directory in [path for inner in directories for path in (inner, inner.parent)]:
+        if directory.name.startswith(("haloscope-", "spawned-")):
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+
+
+def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record, World]]:
+    """Yield what a build's joiner says; nothing, if it is of a time when it was not asked this."""
+    command = [str(recorder.join), "--list", *map(str, places)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    words = [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
+    for path, world, rank, size, pid, program, output in zip(*[iter(words)] * 7, strict=True):
+        yield (
+            Record(Path(path), int(rank), int(pid)),
+            World(world, int(size), program, Path(output), recorder),
+        )
+
+
+def _maps(record: Record) -> bool:
+    """Return whether the process that made a record is alive and has it mapped."""
+    try:
+        status = record.path.stat()
+        maps = Path(f"/proc/{record.pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
+    return any(line.split()[4:5] == [str(status.st_ino)] for line in maps.splitlines())
+
+
+def _kept(world: World, why: str) -> RecorderError:
+    places = ", ".join(map(str, world.directories))
+    return RecorderError(
+        f"{places}: could not be joined ({why}); the records stay there, for haloscope recover"
+    )

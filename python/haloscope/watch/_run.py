@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from haloscope.base.child import run_child
 from haloscope.base.environment import (
     earlier_preload,
     forwarded,
@@ -22,9 +21,9 @@ from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import Launch, name_of, parse, resolve
 from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
-from haloscope.base.preloading import Outcome
+from haloscope.base.preloading import Outcome, run_child
 from haloscope.base.settings import Value, to_environment
-from haloscope.watch import _live
+from haloscope.watch import _recover
 from haloscope.watch._outputs import Output
 from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
@@ -75,7 +74,7 @@ def run(
     complete = recorder_environment(found, recorder, variables, earlier)
     watched, environment = launched(launch, found, complete, os.environ)
     outcome = Outcome(run_child(watched.command, environment))
-    _collect(outcome, output, recorder, _live.directories(identity, variables.get("HALOSCOPE_LIVE")))
+    _collect(outcome, output, recorder, _recover.directories(identity, variables.get("HALOSCOPE_LIVE")))
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
     return outcome
@@ -135,7 +134,7 @@ def _output(settings: dict[str, str], is_given: bool) -> Output:
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
     """Find the profiles; make those that no rank got so far as to write of the live records."""
     outcome.profiles = output.written()
-    worlds, unread = _live.read([recorder], records)
+    worlds, unread = _recover.read([recorder], records)
     for world in worlds:
         try:
             target, remarks = join_and_clear(world, world.output, output.replaceable)
@@ -151,7 +150,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
             f"{unread[0].parent}: has records that this recorder can't read; they stay there, for "
             "haloscope recover"
         )
-    _live.clear_empty(records)
+    _recover.clear_empty(records)
     if records and not outcome.profiles and not outcome.remarks:
         outcome.remarks.append("no profile: it could not be written, see above")
 
@@ -179,7 +178,7 @@ def _no_profile(launch: Launch, status: int) -> str:
 
 
 def _signal(status: int) -> str | None:
-    """The signal that ended a command, itself or, as shells and launchers say, what it ran."""
+    """Return the signal that ended a command, itself or, as shells and launchers say, what it ran."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status) - 128
     return signal.Signals(number).name if number in set(signal.Signals) else None
 

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from haloscope.base import quantities
+from haloscope.base import units
 from haloscope.base.errors import MachineError
 from haloscope.predict._machine_files import load_machine, machines
 
@@ -38,8 +38,8 @@ __all__ = [
     "platforms",
 ]
 
-Time = Annotated[Decimal, BeforeValidator(quantities.time)]
-Speed = Annotated[Decimal, BeforeValidator(quantities.speed)]
+Time = Annotated[Decimal, BeforeValidator(units.time)]
+Speed = Annotated[Decimal, BeforeValidator(units.speed)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
 Sharing = Literal["splitduplex", "shared", "fatpipe"]
 _MOST_HOSTS = 1 << 17
