@@ -130,6 +130,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     `LaunchError` if nothing could be started.
 
         from haloscope.hide import stencil
+
         print(stencil(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
     """
     values: dict[str, Value | None] = {
