@@ -9,6 +9,8 @@
 
 namespace amr {
 
+namespace {
+
 // Messages that are all on their way before any is waited for. Two ranks must post what they tell each other
 // in the same order. Values must stay until `finish`.
 class Post {
@@ -75,6 +77,8 @@ private:
   Post post_;
   std::vector<Octant> octants_;
 };
+
+} // namespace
 
 Mesh::Mesh(const Parameters &p, apps::World world)
     : p_(p), world_(world), shape_{p.cells(), p.num_vars}, tree_(p.roots(), unrefined(p.roots(), p.procs())),

@@ -56,7 +56,12 @@ Examples:
 )
 @click.option("--no-collectives", is_flag=True, help="Do not delay collectives.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of all random draws."
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed of all random draws.",
 )
 @click.option(
     "-o",

@@ -98,8 +98,7 @@ def inject(  # noqa: PLR0913 - one for each option
     The outcome's `status` is that of `os.waitpid`; its `remarks` say how much was injected.
     Raises `UsageError` if the words make no sense, and `LaunchError` if nothing could be started.
 
-        from haloscope.hide import inject
-        inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", output="injected.csv")
+        haloscope.inject(["mpiexec", "-n", "4", "./app"], "constant:1ms", output="injected.csv")
     """
     texts = [latency] if isinstance(latency, str) else latency
     intra, inter = read_latencies(texts, excess)

@@ -129,8 +129,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     `os.waitpid`; its `remarks` say what was carried. Raises `UsageError` for a value out of range, and
     `LaunchError` if nothing could be started.
 
-        from haloscope.hide import stencil
-        print(stencil(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
+        print(haloscope.stencil(["mpiexec", "-n", "8", "./app"], share_heap=True).remarks)
     """
     values: dict[str, Value | None] = {
         "threshold": threshold,
