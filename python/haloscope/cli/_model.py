@@ -64,8 +64,8 @@ Examples:
     default="paper",
     show_default=True,
     metavar="paper|hockney|fitted",
-    help="paper: the formulas of Derin (2025), which know latency only. hockney: models after the libraries' "
-    "code. fitted: models that were fitted to measurements of this machine.",
+    help="The formulas of Derin's paper (2025), which know latency only, models after the libraries' code, "
+    "or models that were fitted to measurements of this machine.",
 )
 @format_option(*FORMAT, text="Print for people, or for programs.")
 @click.option(
