@@ -9,6 +9,7 @@ database=$PWD/build/lint
 kernels=$PWD/build/lint-explain
 injector=$PWD/build/lint-inject
 protocols=$PWD/build/lint-stencil
+simulation=$PWD/build/lint-simulate
 status=0
 
 say() { printf '%s\n' "-- $*"; }
@@ -36,11 +37,11 @@ layout() {
     sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
 }
 
-# What is preloaded before an MPI: its directory, where it is built, and what else is checked there.
+# What is preloaded before an MPI: its directory, where it is built, and what else is checked there, or not.
 preloaded() {
   "$bin/cmake" -S "$1" -B "$2" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-    -DHALOSCOPE_ABI=openmpi -DHALOSCOPE_MPI_INCLUDE="$mpi" -DPython3_EXECUTABLE="$bin/python" \
+    -DHALOSCOPE_ABI="${abi:-openmpi}" -DHALOSCOPE_MPI_INCLUDE="${include:-$mpi}" -DPython3_EXECUTABLE="$bin/python" \
     -DCMAKE_UNITY_BUILD=OFF >/dev/null && "$bin/ninja" -C "$2" --quiet generated || { status=1; return; }
   check "-p $2" < <(files ":(glob)$1/*.cpp" "${@:3}")
 }
@@ -49,7 +50,7 @@ preloaded() {
 # the generated headers, the kernels' from theirs; all other programs are built with the same few.
 tidy() {
   say "clang-tidy"
-  preloaded src/watch "$database" 'src/interpose/*.cpp'
+  preloaded src/watch "$database" 'src/interpose/*.cpp' ':!src/watch/simulation.cpp'
   preloaded src/hide/inject "$injector"
   preloaded src/hide/layer "$protocols"
   "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
@@ -59,7 +60,8 @@ tidy() {
   others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
     ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
   if command -v smpicxx >/dev/null; then
-    others+=$'\n'$(files 'src/predict/simulate/*.cpp')
+    abi=simgrid include=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi \
+      preloaded src/predict/simulate "$simulation" src/watch/simulation.cpp
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi

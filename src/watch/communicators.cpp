@@ -98,7 +98,8 @@ void distributed_graph_neighbors(MPI_Comm comm, Ranks &sources, Ranks &destinati
 }
 
 const std::int32_t *keep(const Ranks &ranks, std::uint32_t &count) {
-  auto *copy = static_cast<std::int32_t *>(global().arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
+  auto *copy =
+      static_cast<std::int32_t *>(global().arena.allocate((ranks.size() + 1) * sizeof(std::int32_t)));
   count = copy == nullptr ? 0 : static_cast<std::uint32_t>(ranks.size());
   if (copy != nullptr) std::ranges::copy(ranks, copy);
   return copy;

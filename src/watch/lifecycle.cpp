@@ -15,7 +15,7 @@ namespace haloscope::watch {
 namespace {
 
 struct Life {
-  std::mutex mutex;           // of the four functions here, which only programs with sessions call at the same time
+  std::mutex mutex; // of the four functions here, which only programs with sessions call at the same time
   unsigned sessions = 0;      // that the program has open
   bool world_is_open = false; // from MPI_Init to MPI_Finalize
 };

@@ -101,8 +101,8 @@ bool reduce_in_time(Contents &mine) {
     if (late.rank > global().process->rank)
       interpose::complain("rank " + std::to_string(late.rank) + " did not come to MPI_Finalize within " +
                           std::to_string(static_cast<int>(patience)) +
-                          " s (HALOSCOPE_FINALIZE_TIME); the records of all ranks are kept in " + live_directory() +
-                          " on their nodes");
+                          " s (HALOSCOPE_FINALIZE_TIME); the records of all ranks are kept in " +
+                          live_directory() + " on their nodes");
     return false;
   }
 }

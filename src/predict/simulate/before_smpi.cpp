@@ -90,8 +90,8 @@ int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
                  int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
                  MPI_Status *status) {
-  const int result = PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag,
-                                   comm, status);
+  const int result =
+      PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
   if (result == MPI_SUCCESS && status != MPI_STATUS_IGNORE && to == from && from == own_rank(comm))
     status->MPI_SOURCE = from;
   return result;
