@@ -180,6 +180,7 @@ struct NodeCalls {
 
 // One path of regions on one thread. What every call touches comes first; what is counted is declared in
 // haloscope.base.schema.
+// NOLINTNEXTLINE(misc-multiple-inheritance): parts in the order of their use
 struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Node *parent, *recent; // recent: the child entered last
   const char *name;

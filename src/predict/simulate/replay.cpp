@@ -95,9 +95,9 @@ template <class Replay> void wait_for_all(Replay &&replay) {
 
 // wait SOURCE DESTINATION TAG
 template <class Replay> void wait_for_one(const Action &action, Replay &&replay) {
-  PostedMessages &messages = own<PostedMessages>();
+  auto &messages = own<PostedMessages>();
   const int source = static_cast<int>(number(action, 2)), to = static_cast<int>(number(action, 3));
-  const bool receives = source != std::atoi(action[0].c_str()); // NOLINT(cert-err34-c): SimGrid has read it
+  const bool receives = source != number(action, 0);
   const int partner = receives ? source : to;
   const auto found = std::ranges::find_if(messages, [&](const auto &posted) {
     return posted->partner == partner && posted->receives == receives;
