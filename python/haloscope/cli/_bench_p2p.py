@@ -80,12 +80,14 @@ def _pairs(
     "-i",
     "--iterations",
     type=click.IntRange(1),
+    metavar="N",
     help="As OSU: measured iterations. Without it the number depends on the test and the size.",
 )
 @click.option(
     "-x",
     "--warmup",
     type=click.IntRange(0),
+    metavar="N",
     help="As OSU: iterations before them. Without it the number depends on the test and the size.",
 )
 @click.option(
@@ -93,6 +95,7 @@ def _pairs(
     "--window-size",
     "window",
     type=click.IntRange(1, 1 << 16),
+    metavar="N",
     default=64,
     show_default=True,
     help="As OSU: how many messages are under way at once in bw, bibw and mbw_mr.",
@@ -122,6 +125,7 @@ def _pairs(
 @click.option(
     "--nodes",
     type=click.IntRange(1),
+    metavar="N",
     envvar="SLURM_JOB_NUM_NODES",
     default=1,
     help="Number of nodes, all like this one. In a Slurm job the default is the number of its nodes.",

@@ -52,12 +52,14 @@ _OPTIONS = (
         "-i",
         "--iterations",
         type=click.IntRange(1),
+        metavar="N",
         help="As OSU: measured exchanges. The default is 1000, for messages over 8 KiB 100.",
     ),
     click.option(
         "-x",
         "--warmup",
         type=click.IntRange(0),
+        metavar="N",
         help="As OSU: exchanges before them. The default is 100, for messages over 8 KiB 10.",
     ),
     click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."),
@@ -78,6 +80,7 @@ _OPTIONS = (
     click.option(
         "--rounds",
         type=click.IntRange(1),
+        metavar="N",
         help="Launches of each kind. The default is 1, with --layer both 10.",
     ),
     format_option("table", "csv", "json", text="Print medians, every sample, or medians with samples."),

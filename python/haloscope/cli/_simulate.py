@@ -111,6 +111,7 @@ class _Simulating(click.Command):
 @click.option(
     "--latency-factor",
     type=_FACTOR,
+    metavar="FACTOR",
     default=1,
     show_default=True,
     help="Latencies are multiplied by this. 0 means none.",
@@ -118,6 +119,7 @@ class _Simulating(click.Command):
 @click.option(
     "--bandwidth-factor",
     type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
     default=1,
     show_default=True,
     help="Bandwidths are multiplied by this. inf means no limit.",
@@ -125,6 +127,7 @@ class _Simulating(click.Command):
 @click.option(
     "--compute-factor",
     type=_FACTOR,
+    metavar="FACTOR",
     default=1,
     show_default=True,
     help="Times of computing, measured here or in the profile, are multiplied by this. 0 means none.",

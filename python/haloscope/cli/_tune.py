@@ -52,6 +52,7 @@ Examples:
 @click.option(
     "--rounds",
     type=click.IntRange(2),
+    metavar="N",
     default=5,
     show_default=True,
     help="Launches with the rules, and as many without, that a rule must hold in.",
@@ -60,6 +61,7 @@ Examples:
     "-i",
     "--iterations",
     type=click.IntRange(10),
+    metavar="N",
     default=1000,
     show_default=True,
     help="As OSU: measured calls.",
@@ -68,6 +70,7 @@ Examples:
     "-x",
     "--warmup",
     type=click.IntRange(0),
+    metavar="N",
     default=100,
     show_default=True,
     help="As OSU: calls before these, which are not measured.",
