@@ -37,8 +37,8 @@ RANKS = {
 }
 OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
-# Where ranks are, and how often a program asked in vain: not what it says.
-OTHER = ("host", "pid", "same_node", "offnode", "polls")
+# Where ranks are is not what they say.
+OTHER = ("host", "pid", "same_node", "offnode")
 
 
 @pytest.fixture(scope="module", autouse=True)

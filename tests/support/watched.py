@@ -78,7 +78,11 @@ class Watched:
         polls = ("MPI_Test", "MPI_Iprobe", "MPI_Improbe")
         timed = {"start", "duration", "wait"}
         rows = [
-            {name: row[name] for name in row if "time" not in name and name not in timed}
+            {
+                name: row[name]
+                for name in row
+                if "time" not in name and "polls" not in name and name not in timed
+            }
             for row in self.rows(table, True)
             # a size at which nothing was sent has a time only
             if not str(row.get("call")).startswith(polls) and row.get("messages") != 0
