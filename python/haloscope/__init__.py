@@ -1,6 +1,6 @@
 """Haloscope watches what the processes of an MPI program say to each other, and explains it.
 
-There is a function for each verb of the command line; names are looked up when they are used first.
+What the verbs of the command line do, functions do here; names are looked up when they are used first.
 """
 
 from __future__ import annotations

@@ -361,12 +361,11 @@ private:
          process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_)});
   }
 
-  // A program that went wild may have written into its records: links must not lead round for ever.
-
   const Arena &arena_;
   const ProcessRecord &process_;
   double tick_;
-  // No two links lead to one record, and none is smaller than this.
+  // A program that went wild may have written into its records: links must not lead round for ever. No two
+  // links lead to one record, and none is smaller than this.
   mutable std::size_t links_ = arena_.used() / 16;
   Contents contents_;
   std::map<std::uint64_t, Region> regions_; // addresses stay

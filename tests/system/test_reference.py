@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from haloscope.base import schema
+from haloscope.cli._main import _VERBS as VERBS
+from haloscope.explain import TABLES
 from support.mpi import CHECKOUT
 
 TOOL = CHECKOUT / "tools" / "reference.py"
@@ -30,6 +33,20 @@ def test_every_verb_has_a_page() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES.glob("*.md"))
     assert done.returncode == 0, done.stderr
     assert [verb for verb in done.stdout.splitlines() if f"<!-- options: {verb} -->" not in text] == []
+
+
+def test_readme_has_every_verb() -> None:
+    readme = (CHECKOUT / "README.md").read_text("utf-8")
+    assert [verb for verb in VERBS if f"`haloscope {verb}" not in readme and f"`{verb}`" not in readme] == []
+
+
+def test_every_table_that_is_declared_is_there_and_described() -> None:
+    assert set(schema.SHOWN) | {"info"} == set(TABLES)
+    tables, file_format = (CHECKOUT / "docs" / page for page in ("reference/tables.md", "format.md"))
+    assert [name for name in schema.SHOWN if f"<!-- shown: {name} -->" not in tables.read_text("utf-8")] == []
+    described = file_format.read_text("utf-8")
+    stored = set(schema.STORED) - {"neighbors"}  # which has the columns of `partners`
+    assert [name for name in stored if f"<!-- stored: {name} -->" not in described] == []
 
 
 def test_a_stale_page_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Collectives without a root: allreduce, allgather, alltoall, barrier, reduce_scatter."""
+"""Collectives without a root: allreduce, allgather, alltoall, barrier.
+
+Those of reduce_scatter are in `_rooted.py`: they are made of the parts of reductions and scatters there.
+"""
 
 from __future__ import annotations
 
