@@ -14,7 +14,7 @@ PROGRAM = """
 #include <mpi.h>
 
 int main(int argc, char **argv) {
-  int number = 1, flag, index, count, indices[1];
+  int number = 1, sent = 1, flag, index, count, indices[1];
   MPI_Request request, send;
   MPI_Message message;
   MPI_Status status;
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE);
   MPI_Testsome(1, &request, &count, indices, &status);
   HALOSCOPE_COMM_REGION_END("vain");
-  MPI_Isend(&number, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send);
+  MPI_Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Wait(&send, MPI_STATUS_IGNORE);
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
