@@ -13,6 +13,7 @@ namespace haloscope::watch {
 namespace {
 
 // One region path of a process: the nodes of all its threads.
+// NOLINTNEXTLINE(misc-multiple-inheritance): the sums that are declared, and others
 struct Region : CountedOften, CountedRarely {
   Region *parent = nullptr;
   std::uint64_t path = 0;
