@@ -33,7 +33,6 @@ RANKS = {
     "repeats": 2,
     "filters": 2,
     "odd_names": 2,
-    "freed": 2,
 }
 OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
