@@ -32,6 +32,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 def test_links_between_nodes_have_their_own_latencies(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path

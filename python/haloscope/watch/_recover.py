@@ -88,7 +88,7 @@ def recover(
 
 def _refused(places: Sequence[Path]) -> list[str]:
     """Return a line on records of other users, which could have anything written anywhere."""
-    others = [path for place in places for path in place.glob("*.live") if foreign(path)]
+    others = sorted(path for place in places for path in place.glob("*.live") if foreign(path))
     if not others:
         return []
     owner = _owner(others[0])
