@@ -25,7 +25,11 @@ struct Collective {
     return communicator.inter ? communicator.remote_size : communicator.size;
   }
   [[nodiscard]] bool is_root(int root) const noexcept {
-    return root == MPI_ROOT || (!communicator.inter && root == communicator.rank);
+    return communicator.inter ? root == MPI_ROOT : root == communicator.rank;
+  }
+  // Between two groups, that side contributes nothing.
+  [[nodiscard]] bool is_on_side_of_root(int root) const noexcept {
+    return communicator.inter && (root == MPI_PROC_NULL || root == MPI_ROOT);
   }
   template <class Count> std::uint64_t bytes(Count count, MPI_Datatype datatype) const noexcept {
     return payload(state, count, datatype);
@@ -53,9 +57,8 @@ struct Collective {
   std::uint64_t broadcast(Count count, MPI_Datatype datatype, int root) const noexcept {
     return root == MPI_PROC_NULL ? 0 : bytes(count, datatype);
   }
-  // Between two groups, the root's side contributes nothing.
   template <class Count> std::uint64_t reduce(Count count, MPI_Datatype datatype, int root) const noexcept {
-    return root == MPI_PROC_NULL || root == MPI_ROOT ? 0 : bytes(count, datatype);
+    return is_on_side_of_root(root) ? 0 : bytes(count, datatype);
   }
   template <class Counts> std::uint64_t each_of(Counts counts, MPI_Datatype datatype) const noexcept {
     return sum(communicator.size, counts, datatype);
@@ -66,13 +69,13 @@ struct Collective {
   template <class Count>
   std::uint64_t gather(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
                        MPI_Datatype recvtype, int root) const noexcept {
-    if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
+    if (is_on_side_of_root(root)) return 0;
     return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcount, recvtype) : bytes(sendcount, sendtype);
   }
   template <class Count, class Counts>
   std::uint64_t gather_v(const void *sendbuf, Count sendcount, MPI_Datatype sendtype, Counts recvcounts,
                          MPI_Datatype recvtype, int root) const noexcept {
-    if (root == MPI_PROC_NULL || root == MPI_ROOT) return 0;
+    if (is_on_side_of_root(root)) return 0;
     return sendbuf == MPI_IN_PLACE && is_root(root) ? bytes(recvcounts[communicator.rank], recvtype)
                                                     : bytes(sendcount, sendtype);
   }
