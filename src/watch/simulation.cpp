@@ -1,20 +1,17 @@
 // The recorder in SMPI, SimGrid's MPI: all ranks are contexts of one thread of one process, and have one
 // clock, which is simulated. They need no messages to agree or to bring their records together, so that
-// a simulation takes the same simulated time with and without them.
-#include "interpose/report.hpp"
+// messages take the same simulated time with and without them.
 #include "watch/collect.hpp"
 #include "watch/profile.hpp"
 #include "watch/state.hpp"
 #include "watch/summary.hpp"
 #include "watch/world.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <sstream>
-#include <string_view>
 
 namespace haloscope::watch {
 

@@ -18,7 +18,7 @@ import pytest
 from haloscope import explain
 from haloscope.base.errors import SimulationError
 from haloscope.predict.bench import CollectiveMethod, Grid, collective
-from haloscope.predict.simulate import Simulation
+from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
 from haloscope.predict.simulate._pattern import Pattern, _share
 from support.missing import missing
 from support.mpi import Mpi
@@ -191,6 +191,20 @@ def test_latencies_of_a_machine_are_exact(
     measured = dict(line.split() for line in lines if line[:1].isdigit())
     expected = [0.15, 0.15, 0.32, 0.35, 0.43, 0.43, 0.69, 1.82]
     assert [float(value) for value in measured.values()] == pytest.approx(expected, abs=1e-3)
+
+
+def test_messages_take_the_same_time_without_the_recorder(
+    simulate: Simulate, program: Path, tmp_path: Path
+) -> None:
+    """To a tenth of a nanosecond: recording is no message, and where computing takes no time, none at all."""
+    bare = SmpiLibrary(load_platform("orfeo"))
+    with bare.directory:
+        words = bare.launch([str(program), "latencies"], 129, {})
+        alone = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=240)
+    recorded = simulate("--platform", "orfeo", "-n", 129, "--compute-factor", 0, "--", program, "latencies")
+    times = [[line for line in done.stdout.splitlines() if line[:1].isdigit()] for done in (alone, recorded)]
+    assert len(times[0]) == 8
+    assert times[0] == times[1]
 
 
 def test_counts_are_those_of_a_real_run(haloscope: Path, cg_8: Path, tmp_path: Path) -> None:

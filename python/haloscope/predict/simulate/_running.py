@@ -22,7 +22,7 @@ from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.files import copy_whole
 from haloscope.predict.simulate._description import Change, host_names, platform_xml
 from haloscope.predict.simulate._platform import Platform
-from haloscope.predict.simulate._simgrid import Simulation, build_simulation, smpirun
+from haloscope.predict.simulate._simgrid import SimulationBuild, build_simulation, smpirun
 
 __all__ = ["Options", "command", "simulated"]
 
@@ -126,7 +126,11 @@ def simulated(
         else:
             words = command(options, directory, "-replay", str(traces))
             words.append(str(simulation.replayer))
-        environment = {**os.environ, "HALOSCOPE_OUTPUT": str(profile), "HALOSCOPE_ABOUT": _lines(about)}
+        environment = {
+            **os.environ,
+            "HALOSCOPE_OUTPUT": str(profile).replace("%", "%%"),
+            "HALOSCOPE_ABOUT": _lines(about),
+        }
         if options.series:
             environment["HALOSCOPE_SERIES"] = "\n".join(options.series)
         if options.slice is not None:
@@ -145,7 +149,7 @@ def _lines(about: Mapping[str, str | float]) -> str:
     return "".join(f"{name}={value}\n" for name, value in (texts | numbers).items())
 
 
-def _wrapper(directory: Path, simulation: Simulation) -> Path:
+def _wrapper(directory: Path, simulation: SimulationBuild) -> Path:
     """What puts the recorder into SMPI's process, and not into smpirun, which is a script."""
     script = directory / "preload"
     libraries = shlex.quote(f"{simulation.recorder}:{simulation.before_smpi}")

@@ -14,7 +14,15 @@ from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.headers import Headers
 from haloscope.watch import recorder_sources
 
-__all__ = ["Simulation", "application", "build_simulation", "executable", "smpicxx", "smpirun", "version"]
+__all__ = [
+    "SimulationBuild",
+    "application",
+    "build_simulation",
+    "executable",
+    "smpicxx",
+    "smpirun",
+    "version",
+]
 
 _MISSING = (
     "{} not found: simulations need SimGrid with SMPI "
@@ -46,7 +54,7 @@ def version() -> str:
 
 
 @dataclass(frozen=True)
-class Simulation:
+class SimulationBuild:
     """What runs in a simulation, in a directory of the cache."""
 
     directory: Path
@@ -67,14 +75,14 @@ class Simulation:
         return self.directory / "haloscope-replay"
 
 
-def build_simulation() -> Simulation:
+def build_simulation() -> SimulationBuild:
     """Return what runs in a simulation, from the cache or built now."""
     include = smpicxx().resolve().parent.parent / "include" / "smpi"
     headers = Headers("simgrid", (include,), f"SimGrid SMPI {version()}", (3, 1))
-    made = [path.name for path in (Simulation(Path()).recorder, Simulation(Path()).before_smpi)]
-    made.append(Simulation(Path()).replayer.name)
+    what = SimulationBuild(Path())
+    made = [path.name for path in (what.recorder, what.before_smpi, what.replayer)]
     sources = [paths.source("src", "predict", "simulate"), *recorder_sources()]
-    return Simulation(build_preload("simulation", headers, made, sources))
+    return SimulationBuild(build_preload("simulation", headers, made, sources))
 
 
 def application(name: str) -> Path:

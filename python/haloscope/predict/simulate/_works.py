@@ -17,7 +17,6 @@ from haloscope import explain
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
-from haloscope.predict.simulate._description import Change
 from haloscope.predict.simulate._pattern import Pattern
 from haloscope.predict.simulate._running import Options, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
@@ -93,9 +92,8 @@ class ProfileWork:
             simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
-def what_if(work: Work, options: Options, output: Path, change: Change | None = None) -> None:
+def what_if(work: Work, options: Options, output: Path) -> None:
     """Simulate once and write the profile."""
-    options = options if change is None else replace(options, change=change)
     about: dict[str, str | float] = {
         "mpi_library": f"SimGrid SMPI {_simgrid.version()}",
         "simulated_on": socket.gethostname(),
