@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from haloscope.cli._measuring import Launching, format_option, interruptible, percentiles, time_limit, words
+from haloscope.cli._measuring import (
+    Launching,
+    format_option,
+    full_option,
+    interruptible,
+    tails_option,
+    time_limit,
+    warmup_option,
+    words,
+)
 from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
 
@@ -34,18 +43,8 @@ Examples:
 """
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OUTPUT = (
-    click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."),
-    click.option(
-        "-z",
-        "--tail-lat",
-        "tails",
-        callback=percentiles,
-        metavar="[P1,P2]",
-        is_flag=False,
-        flag_value="50,90,99",
-        default=None,
-        help="As OSU: print percentiles of the iterations, too. Without values these are 50,90,99.",
-    ),
+    full_option,
+    tails_option,
     format_option(
         "osu",
         "table",
@@ -91,15 +90,7 @@ def _printed(command: _Command) -> _Command:
     show_default=True,
     help="As OSU: measured calls, for messages of every size.",
 )
-@click.option(
-    "-x",
-    "--warmup",
-    type=click.IntRange(0),
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="As OSU: calls before these, which are not measured.",
-)
+@warmup_option
 @click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check the data of each call.")
 @click.option(
     "--algorithm",

@@ -15,8 +15,9 @@ from haloscope.cli._measuring import (
     Launching,
     check_place,
     format_option,
+    full_option,
     interruptible,
-    percentiles,
+    tails_option,
     time_limit,
 )
 from haloscope.cli._messages import say
@@ -101,18 +102,8 @@ def _pairs(
     help="As OSU: how many messages are under way at once in bw, bibw and mbw_mr.",
 )
 @click.option("-c", "--validation", "check", is_flag=True, help="As OSU: check what arrives.")
-@click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too.")
-@click.option(
-    "-z",
-    "--tail-lat",
-    "tails",
-    callback=percentiles,
-    metavar="[P1,P2]",
-    is_flag=False,
-    flag_value="50,90,99",
-    default=None,
-    help="As OSU: print percentiles of the times, too. Without values these are 50,90,99.",
-)
+@full_option
+@tails_option
 @click.option(
     "--pair",
     "pairs",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from haloscope.cli._measuring import Launching, format_option, interruptible, time_limit
+from haloscope.cli._measuring import Launching, format_option, full_option, interruptible, time_limit
 from haloscope.cli._messages import progress
 from haloscope.cli._options import sizes
 
@@ -62,7 +62,7 @@ _OPTIONS = (
         metavar="N",
         help="As OSU: exchanges before them. The default is 100, for messages over 8 KiB 10.",
     ),
-    click.option("-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."),
+    full_option,
     click.option(
         "--dims",
         type=click.Choice(("1", "2", "3", "4")),
@@ -93,53 +93,29 @@ def _common(command: _Command) -> _Command:
     return command
 
 
-@click.command(cls=Launching, epilog=_STENCIL_EXAMPLES)
-@_common
-def stencil(
-    ranks: int | None,
-    sizes: list[int],
-    iterations: int | None,
-    warmup: int | None,
-    full: bool,
-    dims: str,
-    layer: str,
-    rounds: int | None,
-    form: str,
-    launcher: tuple[str, ...],
-) -> None:
-    """Measure exchanges of a stencil: all neighbours, those on other nodes only, on this node only.
+def _verb(what: Literal["stencil", "overlap"], text: str, examples: str) -> click.Command:
+    """Return the command that measures this; both take the same."""
 
-    The ideal is the longer one of the last two: neither would wait for the other. LAUNCHER starts the
-    ranks instead of mpiexec.
-    """
-    from haloscope.predict.bench import StencilMethod as Method
+    @click.command(what, cls=Launching, help=text, epilog=examples)
+    @_common
+    def verb(
+        ranks: int | None,
+        sizes: list[int],
+        iterations: int | None,
+        warmup: int | None,
+        full: bool,
+        dims: str,
+        layer: str,
+        rounds: int | None,
+        form: str,
+        launcher: tuple[str, ...],
+    ) -> None:
+        from haloscope.predict.bench import StencilMethod as Method
 
-    method = Method("stencil", sizes, ranks, int(dims), iterations=iterations, warmup=warmup, rounds=rounds)
-    _measure(method, layer, launcher, form, full)
+        method = Method(what, sizes, ranks, int(dims), iterations=iterations, warmup=warmup, rounds=rounds)
+        _measure(method, layer, launcher, form, full)
 
-
-@click.command(cls=Launching, epilog=_OVERLAP_EXAMPLES)
-@_common
-def overlap(
-    ranks: int | None,
-    sizes: list[int],
-    iterations: int | None,
-    warmup: int | None,
-    full: bool,
-    dims: str,
-    layer: str,
-    rounds: int | None,
-    form: str,
-    launcher: tuple[str, ...],
-) -> None:
-    """Measure how much of a stencil's exchange a computation hides that takes as long.
-
-    Overlap is 100 (1 - (overall - compute) / exchange) %. LAUNCHER starts the ranks instead of mpiexec.
-    """
-    from haloscope.predict.bench import StencilMethod as Method
-
-    method = Method("overlap", sizes, ranks, int(dims), iterations=iterations, warmup=warmup, rounds=rounds)
-    _measure(method, layer, launcher, form, full)
+    return verb
 
 
 def _measure(method: Method, layer: str, launcher: tuple[str, ...], form: str, full: bool) -> None:
@@ -152,3 +128,22 @@ def _measure(method: Method, layer: str, launcher: tuple[str, ...], form: str, f
     with interruptible():
         result = measured(method, launcher=launcher, progress=progress, build_layer=build_protocols_for)
     write_stencil(result, form, full, sys.stdout)
+
+
+stencil = _verb(
+    "stencil",
+    """Measure exchanges of a stencil: all neighbours, those on other nodes only, on this node only.
+
+    The ideal is the longer one of the last two: neither would wait for the other. LAUNCHER starts the
+    ranks instead of mpiexec.
+    """,
+    _STENCIL_EXAMPLES,
+)
+overlap = _verb(
+    "overlap",
+    """Measure how much of a stencil's exchange a computation hides that takes as long.
+
+    Overlap is 100 (1 - (overall - compute) / exchange) %. LAUNCHER starts the ranks instead of mpiexec.
+    """,
+    _OVERLAP_EXAMPLES,
+)

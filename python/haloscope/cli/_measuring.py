@@ -18,9 +18,11 @@ __all__ = [
     "Launching",
     "check_place",
     "format_option",
+    "full_option",
     "interruptible",
-    "percentiles",
+    "tails_option",
     "time_limit",
+    "warmup_option",
     "words",
 ]
 
@@ -53,7 +55,7 @@ def words(_context: click.Context, _option: click.Parameter, text: str | None) -
     return list(dict.fromkeys(word.strip() for word in (text or "").split(",") if word.strip()))
 
 
-def percentiles(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float]:
+def _percentiles(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float]:
     """Read `50,99`; nothing is no percentiles."""
     try:
         values = [float(word) for word in (text or "").split(",") if word]
@@ -62,6 +64,32 @@ def percentiles(_context: click.Context, _option: click.Parameter, text: str | N
     if any(not 0 <= value <= 100 for value in values):
         raise click.BadParameter(f"{text!r}: percentiles are from 0 to 100")
     return values
+
+
+# As OSU's programs have them.
+full_option = click.option(
+    "-f", "--full", is_flag=True, help="As OSU: print minimum, maximum and iterations, too."
+)
+tails_option = click.option(
+    "-z",
+    "--tail-lat",
+    "tails",
+    callback=_percentiles,
+    metavar="[P1,P2]",
+    is_flag=False,
+    flag_value="50,90,99",
+    default=None,
+    help="As OSU: print percentiles of the times, too. Without values these are 50,90,99.",
+)
+warmup_option = click.option(
+    "-x",
+    "--warmup",
+    type=click.IntRange(0),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="As OSU: calls before these, which are not measured.",
+)
 
 
 def time_limit(default: float = 60.0) -> float:

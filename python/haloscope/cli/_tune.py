@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.cli._measuring import FORMAT, Launching, format_option, interruptible, time_limit
+from haloscope.cli._measuring import (
+    FORMAT,
+    Launching,
+    format_option,
+    interruptible,
+    time_limit,
+    warmup_option,
+)
 from haloscope.cli._messages import progress, say
 from haloscope.cli._options import counts, sizes
 
@@ -66,15 +73,7 @@ Examples:
     show_default=True,
     help="As OSU: measured calls.",
 )
-@click.option(
-    "-x",
-    "--warmup",
-    type=click.IntRange(0),
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="As OSU: calls before these, which are not measured.",
-)
+@warmup_option
 @click.option(
     "--map-by",
     "mapping",
