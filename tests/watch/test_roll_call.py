@@ -171,7 +171,10 @@ def looks(draw: st.DrawFn) -> list[Process]:
         if draw(st.integers(0, 9)) == 0:
             continue
         call = draw(st.one_of(st.none(), CALLS))
-        call = call and replace(call, what=WHATS[call.function])
+        if call:
+            kind = draw(st.sampled_from(["", "send", "receive", "collective", "io"]))
+            what = WHATS[call.function]
+            call = replace(call, what=what, kind=kind if what == "requests" else "")
         state = draw(st.sampled_from(["running", "asleep", "dead", "stopped", ""]))
         thread = Thread(("solve",), call, 1.0, draw(st.integers(0, 1)))
         threads = (thread,) if draw(st.integers(0, 9)) else ()

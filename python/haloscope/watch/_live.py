@@ -44,9 +44,10 @@ class Communicator:
 class Call:
     """The MPI call that a thread is in.
 
-    `what` is `send`, `receive`, `exchange`, `collective`, `one_sided`, `requests` or `other`. Partners are
-    world ranks; None is unknown or none, `ANY` any. `since` is seconds, None if not known; `mark` is alike
-    in two snapshots only if the thread has not left the call between them.
+    `what` is `send`, `receive`, `exchange`, `collective`, `one_sided`, `requests` or `other`; `kind` is what
+    the first of the requests is for, if that is known: `send`, `receive`, `collective` or other. Partners
+    are world ranks; None is unknown or none, `ANY` any. `since` is seconds, None if not known; `mark` is
+    alike in two snapshots only if the thread has not left the call between them.
     """
 
     function: str
@@ -59,6 +60,27 @@ class Call:
     bytes: int | None = None
     since: float | None = None
     mark: int = 0
+    kind: str = ""
+
+    @property
+    def sends(self) -> bool:
+        """Whether it sends to `partner`."""
+        return self.what in ("send", "exchange") or self.kind == "send"
+
+    @property
+    def receives(self) -> bool:
+        """Whether it receives, from `origin`."""
+        return self.what in ("receive", "exchange") or self.kind == "receive"
+
+    @property
+    def origin(self) -> int | None:
+        """The rank that it receives from."""
+        return self.source if self.what == "exchange" else self.partner
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it waits for the others of its communicator."""
+        return self.what == "collective" or self.kind == "collective"
 
 
 @dataclass(frozen=True)
@@ -269,6 +291,7 @@ def _call(values: dict[str, Any], communicators: Sequence[Communicator]) -> Call
     return Call(
         function=str(values["function"]),
         what=str(values["what"]),
+        kind=str(values["kind"]),
         partner=_rank(values["partner"]),
         source=_rank(values["source"]),
         tag=_rank(values["tag"]),

@@ -5,7 +5,7 @@ All of it is read off two looks at the live records: who is in the same call in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -19,7 +19,7 @@ Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "u
 
 @dataclass(frozen=True)
 class Standing:
-    """One rank. `call` is that of the thread which called MPI_Init, `since` is seconds in it or out of MPI."""
+    """One rank: the call of the thread which called MPI_Init, and for how many seconds it or nothing lasts."""
 
     rank: int
     place: Place
@@ -35,14 +35,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class Need:
-    """Ranks that must do something before a rank goes on: all of them, or any one.
+    """Ranks that must do something before a rank goes on: all of `ranks`, or any of a communicator.
 
-    `known` is false if the call may wait for others besides.
+    `matched`: those that the call waits for are in calls that fit it. Without any of the three, nothing is
+    known.
     """
 
     ranks: tuple[int, ...] = ()
     any_of: Communicator | None = None
-    known: bool = True
     matched: bool = False
 
 
@@ -118,7 +118,7 @@ class Ranks:
         """Who is in which collective on which communicator."""
         found: dict[tuple[str, tuple[str, str]], list[int]] = {}
         for rank, call in self.inside.items():
-            if call.what == "collective" and call.communicator is not None:
+            if call.gathers and call.communicator is not None:
                 found.setdefault((operation(call), call.communicator.key), []).append(rank)
         return found
 
@@ -144,89 +144,45 @@ class Ranks:
     @cached_property
     def _sends(self) -> dict[int, list[int]]:
         """Who is sending to a rank."""
-        return self._by_partner("send", "partner")
-
-    @cached_property
-    def _receives(self) -> dict[int, list[int]]:
-        """Who is receiving from a rank."""
-        found = self._by_partner("receive", "partner")
-        for rank, senders in self._by_partner("exchange", "source").items():
-            found.setdefault(rank, []).extend(senders)
-        return found
-
-    def _by_partner(self, what: str, name: str) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        whats = (what, "exchange") if what == "send" else (what,)
         for rank, call in self.inside.items():
-            partner = getattr(call, name)
-            if call.what in whats and partner is not None:
-                found.setdefault(partner, []).append(rank)
+            if call.sends and call.partner is not None:
+                found.setdefault(call.partner, []).append(rank)
         return found
-
-    def sends_to(self, rank: int) -> list[int]:
-        """Return the ranks that are in a call which sends to a rank."""
-        return self._sends.get(rank, [])
 
     def need(self, rank: int) -> Need:
         """Return what the call of a rank that is inside waits for."""
         call = self.inside[rank]
-        if call.what == "collective":
+        if call.gathers:
             return self._of_collective(call)
-        if call.what == "receive":
-            return self._of_receive(rank, call, call.partner)
-        if call.what == "send":
-            return self._of_send(rank, call)
-        if call.what == "exchange":
-            halves = (self._of_send(rank, call), self._of_receive(rank, call, call.source))
-            ranks = tuple(dict.fromkeys(r for half in halves for r in half.ranks))
-            return Need(ranks, known=all(half.known for half in halves), matched=not ranks)
-        if call.what == "requests" and call.partner is not None and call.partner != ANY:
-            return self._of_requests(rank, call, call.partner)
-        return Need(known=False)
+        halves = []
+        if call.sends:
+            halves.append(self._of_send(rank, call))
+        if call.receives:
+            halves.append(self._of_receive(rank, call))
+        if len(halves) != 2:
+            return halves[0] if halves else Need()
+        ranks = tuple(dict.fromkeys(other for half in halves for other in half.ranks))
+        return Need(ranks, matched=not ranks and any(half.matched for half in halves))
 
     def _of_collective(self, call: Call) -> Need:
         if call.communicator is None:
-            return Need(known=False)
+            return Need()
         missing = self._missing[operation(call), call.communicator.key]
-        if missing is None:
-            return Need(known=False)
-        root = call.partner  # who waits for it waits for nobody else so much
-        if root is not None and root in missing:
-            missing = (root, *(rank for rank in missing if rank != root))
-        return Need(missing, matched=not missing)
+        return Need() if missing is None else Need(missing, matched=not missing)
 
-    def _of_receive(self, rank: int, call: Call, source: int | None) -> Need:
-        if source is None:
-            return Need(known=False)
-        senders = self.sends_to(rank) if source == ANY else [r for r in self.sends_to(rank) if r == source]
+    def _of_receive(self, rank: int, call: Call) -> Need:
+        if call.origin is None:
+            return Need()
+        senders = [r for r in self._sends.get(rank, ()) if call.origin in (r, ANY)]
         if any(compatible(self.inside[sender], call) for sender in senders):
             return Need(matched=True)
-        if source != ANY:
-            return Need((source,))
-        return Need(any_of=call.communicator) if call.communicator else Need(known=False)
+        return Need((call.origin,)) if call.origin != ANY else Need(any_of=call.communicator)
 
     def _of_send(self, rank: int, call: Call) -> Need:
-        to = call.partner
-        if to is None:
-            return Need(known=False)
-        other = self.inside.get(to)
-        from_us = other is not None and (
-            (other.what == "receive" and other.partner in (rank, ANY))
-            or (other.what == "exchange" and other.source in (rank, ANY))
-        )
-        if other is not None and from_us and compatible(call, other):
+        if call.partner is None:
+            return Need()
+        other = self.inside.get(call.partner)
+        if other is not None and other.receives and other.origin in (rank, ANY) and compatible(call, other):
             return Need(matched=True)
-        return Need((to,))
-
-    def _of_requests(self, rank: int, call: Call, partner: int) -> Need:
-        """The first of the requests alone is known; one that meets a blocking call of its partner is served."""
-        other = self.inside.get(partner)
-        if other is not None and partner != rank and other.what in ("send", "receive"):
-            if other.partner in (rank, ANY) and compatible(call, other):
-                return Need(matched=True)
-        return Need((partner,), known=call.count == 1)
-
-
-def ranks_of(standings: Iterable[Standing]) -> list[int]:
-    """Return the ranks, sorted."""
-    return sorted(standing.rank for standing in standings)
+        return Need((call.partner,))

@@ -64,9 +64,9 @@ def _finished(waits: Waits, finished: Sequence[int]) -> Verdict:
     first = waits.ranks.inside[others[0]]
     ended = f"{ranks_text(finished)} {_has(finished)} come to MPI_Finalize"
     told = f"{_wait_text(waits, others)} for {_it(finished)}"
-    if first.what == "collective":
+    if first.gathers:
         return Verdict("missing collective", f"{ended} without {operation(first)}: {told}", tuple(finished))
-    if first.what == "send":
+    if first.sends:
         return Verdict("never received", f"{ended} and will not receive: {told}", tuple(finished))
     unread = _unreceived(waits, finished[0], others[0])
     if unread:
@@ -95,7 +95,7 @@ def _mismatch(waits: Waits, cycle: Sequence[int]) -> Verdict | None:
         other = inside.get(after)
         if call is None or other is None:
             continue
-        if call.what == "collective" and call.communicator:
+        if call.gathers and call.communicator:
             by_communicator.setdefault(call.communicator.key, {})[operation(call)] = rank
         if rank != after:
             pair = _wrong_pair(rank, call, after, other)
@@ -108,13 +108,13 @@ def _mismatch(waits: Waits, cycle: Sequence[int]) -> Verdict | None:
 
 
 def _wrong_pair(rank: int, call: Call, after: int, other: Call) -> str:
-    if call.what == "send" and other.what == "receive":
+    if call.sends and other.receives:
         sender, send, receiver, receive = rank, call, after, other
-    elif call.what == "receive" and other.what == "send":
+    elif call.receives and other.sends:
         sender, send, receiver, receive = after, other, rank, call
     else:
         return ""
-    if send.partner != receiver or receive.partner not in (sender, ANY) or compatible(send, receive):
+    if send.partner != receiver or receive.origin not in (sender, ANY) or compatible(send, receive):
         return ""
     if send.tag != receive.tag and ANY not in (send.tag, receive.tag):
         wrong = f"with tag {receive.tag}, but what {sender} sends to it has tag {send.tag}"
@@ -143,15 +143,15 @@ def _different(waits: Waits, operations: dict[str, int]) -> Verdict:
 def _in_cycle(waits: Waits, cycle: Sequence[int]) -> Verdict:
     calls = [waits.ranks.inside[rank] for rank in cycle]
     ranks = tuple(sorted(cycle))
-    kinds = {call.what for call in calls}
+    sends, receives = all(call.sends for call in calls), all(call.receives for call in calls)
     if len(cycle) == 1:
         return Verdict("self", f"{ranks_text(ranks)} waits for itself {call_text(calls[0])}", ranks)
     way = _way(cycle)
-    if kinds == {"send"}:
+    if sends and not receives:
         return Verdict(
             "deadlock of sends", f"deadlock of sends that nobody receives: {ranks_text(ranks)} {way}", ranks
         )
-    if kinds == {"receive"}:
+    if receives and not sends:
         return Verdict(
             "deadlock of receives",
             f"deadlock: {ranks_text(ranks)} all wait to receive, and nobody sends: {way}",
@@ -198,8 +198,8 @@ def _late(waits: Waits) -> Verdict:
     if matched:
         return Verdict(
             "unknown",
-            f"{ranks_text(matched)} wait in calls that fit each other: the MPI library or the network is at work, "
-            "or stuck",
+            f"{ranks_text(matched)} wait in calls that fit each other: the MPI library or the network is at "
+            "work, or stuck",
             tuple(matched),
         )
     waiting = sorted(waits.needs)

@@ -96,14 +96,12 @@ class Waits:
         wanted: set[int] = set()
         for ranks in {id(need.ranks): need.ranks for need in self.needs.values()}.values():
             wanted.update(ranks)
-        hoped = [
-            communicator
-            for key, communicator in self._hopes.items()
-            # What any rank could do, one that can do nothing is no reason for.
-            if any(self.needs[r].any_of is not None and self.needs[r].any_of.key == key for r in self.stuck)
-            or not {"dead", "finished"} & set(places)
-        ]
-        wanted |= {rank for rank in there if any(self._is_member(rank, each) for each in hoped)}
+        hopes = self._hopes.values()
+        if {"dead", "finished"} & set(places):  # no reason where another rank could do it
+            hopes = {
+                n.any_of.key: n.any_of for n in map(self.needs.get, self.stuck) if n and n.any_of
+            }.values()
+        wanted |= {rank for rank in there if any(self._is_member(rank, each) for each in hopes)}
         return sorted(wanted & there)
 
     def waiting_for(self, rank: int) -> list[int]:
