@@ -3,16 +3,17 @@
 //
 //   haloscope-join [--world ID] DIR... OUTPUT   joins the records of one world, the first one's or ID
 //   haloscope-join --list DIR...                says whose records there are, for python's _recover.py
+//   haloscope-join --now [--partners] DIR...    says what they are doing, for python's _live.py
 #include "watch/collect.hpp"
+#include "watch/live.hpp"
+#include "watch/now.hpp"
 #include "watch/profile.hpp"
 #include "watch/summary.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <set>
 #include <system_error>
 
@@ -35,33 +36,6 @@ struct Joined {
   ProcessRecord any{};
   bool empty = true;
 };
-
-bool is_intact(const ProcessRecord &process) {
-  const auto ends = [](const auto &text) { return text.back() == '\0'; };
-  return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
-         process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
-         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output);
-}
-
-std::vector<std::string> files_in(std::span<char *const> directories) {
-  std::vector<std::string> files;
-  for (const char *directory : directories)
-    for (const auto &entry : std::filesystem::directory_iterator(directory))
-      if (entry.path().extension() == ".live") files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  return files;
-}
-
-// Calls `visit` while the records of a file are mapped; returns what is wrong with them, if anything.
-template <class Visit> const char *with_records(const std::string &path, Visit &&visit) {
-  Arena arena;
-  if (!arena.open(path.c_str())) return "cannot be read";
-  const auto &process = *reinterpret_cast<const ProcessRecord *>(arena.base());
-  const bool intact = arena.capacity() >= sizeof process && is_intact(process);
-  if (intact) visit(arena, process);
-  arena.close();
-  return intact ? nullptr : "has no records of this version";
-}
 
 // The text and numbers of the first process seen stand for all.
 void remember(ProcessRecord &any, const ProcessRecord &process) {
@@ -121,7 +95,7 @@ int join(std::uint64_t world, std::span<char *const> directories, const char *ou
   Joined joined;
   const double tick = measure_tick();
   const bool given = world != 0;
-  for (const auto &file : files_in(directories)) join_file(joined, world, given, file, tick);
+  for (const auto &file : live_files(directories)) join_file(joined, world, given, file, tick);
   if (joined.empty) {
     std::fprintf(stderr, "haloscope: %s holds no live records to join\n", directories.front());
     return 1;
@@ -135,7 +109,7 @@ void put(const std::string &field) { std::fwrite(field.c_str(), 1, field.size() 
 
 // What is no record of this build is passed over: another build may know it.
 int list(std::span<char *const> directories) {
-  for (const auto &file : files_in(directories))
+  for (const auto &file : live_files(directories))
     with_records(file, [&](const Arena & /*arena*/, const ProcessRecord &process) {
       put(file);
       for (const auto number :
@@ -151,13 +125,15 @@ int list(std::span<char *const> directories) {
 int run(std::span<char *const> words) {
   const auto is = [&](const char *option) { return !words.empty() && std::strcmp(words[0], option) == 0; };
   if (is("--list") && words.size() > 1) return list(words.subspan(1));
+  if (is("--now") && words.size() > 1) return tell_now(words.subspan(1));
   std::uint64_t world = 0;
   if (is("--world") && words.size() > 1) {
     world = std::strtoull(words[1], nullptr, 10);
     words = words.subspan(2);
   }
   if (words.size() > 1) return join(world, words.first(words.size() - 1), words.back());
-  std::fputs("usage: haloscope-join [--world ID] DIR... OUTPUT\n       haloscope-join --list DIR...\n",
+  std::fputs("usage: haloscope-join [--world ID] DIR... OUTPUT\n       haloscope-join --list DIR...\n"
+             "       haloscope-join --now [--partners] DIR...\n",
              stderr);
   return 2;
 }

@@ -19,7 +19,7 @@ Place = Literal["inside", "outside", "polling", "moving", "dead", "finished", "u
 
 @dataclass(frozen=True)
 class Standing:
-    """One rank: the call of the thread which called MPI_Init, and for how many seconds it or nothing lasts."""
+    """One rank: the call of the thread that called MPI_Init, and for how long it, or nothing, has lasted."""
 
     rank: int
     place: Place

@@ -1,0 +1,28 @@
+#include "watch/live.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace haloscope::watch {
+
+bool is_intact(const ProcessRecord &process) noexcept {
+  const auto ends = [](const auto &text) { return text.back() == '\0'; };
+  return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
+         process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
+         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output);
+}
+
+std::vector<std::string> live_files(std::span<char *const> directories) {
+  std::vector<std::string> files;
+  for (const char *directory : directories) {
+    std::error_code error; // it may be gone by now
+    for (std::filesystem::directory_iterator entry{directory, error}, end; !error && entry != end;
+         entry.increment(error))
+      if (entry->path().extension() == ".live") files.push_back(entry->path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+} // namespace haloscope::watch
