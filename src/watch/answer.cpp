@@ -33,7 +33,8 @@ void answer_question(int /*signal*/, siginfo_t *question, void * /*context*/) no
     Answer &answer = state->record->answer;
     answer.frames = answer.requests = 0;
     _Unwind_Backtrace(add_frame, &answer);
-    if (state->doing.call != 0 && state->doing.what == Doing::requests)
+    // Those of the other functions are not kept in one place.
+    if (state->doing.call == static_cast<unsigned>(Function::Waitall) + 1)
       for (std::size_t i = 0; i < state->room && i < state->doing.count; i++)
         add_request(answer, state->known[i]);
     answer.number.store(static_cast<std::uint32_t>(question->si_value.sival_int), std::memory_order_release);

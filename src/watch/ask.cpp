@@ -1,14 +1,11 @@
 #include "watch/ask.hpp"
 
-#include "watch/json.hpp"
 #include "watch/live.hpp"
-#include "watch/open_call.hpp"
+#include "watch/telling.hpp"
 
 #include <csignal>
 #include <fstream>
-#include <sstream>
 #include <string>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,20 +14,6 @@ namespace haloscope::watch {
 namespace {
 
 constexpr std::uint64_t patience = 400'000'000; // nanoseconds for all answers together
-
-// Whether the process is alive and has the record mapped: another may have its number by now.
-bool has_mapped(const ProcessRecord &process, const std::string &path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return false;
-  std::ifstream maps{"/proc/" + std::to_string(process.pid) + "/maps"};
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream words{line};
-    std::string range, rights, offset, device;
-    std::uint64_t inode = 0;
-    if (words >> range >> rights >> offset >> device >> inode && inode == status.st_ino) return true;
-  }
-  return false;
-}
 
 // A field of /proc/PID/task/TID/status.
 std::string field(const ProcessRecord &process, std::int32_t tid, const std::string &name) {
@@ -47,10 +30,10 @@ bool has_signal(const std::string &mask, int number) {
   return mask.empty() || (std::strtoull(mask.c_str(), nullptr, 16) >> static_cast<unsigned>(number - 1) & 1U) != 0;
 }
 
-class Asking : Reading {
+class Asking : Telling {
 public:
   Asking(const Arena &arena, const ProcessRecord &process, std::string path)
-      : Reading(arena), process_(process), path_(std::move(path)) {}
+      : Telling(arena), process_(process), path_(std::move(path)) {}
 
   template <class Visit> void each_thread(Visit &&visit) {
     for (const ThreadRecord *thread = valid(process_.threads.load()); thread != nullptr;
@@ -76,7 +59,7 @@ public:
   }
 
   void ask(std::uint32_t question) {
-    alive_ = has_mapped(process_, path_);
+    alive_ = is_running(process_, path_);
     each_thread([&](const ThreadRecord &thread) {
       if (obstacle(thread) != nullptr) return;
       siginfo_t info{};
@@ -89,7 +72,7 @@ public:
   }
 
   void tell(std::uint32_t question, std::uint64_t until) {
-    alive_ = has_mapped(process_, path_);
+    alive_ = is_running(process_, path_);
     each_thread([&](const ThreadRecord &thread) {
       const std::atomic<std::uint64_t> &number = thread.answer.number;
       while (number.load(std::memory_order_acquire) != question && nanoseconds() < until) {
@@ -110,15 +93,17 @@ public:
   }
 
 private:
-  static void put(Json &json, const Answer &answer) {
+  void put(Json &json, const Answer &answer) const {
     json.key("frames").open('[');
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(answer.frames, Answer::deepest); i++)
       json.number(answer.addresses[i]);
     json.close(']').key("requests").number(std::uint64_t{answer.requests}).key("waiting").open('[');
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(answer.requests, Answer::most); i++) {
       const AnsweredRequest &request = answer.waiting[i];
-      json.open('[').number(std::uint64_t{request.kind}).number(std::int64_t{request.partner});
-      json.number(std::int64_t{request.tag}).close(']');
+      json.open('[').number(std::uint64_t{request.kind});
+      put_rank(json, request.partner, communicator(request.communicator));
+      put_tag(json, request.tag);
+      json.close(']');
     }
     json.close(']');
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
 #include <system_error>
 
 namespace haloscope::watch {
@@ -11,6 +14,19 @@ bool is_intact(const ProcessRecord &process) noexcept {
   return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
          process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
          ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output);
+}
+
+bool is_running(const ProcessRecord &process, const std::string &path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  std::ifstream maps{"/proc/" + std::to_string(process.pid) + "/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words{line};
+    std::string range, rights, offset, device;
+    std::uint64_t inode = 0;
+    if (words >> range >> rights >> offset >> device >> inode && inode == status.st_ino) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> live_files(std::span<char *const> directories) {

@@ -14,6 +14,9 @@ std::vector<std::string> live_files(std::span<char *const> directories);
 
 bool is_intact(const ProcessRecord &process) noexcept;
 
+// Whether the process is alive and has the record mapped: another may have its number by now.
+bool is_running(const ProcessRecord &process, const std::string &path);
+
 // Calls `visit` while the records of a file are mapped; returns what is wrong with them, if anything.
 template <class Visit> const char *with_records(const std::string &path, Visit &&visit) {
   Arena arena;

@@ -1,10 +1,8 @@
 #include "watch/now.hpp"
 
-#include "watch/json.hpp"
 #include "watch/live.hpp"
 #include "watch/open_call.hpp"
-
-#include <mpi.h>
+#include "watch/telling.hpp"
 
 #include <cstring>
 #include <map>
@@ -41,16 +39,15 @@ struct Moment {
   }
 };
 
-struct Sums {
-  CountedOften often{};
-  CountedRarely rarely{};
+// NOLINTNEXTLINE(misc-multiple-inheritance): the sums that are declared, and others
+struct Sums : CountedOften, CountedRarely {
   Quantities now{};
 };
 
-class Look : Reading {
+class Look : Telling {
 public:
   Look(const Arena &arena, const ProcessRecord &process, bool partners)
-      : Reading(arena), process_(process), moment_(process), with_partners_(partners) {}
+      : Telling(arena), process_(process), moment_(process), with_partners_(partners) {}
 
   std::string line(const std::string &path) {
     json_.open('{').key("path").string(path);
@@ -84,7 +81,7 @@ private:
   }
 
   void put_thread(const ThreadRecord &thread) {
-    Sums sums;
+    Sums sums{};
     if (const Node *root = valid(thread.root)) add(sums, *root);
     const Recorder *recorder = valid(thread.recorder);
     const OpenCall open = recorder == nullptr ? OpenCall{} : open_call(*recorder, thread);
@@ -93,7 +90,7 @@ private:
     json_.close(']').key("call");
     open.function < function_count ? put_call(open) : void(json_.null());
     put_seconds("idle", thread.newest);
-    json_.key("mark").number(thread.newest).key("tid").number(std::int64_t{0});
+    json_.key("mark").number(thread.newest).key("tid").number(std::int64_t{thread.tid});
     put_sums(sums, open);
     json_.close('}');
   }
@@ -116,51 +113,28 @@ private:
                                      "collective", "one_sided", "requests"};
     constexpr const char *kinds[] = {"", "send", "receive", "receive", "collective", "one_sided", "io"};
     const Doing &doing = open.doing;
-    const bool is_waiting = doing.what == Doing::requests;
-    const auto kind = is_waiting ? static_cast<std::size_t>(doing.source) : 0;
-    const std::size_t known = kind < std::size(kinds) ? kind : 0;
-    const bool has_first = is_waiting && known != 0; // what else stands there is of an earlier call
-    const bool is_told = doing.what != Doing::other && (!is_waiting || has_first);
-    const Communicator *used = is_told ? communicator(doing.communicator) : nullptr;
-    const bool is_message = is_told && doing.what != Doing::collective && kinds[known][0] != 'c';
+    const bool waits = doing.what == Doing::requests;
+    auto kind = static_cast<std::size_t>(open.waits_for());
+    if (kind >= std::size(kinds)) kind = 0;
+    // What is not told stands there from an earlier call.
+    const bool is_told = doing.what != Doing::other && doing.what < std::size(whats) && (!waits || kind != 0);
+    const bool is_collective = doing.what == Doing::collective || open.waits_for() == Pending::collective;
+    const Communicator *used =
+        is_told && doing.what != Doing::one_sided ? communicator(doing.communicator) : nullptr;
     json_.open('{').key("function").string(function_names[open.function]);
     json_.key("what").string(doing.what < std::size(whats) ? whats[doing.what] : "other");
-    json_.key("kind").string(kinds[known]).key("partner");
-    put_rank(is_told && (is_message || !is_waiting) ? doing.partner : no_number, used);
+    json_.key("kind").string(kinds[kind]).key("partner");
+    put_rank(json_, is_told && !(waits && is_collective) ? doing.partner : no_number, used);
     json_.key("source");
-    put_rank(doing.what == Doing::exchange ? doing.source : no_number, used);
+    put_rank(json_, doing.what == Doing::exchange ? doing.source : no_number, used);
     json_.key("tag");
-    put_tag(is_message && doing.what != Doing::one_sided ? doing.tag : no_number);
+    put_tag(json_, is_told && !is_collective && doing.what != Doing::one_sided ? doing.tag : no_number);
     json_.key("communicator");
     used == nullptr ? json_.null() : json_.number(place_of(*used));
-    json_.key("count").number(std::int64_t{is_waiting ? doing.count : 0}).key("bytes");
-    is_told && doing.bytes != unknown_bytes && doing.what != Doing::collective ? json_.number(doing.bytes)
-                                                                               : json_.null();
+    json_.key("count").number(std::int64_t{waits ? doing.count : 0}).key("bytes");
+    is_told && !is_collective && doing.bytes != unknown_bytes ? json_.number(doing.bytes) : json_.null();
     put_seconds("since", open.since);
     json_.key("mark").number(open.since).close('}');
-  }
-
-  // A rank as the communicator calls it, as a world rank.
-  void put_rank(std::int32_t rank, const Communicator *used) {
-    if (rank == MPI_ANY_SOURCE)
-      json_.string("any");
-    else if (rank < 0)
-      json_.null();
-    else
-      json_.number(std::int64_t{used == nullptr ? rank : world_rank_of(*used, rank)});
-  }
-  void put_tag(std::int32_t tag) {
-    if (tag == MPI_ANY_TAG)
-      json_.string("any");
-    else
-      tag < 0 ? json_.null() : json_.number(std::int64_t{tag});
-  }
-
-  std::int32_t world_rank_of(const Communicator &used, std::int32_t rank) const {
-    const std::uint32_t count = used.inter ? used.remote_size : used.size;
-    if (used.id == 0 || static_cast<std::uint32_t>(rank) >= count) return rank;
-    if (used.ranks == nullptr) return used.first_rank + rank * used.stride;
-    return valid(used.ranks, count) == nullptr ? rank : used.ranks[rank];
   }
 
   std::int64_t place_of(const Communicator &used) {
@@ -202,13 +176,7 @@ private:
 
   void add(Sums &sums, const Node &node, unsigned depth = 0) {
     if (depth > deepest_region) return;
-    struct Both : CountedOften, CountedRarely {};
-    Both both{};
-    static_cast<CountedOften &>(both) = sums.often;
-    static_cast<CountedRarely &>(both) = sums.rarely;
-    add_counted(both, node);
-    sums.often = both;
-    sums.rarely = both;
+    add_counted(sums, node);
     for (unsigned q = 0; q < quantities; q++) sums.now[q] += node.now[q];
     if (with_partners_) add_partners(node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
@@ -218,21 +186,21 @@ private:
 
   void put_sums(Sums &sums, const OpenCall &open) {
     const std::uint64_t lasts = open && moment_.is_known() ? open.lasted(moment_.now) : 0;
-    if (lasts > 0) add_time(sums.often, sums.rarely, open, lasts);
+    if (lasts > 0) add_time(sums, open, lasts);
     json_.key("sums").open('{');
     const auto time = [&](const char *name, std::uint64_t ticks) {
       json_.key(name).number(static_cast<double>(ticks) * (moment_.is_known() ? moment_.rate : 0));
     };
-    time("p2p_time", sums.often.p2p_ticks);
-    time("coll_time", sums.often.coll_ticks);
-    time("rma_time", sums.rarely.rma_ticks);
-    time("io_time", sums.rarely.io_ticks);
-    time("other_time", sums.rarely.other_ticks);
-    time("wait_time", sums.often.wait_ticks);
+    time("p2p_time", sums.p2p_ticks);
+    time("coll_time", sums.coll_ticks);
+    time("rma_time", sums.rma_ticks);
+    time("io_time", sums.io_ticks);
+    time("other_time", sums.other_ticks);
+    time("wait_time", sums.wait_ticks);
     json_.key("sends").number(sums.now[sends]).key("recvs").number(sums.now[recvs]);
     json_.key("bytes_sent").number(sums.now[bytes_sent]).key("bytes_recv").number(sums.now[bytes_recv]);
-    json_.key("colls").number(sums.now[colls]).key("coll_bytes").number(sums.rarely.coll_bytes);
-    json_.key("polls").number(sums.rarely.polls).close('}');
+    json_.key("colls").number(sums.now[colls]).key("coll_bytes").number(sums.coll_bytes);
+    json_.key("polls").number(sums.polls).close('}');
   }
 
   void add_partners(const Node &node) {

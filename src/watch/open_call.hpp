@@ -5,6 +5,7 @@
 #include "watch/recording.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace haloscope::watch {
 
@@ -18,9 +19,13 @@ struct OpenCall {
   [[nodiscard]] std::uint64_t lasted(std::uint64_t until) const noexcept {
     return until > since ? until - since : 0;
   }
+  // What it waits for, if these are requests: of the first, if that is known.
+  [[nodiscard]] Pending waits_for() const noexcept {
+    return doing.what == Doing::requests ? static_cast<Pending>(doing.source) : Pending::none;
+  }
 };
 
-// Calls of which only the function is known began after the thread's newest stamp.
+// A call of which only the function is known began after the thread's newest stamp.
 inline OpenCall open_call(const Recorder &recorder, const ThreadRecord &thread) noexcept {
   OpenCall open;
   std::memcpy(&open.doing, &recorder.doing, sizeof open.doing);
@@ -30,22 +35,39 @@ inline OpenCall open_call(const Recorder &recorder, const ThreadRecord &thread) 
   return open;
 }
 
-// Which sum of its region the time of such a call belongs to.
-inline std::uint64_t CountedOften::*often_sum_of(const OpenCall &open) noexcept {
-  const auto kind = static_cast<Pending>(open.doing.source);
-  switch (open.doing.what) {
-  case Doing::send:
-  case Doing::receive:
-  case Doing::exchange:
-    return &CountedOften::p2p_ticks;
-  case Doing::collective:
-    return &CountedOften::coll_ticks;
-  case Doing::requests:
-    if (kind == Pending::collective) return &CountedOften::coll_ticks;
-    return kind == Pending::one_sided || kind == Pending::io ? nullptr : &CountedOften::p2p_ticks;
+// To which sum the time of such a call belongs, as that of calls that are over does.
+inline Spent spent_in(const OpenCall &open) noexcept {
+  switch (open.waits_for()) {
+  case Pending::collective:
+    return Spent::collective;
+  case Pending::one_sided:
+    return Spent::one_sided;
+  case Pending::io:
+    return Spent::io;
   default:
-    return nullptr;
+    return function_spent[open.function];
   }
+}
+
+template <class Sums> void add_time(Sums &to, const OpenCall &open, std::uint64_t ticks) noexcept {
+  switch (spent_in(open)) {
+  case Spent::p2p:
+    to.p2p_ticks += ticks;
+    break;
+  case Spent::collective:
+    to.coll_ticks += ticks;
+    break;
+  case Spent::one_sided:
+    to.rma_ticks += ticks;
+    break;
+  case Spent::io:
+    to.io_ticks += ticks;
+    break;
+  case Spent::other:
+    if constexpr (requires { to.other_ticks; }) to.other_ticks += ticks;
+    break;
+  }
+  if (function_waits[open.function]) to.wait_ticks += ticks;
 }
 
 } // namespace haloscope::watch
