@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
-FORMAT = (1, 1)
+FORMAT = (1, 2)
 
 Type = Literal["integer", "real", "string"]
 # What becomes of a column when rows with equal keys are put together.
@@ -278,10 +278,29 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "sites": (
+        _PATH,
+        _key("stack", "where the calls came from, see below", "string"),
+        _key("call", "the function, such as `MPI_Isend`", "string"),
+        _count("ranks", "that made such calls"),
+        _count("calls", "of all ranks"),
+        _bytes("bytes", "in these, as in `calls`"),
+        _seconds("time_total", "over all ranks and calls"),
+        Column("time_squares", "real", "sum", "each rank's total, squared", "s2"),
+        _LONGEST,
+    ),
+    "modules": (
+        _key("module", "as frames of `sites` have it: eight hexadecimal digits", "string"),
+        _key("file", "its path where the program ran", "string"),
+        _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
+        Column("is_program", "integer", "most", "1 for the executable itself"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})
+OPTIONAL = frozenset(
+    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "sites", "modules"}
+)
 
 
 @dataclass(frozen=True)
