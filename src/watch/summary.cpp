@@ -16,6 +16,7 @@ void Totals::add(const Table &processes) {
   for (const auto value : named("duration")) duration = std::max(duration, std::bit_cast<double>(value));
   for (const auto value : named("dropped")) dropped += value;
   for (const auto value : named("sizes_spilled")) spilled += value;
+  for (const auto value : named("open_calls")) open_calls += value;
   for (std::size_t i = 0; i < processes.rows(); i++)
     if (named("watched")[i] == 0) unwatched.push_back(static_cast<std::int64_t>(named("rank")[i]));
   std::ranges::sort(unwatched);
@@ -34,6 +35,8 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const std::vector
           {"partial", {!missing.empty() || !finalized}},
           {"missing_ranks", {missing}},
           {"unwatched_ranks", {totals.unwatched}},
+          {"open_calls", number(totals.open_calls)},
+          {"ended_in", {totals.ended_in}},
           {"exact_times", {any.exact_times}},
           {"sync_collectives", number(any.sync_interval)},
           {"only", {std::string{any.only.data()}}},

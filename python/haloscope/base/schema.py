@@ -190,6 +190,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
         ),
         _seconds("tick", "of a tick in `instances`"),
+        Column(
+            "open_calls",
+            "integer",
+            "sum",
+            "MPI calls that it never came back from; they are in `calls`, and last until its end",
+            since=2,
+        ),
     ),
     "ranks": _RANKS,
     "calls": (
