@@ -43,13 +43,13 @@ void answer_question(int /*signal*/, siginfo_t *question, void * /*context*/) no
 }
 
 bool is_ours(int number) noexcept {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(number, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) != 0 &&
          action.sa_sigaction == answer_question;
 }
 
 bool is_free(int number) noexcept {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(number, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == SIG_DFL;
 }
@@ -62,7 +62,7 @@ void start_answering(ProcessRecord &process) noexcept {
   // Programs that use such signals count from either end.
   for (int number = SIGRTMAX - 5; number > SIGRTMIN + 10; number--) {
     if (!is_free(number)) continue;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = answer_question;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);

@@ -1,5 +1,5 @@
-// A thread that hangs can be asked where it is, without a debugger: a signal makes it write its stack, and the
-// requests that it waits for, into its live record (haloscope top --hang).
+// A thread that hangs can be asked where it is, without a debugger: a signal makes it write its stack, and
+// the requests that it waits for, into its live record (haloscope top --hang).
 //
 // A program that is not asked pays nothing but one look a slice at whether the signal is still ours.
 #pragma once

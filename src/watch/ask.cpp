@@ -27,7 +27,8 @@ std::string field(const ProcessRecord &process, std::int32_t tid, const std::str
 }
 
 bool has_signal(const std::string &mask, int number) {
-  return mask.empty() || (std::strtoull(mask.c_str(), nullptr, 16) >> static_cast<unsigned>(number - 1) & 1U) != 0;
+  return mask.empty() ||
+         (std::strtoull(mask.c_str(), nullptr, 16) >> static_cast<unsigned>(number - 1) & 1U) != 0;
 }
 
 class Asking : Telling {
@@ -54,7 +55,8 @@ public:
     if (!has_signal(field(process_, thread.tid, "SigCgt"), number) ||
         has_signal(field(process_, thread.tid, "SigBlk"), number))
       return "the program has its signal";
-    if (recorder->doing.call == 0 && state[0] != 'R') return "it sleeps outside MPI, where a signal would wake it";
+    if (recorder->doing.call == 0 && state[0] != 'R')
+      return "it sleeps outside MPI, where a signal would wake it";
     return nullptr;
   }
 

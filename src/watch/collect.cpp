@@ -110,7 +110,8 @@ private:
   }
   void add_open_call(Region &region) {
     const std::uint64_t lasted = open_.lasted(latest_);
-    add(TableId::calls, {region.path, string(function_names[open_.function]), 1, 0, time(lasted), time(lasted)});
+    add(TableId::calls,
+        {region.path, string(function_names[open_.function]), 1, 0, time(lasted), time(lasted)});
     add_time(region, open_, lasted);
     add_time(done_, open_, lasted);
     open_calls_++;

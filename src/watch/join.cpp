@@ -69,7 +69,8 @@ public:
 // Of others nobody knows; that is at least as late as the last thing that any of their node did.
 class Ends {
 public:
-  Ends(const std::vector<std::string> &files, std::uint64_t world, bool just_ended) : just_ended_(just_ended) {
+  Ends(const std::vector<std::string> &files, std::uint64_t world, bool just_ended)
+      : just_ended_(just_ended) {
     for (const auto &file : files)
       with_records(file, [&](const Arena &arena, const ProcessRecord &process) {
         if (world != 0 && process.world != world) return;
@@ -197,7 +198,8 @@ int run(std::span<char *const> words) {
       wanted.just_ended = true;
   }
   if (words.size() > 1) return join(wanted, words.first(words.size() - 1), words.back());
-  std::fputs("usage: haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT\n       haloscope-join --list DIR...\n"
+  std::fputs("usage: haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT\n       "
+             "haloscope-join --list DIR...\n"
              "       haloscope-join --now [--partners] DIR...\n       haloscope-join --ask FILE...\n",
              stderr);
   return 2;

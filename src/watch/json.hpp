@@ -36,7 +36,7 @@ public:
   Json &number(std::uint64_t value) { return raw(std::to_string(value)); }
   Json &number(double value) {
     char digits[32];
-    std::snprintf(digits, sizeof digits, "%.9g", value);
+    std::snprintf(digits, sizeof digits, "%.15g", value);
     return std::isfinite(value) ? raw(digits) : null();
   }
   Json &truth(bool value) { return raw(value ? "true" : "false"); }

@@ -17,7 +17,7 @@ bool is_intact(const ProcessRecord &process) noexcept {
 }
 
 bool is_running(const ProcessRecord &process, const std::string &path) {
-  struct stat status {};
+  struct stat status{};
   if (stat(path.c_str(), &status) != 0) return false;
   std::ifstream maps{"/proc/" + std::to_string(process.pid) + "/maps"};
   for (std::string line; std::getline(maps, line);) {

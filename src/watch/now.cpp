@@ -221,11 +221,7 @@ private:
   void put_partners() {
     json_.key("partners").open('[');
     for (const auto &[rank, traffic] : partners_)
-      json_.open('[')
-          .number(std::int64_t{rank})
-          .number(traffic.first)
-          .number(traffic.second)
-          .close(']');
+      json_.open('[').number(std::int64_t{rank}).number(traffic.first).number(traffic.second).close(']');
     json_.close(']');
   }
 

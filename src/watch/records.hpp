@@ -231,8 +231,8 @@ struct Communicator {
   const std::int32_t *destinations, *sources;
   bool inter;
   std::uint64_t members; // hash of the world ranks in order
-  // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride. Where
-  // both are 0 and `id` is not, there were too many to be kept.
+  // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride.
+  // Where both are 0 and `id` is not, there were too many to be kept.
   const std::int32_t *ranks;
   std::int32_t first_rank, stride;
   const char *name;
@@ -306,7 +306,8 @@ struct ProcessRecord {
   ClockPair first, last;
   std::atomic<ThreadRecord *> threads;
   std::atomic<std::uint64_t> dropped;
-  std::atomic<std::int32_t> answers; // the signal by which threads are asked where they are; 0: nobody answers
+  std::atomic<std::int32_t>
+      answers; // the signal by which threads are asked where they are; 0: nobody answers
 };
 // What records mean, to builds of the same sources for the same functions; the reader refuses others.
 extern const std::uint64_t record_layout;
