@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from haloscope.watch._places import foreign, has_mapped
 from haloscope.watch._recorder import Recorder, built_recorders
-from haloscope.watch._recover import foreign
 
 __all__ = ["ANY", "Call", "Communicator", "Process", "Snapshot", "Sums", "Thread", "parse", "snapshot"]
 
@@ -319,7 +319,7 @@ _STATES = {"R": "running", "S": "asleep", "D": "asleep", "I": "asleep", "T": "st
 
 def _state(process: Process) -> tuple[str, float]:
     """Return the state of the process that made a record, if it is one of this node, and its CPU time."""
-    if not _has_mapped(process):
+    if not has_mapped(Path(process.path), process.pid):
         return "dead", 0.0
     try:
         text = Path(f"/proc/{process.pid}/stat").read_text(errors="replace")
@@ -328,13 +328,3 @@ def _state(process: Process) -> tuple[str, float]:
     except (OSError, ValueError, IndexError):
         return "dead", 0.0
     return _STATES.get(words[0], "dead"), ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _has_mapped(process: Process) -> bool:
-    """Return whether the process is alive and has the record mapped: another may have its number."""
-    try:
-        inode = str(Path(process.path).stat().st_ino)
-        maps = Path(f"/proc/{process.pid}/maps").read_text(errors="replace")
-    except OSError:
-        return False
-    return any(line.split()[4:5] == [inode] for line in maps.splitlines())

@@ -27,6 +27,7 @@ from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _recover
 from haloscope.watch._hanging import Hanging, print_hang
 from haloscope.watch._outputs import Output
+from haloscope.watch._places import directories
 from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
 from haloscope.watch._settings import SETTINGS, Recording
@@ -81,7 +82,7 @@ def run(
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
     watched, environment = launched(launch, found, complete, os.environ)
-    places = partial(_recover.directories, identity, variables.get("HALOSCOPE_LIVE"))
+    places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
     meanwhile = None
     if hang_after is not None:
         hanging = Hanging(places, recorder, hang_after, on_hang)
@@ -150,7 +151,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     worlds, unread = _recover.read([recorder], records)
     for world in worlds:
         try:
-            target, remarks = join_and_clear(world, world.output, output.replaceable)
+            target, remarks = join_and_clear(world, world.output, output.replaceable, just_ended=True)
         except HaloscopeError as error:
             outcome.remarks.append(str(error))
             continue

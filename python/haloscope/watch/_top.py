@@ -12,8 +12,8 @@ from typing import Any
 
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.watch._live import ANY, Process, Snapshot, Thread, parse, snapshot
+from haloscope.watch._places import holders, places_of_user
 from haloscope.watch._rates import Running, running
-from haloscope.watch._recover import holders, places_of_user
 
 __all__ = ["Looking", "dump", "top", "unread_text"]
 
