@@ -36,7 +36,7 @@ Examples:
 @click.option(
     "--interval",
     metavar="S",
-    type=click.FloatRange(0.1, 3600),
+    type=float,
     default=1.0,
     show_default=True,
     help="Seconds over which rates are taken, and between two tables.",
@@ -79,6 +79,8 @@ def top(
     """
     from haloscope.watch import Looking
 
+    if not 0.1 <= interval <= 3600:
+        raise click.BadParameter(f"--interval {interval:g}: seconds from 0.1 to 3600")
     looking = Looking(run, files)
     if prometheus is not None:
         return _write_metrics(looking, prometheus, interval, once)
