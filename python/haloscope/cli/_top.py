@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["top"]
 
+_HANG_INTERVAL = 0.3  # seconds between two looks that tell who makes no progress
 _EXAMPLES = """\b
 Examples:
   haloscope top
@@ -86,7 +87,7 @@ def top(
         return _write_metrics(looking, prometheus, interval, once)
     looking.look(partners=hang)
     if not files:
-        time.sleep(min(interval, 0.5) if hang else interval)
+        time.sleep(min(interval, _HANG_INTERVAL) if hang else interval)
         looking.look(partners=hang)
     if hang:
         return _print_hangs(looking, form)

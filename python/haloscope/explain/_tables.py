@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
-TEXT_KEYS = frozenset({"program", "command", "mpi_library", "mpi_abi", "only", "version"})
+TEXT_KEYS = frozenset({"program", "command", "mpi_library", "mpi_abi", "only", "ended_in", "version"})
 
 
 def _is_text(value: object) -> bool:
@@ -50,6 +50,8 @@ def _is_ranks(value: object) -> bool:
 
 _KNOWN: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(sorted(TEXT_KEYS), _is_text),
+    "ended_in": _is_text,
+    "open_calls": _is_count,
     "ranks": _is_count,
     "start": _is_number,
     "duration": _is_number,
@@ -71,6 +73,8 @@ _ORDER = [
     "missing_ranks",
     "unfinished_ranks",
     "unwatched_ranks",
+    "ended_in",
+    "open_calls",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",

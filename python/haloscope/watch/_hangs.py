@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from haloscope.base.units import ranks_text
 from haloscope.watch._live import Process
 from haloscope.watch._rates import Running
 from haloscope.watch._roll_call import RollCall
@@ -33,10 +34,19 @@ class Told:
     def text(self) -> str:
         """The verdict, the roll, the stacks: lines."""
         lines = [f"{self.program} (run {self.run}, {self.ranks} ranks): {self.roll.text}"]
+        alike: dict[tuple[str, ...], list[Stack]] = {}
         for stack, frames in self.stacks:
-            where = f"stack of rank {stack.rank}, process {stack.pid}, thread {stack.tid}"
-            lines.append(f"  {where}:" if frames else f"  {where}: not known, as {stack.silent}")
-            lines += [f"    {frame}" for frame in frames[:_MOST_FRAMES]]
+            if stack.requests:
+                more = "; …" if stack.requests > len(stack.waiting) else ""
+                text = "; ".join(stack.waiting)
+                lines.append(f"  rank {stack.rank} waits for {stack.requests} requests: {text}{more}")
+            alike.setdefault(frames or (stack.silent,), []).append(stack)
+        for frames, stacks in alike.items():
+            of = f"stack of {ranks_text(sorted({stack.rank for stack in stacks}))}"
+            if stacks[0].silent:
+                lines.append(f"  {of}: not known: {stacks[0].silent}")
+            else:
+                lines += [f"  {of}:", *(f"    {frame}" for frame in frames[:_MOST_FRAMES])]
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -55,6 +65,8 @@ class Told:
                     "thread": stack.tid,
                     "frames": list(frames),
                     "silent": stack.silent,
+                    "requests": stack.requests,
+                    "waiting": list(stack.waiting),
                 }
                 for stack, frames in self.stacks
             ],

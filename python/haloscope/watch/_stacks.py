@@ -32,13 +32,18 @@ Resolver = Callable[[Sequence[Frame]], Sequence[str]]  # a line or more for each
 
 @dataclass(frozen=True)
 class Stack:
-    """What one thread has answered: its frames, innermost first, or why there is none (`silent`)."""
+    """What one thread has answered: its frames, innermost first, or why there is none (`silent`).
+
+    `requests` is how many requests its MPI_Waitall still waits for, and `waiting` the first of them in words.
+    """
 
     rank: int
     pid: int
     tid: int
     frames: tuple[Frame, ...] = ()
     silent: str = ""
+    requests: int = 0
+    waiting: tuple[str, ...] = ()
 
 
 def ask(processes: Sequence[Process], recorders: Iterable[Recorder] | None = None) -> list[Stack]:
@@ -87,8 +92,28 @@ def _stack(process: Process, answer: dict[str, object]) -> Stack:
     if not isinstance(frames, list):
         return Stack(process.rank, process.pid, tid, silent=str(answer.get("silent", "it does not answer")))
     modules = _Modules(process.pid)
-    places = tuple(modules.place(int(address)) for address in frames)
-    return Stack(process.rank, process.pid, tid, _without_ours(places))
+    places = tuple(modules.place(int(address)) for address in frames if address)
+    waiting = answer.get("waiting")
+    words = tuple(map(_request_text, waiting)) if isinstance(waiting, list) else ()
+    return Stack(
+        process.rank,
+        process.pid,
+        tid,
+        _without_ours(places),
+        requests=int(str(answer.get("requests", 0))),
+        waiting=words,
+    )
+
+
+_KINDS = ("?", "send to", "receive from", "receive from", "collective", "one-sided operation", "file access")
+
+
+def _request_text(request: Sequence[object]) -> str:
+    kind, partner, tag = request
+    words = _KINDS[kind] if isinstance(kind, int) and 0 <= kind < len(_KINDS) else "?"
+    if not words.endswith(("to", "from")):
+        return words
+    return f"{words} {'?' if partner is None else partner}" + (f", tag {tag}" if tag is not None else "")
 
 
 def _without_ours(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
