@@ -21,6 +21,7 @@ from haloscope.watch._recorder import Recorder, built_recorders
 __all__ = ["ANY", "Call", "Communicator", "Process", "Snapshot", "Sums", "Thread", "parse", "snapshot"]
 
 ANY = -1  # a partner or tag that may be any
+_MOST_RANKS = 1 << 22  # more are not believed
 _SECONDS = 60  # for a build to read all records
 
 
@@ -230,7 +231,7 @@ def parse(line: str) -> Process | None:
     try:
         values = json.loads(line)
         return _process(values)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None
 
 
@@ -257,7 +258,7 @@ def _process(values: dict[str, Any]) -> Process:
         threads=threads,
         partners=partners,
     )
-    if not 0 <= process.rank < process.size:
+    if not 0 <= process.rank < process.size <= _MOST_RANKS:
         raise ValueError
     return process
 
@@ -271,6 +272,8 @@ def _communicator(values: dict[str, Any]) -> Communicator:
         members = range(first, first + stride * count, stride) if stride else (first,) * min(count, 1)
     elif isinstance(ranks, list):
         members = tuple(int(rank) for rank in ranks)
+    if size > _MOST_RANKS or (members is not None and len(members) > _MOST_RANKS):
+        raise ValueError
     return Communicator(str(values["name"]), size, str(values["members"]), bool(values["inter"]), members)
 
 

@@ -50,7 +50,7 @@ def standings(before: Sequence[Process], after: Sequence[Process]) -> dict[int, 
     """Return where each rank of one world stands, from two looks; ranks without a record are `unseen`."""
     earlier = {process.rank: process for process in before}
     size = max((process.size for process in after), default=0)
-    found = {rank: Standing(rank, "unseen") for rank in range(size)} if size <= 1 << 20 else {}
+    found = {rank: Standing(rank, "unseen") for rank in range(size)}
     for process in after:
         found[process.rank] = _standing(earlier.get(process.rank), process)
     return found
