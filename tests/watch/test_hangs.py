@@ -17,11 +17,10 @@ import pytest
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
-from support.watched import program
+from support.watched import Watched, program
 
 pytestmark = pytest.mark.slow
 RANKS = 4
-PATIENCE = 2.0  # seconds, on a machine that has a core for it
 # How it hangs, which is the program's word; what is found; the ranks that it turns on; words of the verdict.
 HANGS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "ring of sends": ("deadlock of sends", {0, 1, 2, 3}, ("nobody receives", "0 → 1 → 2 → 3 → 0")),
@@ -90,7 +89,8 @@ def hung(
             for number in processes(live).values():
                 kill(number, signal.SIGCONT)
             running.send_signal(signal.SIGTERM)
-            running.communicate(timeout=60)
+            _, told = running.communicate(timeout=60)
+            vars(running)["said"] = told
 
 
 def kill(process: int, number: signal.Signals) -> None:
@@ -150,3 +150,90 @@ def test_a_hang_is_named(
     for rank in ranks & set(stacks):
         if not stacks[rank]["silent"]:
             assert any(frame.startswith(("hangs", "hang", "main")) for frame in stacks[rank]["frames"])
+
+
+@ONE
+def test_a_run_says_that_it_hangs(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    """Once, on standard error; and what it ended in is in its profile, with the calls' time."""
+    with hung(mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
+        told = next(line for line in running.stderr or () if "hangs: no progress" in line)
+        assert "receives from 0 with tag 3" in told
+        table = top("--interval", "0.5")
+        assert (table.returncode, table.stderr) == (0, "")
+        assert "MPI_Recv" in table.stdout
+        assert "hang" in table.stdout
+        metrics = live.parent / "metrics.prom"
+        assert top("--prometheus", metrics, "--once").returncode == 0
+        assert metrics.read_text().count("haloscope_rank_up{") == RANKS
+        time.sleep(1.5)
+    assert running.returncode != 0
+    watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "hung.halo")
+    assert watched.info["open_calls"] == "2"
+    assert "rank 1 in MPI_Recv from 0, tag 3" in watched.info["ended_in"]
+    (receive,) = watched.select("calls", region="hang", call="MPI_Recv")
+    assert receive["calls"] == 1
+    assert receive["time_total"] > 1
+    # The parts of the time are the sums of the calls, those that are not over among them.
+    rows = watched.select("calls", region="hang")
+    region = watched.region("hang", exclusive=True)
+    parts = sum(region[f"{part}_time_mean"] for part in ("p2p", "coll", "rma", "io"))
+    assert region["mpi_time_mean"] == pytest.approx(parts)
+    assert RANKS * parts == pytest.approx(sum(row["time_total"] for row in rows))
+    assert region["wait_time_mean"] == pytest.approx(parts)
+
+
+@ONE
+@pytest.mark.parametrize("how", ["computing", "nothing"])
+def test_a_run_that_goes_on_says_nothing(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, tmp_path: Path, how: str
+) -> None:
+    """A rank that computes for long while others wait, and a program that ends by itself."""
+    if how == "nothing":
+        executable = program(compiler, mpi, "hangs.c")
+        library(mpi, executable)
+        words = [haloscope, "run", "--quiet", "-o", tmp_path / "x.halo", "--hang-after", "0.3", "--"]
+        done = subprocess.run(
+            [*map(str, words), *mpi.launch(2), str(executable), "nothing"],
+            env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "working\n", "")
+        return
+    with hung(mpi, compiler, haloscope, live, how, "--quiet", "--hang-after", "1") as running:
+        time.sleep(4)
+    assert "hangs" not in said(running)
+
+
+def said(running: subprocess.Popen[str]) -> str:
+    """What a program that has ended wrote to standard error."""
+    return str(getattr(running, "said", ""))
+
+
+@ONE
+def test_a_program_that_takes_the_signal_is_not_asked(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    """Its own handler would be called: what it waits for is told without a stack."""
+    with hung(mpi, compiler, haloscope, live, "with all signals"):
+        time.sleep(2.5)  # a slice
+        told = asked(top)
+    (stack,) = told["stacks"]
+    assert (stack["rank"], stack["frames"]) == (1, [])
+    assert "signal" in stack["silent"]
+
+
+@ONE
+def test_all_requests_of_a_rank_are_told(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    with hung(mpi, compiler, haloscope, live, "several requests"):
+        time.sleep(0.5)
+        told = asked(top)
+    stacks = {stack["rank"]: stack for stack in told["stacks"]}
+    assert stacks[1]["requests"] == 2
+    assert stacks[1]["waiting"] == ["receive from 0, tag 5", "receive from 3, tag 6"]

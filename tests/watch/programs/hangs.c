@@ -13,6 +13,8 @@ static void receive_from(int from, int tag) {
 }
 static void sum(MPI_Comm comm) { MPI_Allreduce(buffer, other, 3, MPI_INT, MPI_SUM, comm); }
 
+static void leave(int number) { _exit(number); } // who is asked nevertheless ends
+
 static void hang(const char *how) {
   int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   if (!strcmp(how, "ring of sends")) send_to(next, 3);
@@ -59,6 +61,28 @@ static void hang(const char *how) {
     if (rank == 1) {
       MPI_Irecv(other, 3, MPI_INT, 0, 5, MPI_COMM_WORLD, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (!strcmp(how, "with all signals")) {
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) signal(number, leave);
+    if (rank == 1) { // messages, so that the recorder looks around in between
+      for (int i = 0; i < 15; i++) {
+        usleep(100000);
+        MPI_Sendrecv(buffer, 1, MPI_INT, 1, 7, other, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+      receive_from(1, 3);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (!strcmp(how, "several requests")) {
+    if (rank == 1) {
+      MPI_Request requests[3];
+      MPI_Isend(buffer, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, &requests[0]);
+      MPI_Wait(&requests[0], MPI_STATUS_IGNORE); // leaves MPI_REQUEST_NULL
+      MPI_Irecv(other, 3, MPI_INT, 0, 5, MPI_COMM_WORLD, &requests[1]);
+      MPI_Irecv(other + 8, 3, MPI_INT, 3, 6, MPI_COMM_WORLD, &requests[2]);
+      MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
