@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from haloscope.base.errors import printable
 from haloscope.cli._messages import say
 
 if TYPE_CHECKING:
@@ -121,15 +123,24 @@ def _say_unread(looking: Looking) -> None:
 
 def _print_hangs(looking: Looking, form: str) -> int:
     """Print the roll-call of each program; the exit status is 0 whatever it says."""
-    from haloscope.watch import roll_calls
+    from haloscope.watch import roll_calls, stack_lines
 
     told = roll_calls(looking)
     if form == "json":
-        click.echo(json.dumps([each.as_json() for each in told]))
+        click.echo(json.dumps([each.as_json(each.stacks()) for each in told]))
     else:
-        click.echo("\n".join(each.text for each in told))
+        for each in told:
+            _print_lines(each.text.splitlines())
+            _print_lines(stack_lines(each.stacks()))
     _say_unread(looking)
     return 0
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    """Print at once: what follows may take a while."""
+    for line in lines:
+        click.echo(printable(line))
+    sys.stdout.flush()
 
 
 def _write_metrics(looking: Looking, output: Path, interval: float, once: bool) -> int:

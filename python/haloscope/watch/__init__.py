@@ -11,7 +11,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.watch._doctor import Finding, doctor
-    from haloscope.watch._hangs import Told, roll_calls
+    from haloscope.watch._hangs import Told, roll_calls, stack_lines
     from haloscope.watch._markers import comm_region, region, value
     from haloscope.watch._outputs import Output, expand
     from haloscope.watch._prometheus import exposition, write_exposition
@@ -49,6 +49,7 @@ __all__ = [
     "region",
     "roll_calls",
     "run",
+    "stack_lines",
     "top",
     "unread_text",
     "value",
@@ -85,6 +86,7 @@ if not TYPE_CHECKING:
             "exposition": "_prometheus",
             "plain": "_stacks",
             "roll_calls": "_hangs",
+            "stack_lines": "_hangs",
             "top": "_top",
             "unread_text": "_top",
             "write_exposition": "_prometheus",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haloscope.base.errors import shortened
 from haloscope.watch._live import Process, snapshot
-from haloscope.watch._recorder import Recorder
+from haloscope.watch._recorder import Builds, Recorder
 from haloscope.watch._roll_call import roll_call
 
 __all__ = ["ended_in"]
@@ -21,7 +21,7 @@ def ended_in(places: Sequence[Path], recorder: Recorder, world: str) -> str:
 
     Whoever died first cannot be told from those who were killed for it: none is called dead.
     """
-    seen = snapshot(places, [recorder]).of(world).processes
+    seen = snapshot(places, Builds([recorder])).of(world).processes
     left = [_as_it_was(process) for process in seen if process.watched]
     if all(process.finalized for process in left):
         return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from haloscope.base.errors import printable
 from haloscope.watch._live import Process, Snapshot, snapshot
-from haloscope.watch._recorder import Recorder
+from haloscope.watch._recorder import Builds, Recorder
 from haloscope.watch._roll_call import RollCall, roll_call
 
 __all__ = ["Hanging", "print_hang"]
@@ -40,7 +40,7 @@ class Hanging:
         tell: Callable[[str], None] = print_hang,
     ) -> None:
         self.every = min(max(seconds / 10, _LEAST), _MOST)
-        self._places, self._recorder = places, recorder
+        self._places, self._builds = places, Builds([recorder])
         self._seconds, self._tell = seconds, tell
         self._last = Snapshot()
         self._since: dict[str, float] = {}  # when a world was last seen to go on
@@ -67,7 +67,7 @@ class Hanging:
         self._last = now
 
     def _snapshot(self, partners: bool = False) -> Snapshot:
-        return snapshot(self._places(), [self._recorder], partners=partners)
+        return snapshot(self._places(), self._builds, partners=partners)
 
     def _say(self, before: Sequence[Process], world: str, seconds: float) -> None:
         after = self._snapshot(partners=True).worlds().get(world, [])

@@ -10,11 +10,12 @@ from typing import Any
 from haloscope.base.units import ranks_text
 from haloscope.watch._live import Process
 from haloscope.watch._rates import Running
+from haloscope.watch._recorder import Builds
 from haloscope.watch._roll_call import RollCall
 from haloscope.watch._stacks import Resolver, Stack, ask, plain
 from haloscope.watch._top import Looking
 
-__all__ = ["Told", "roll_calls", "tell"]
+__all__ = ["Told", "roll_calls", "stack_lines"]
 
 _MOST_ASKED = 4
 _MOST_FRAMES = 24
@@ -22,40 +23,35 @@ _MOST_FRAMES = 24
 
 @dataclass(frozen=True)
 class Told:
-    """The roll-call of one program, and the stacks of ranks that the others wait for."""
+    """The roll-call of one program."""
 
-    run: str
-    program: str
-    ranks: int
+    program: Running
     roll: RollCall
-    stacks: tuple[tuple[Stack, tuple[str, ...]], ...] = ()
+    builds: Builds | None = None  # None: its ranks are on other nodes
 
     @property
     def text(self) -> str:
-        """The verdict, the roll, the stacks: lines."""
-        lines = [f"{self.program} (run {self.run}, {self.ranks} ranks): {self.roll.text}"]
-        alike: dict[tuple[str, ...], list[Stack]] = {}
-        for stack, frames in self.stacks:
-            if stack.requests:
-                more = "; …" if stack.requests > len(stack.waiting) else ""
-                text = "; ".join(stack.waiting)
-                lines.append(f"  rank {stack.rank} waits for {stack.requests} requests: {text}{more}")
-            alike.setdefault(frames or (stack.silent,), []).append(stack)
-        for frames, stacks in alike.items():
-            of = f"stack of {ranks_text(sorted({stack.rank for stack in stacks}))}"
-            if stacks[0].silent:
-                lines.append(f"  {of}: not known: {stacks[0].silent}")
-            else:
-                lines += [f"  {of}:", *(f"    {frame}" for frame in frames[:_MOST_FRAMES])]
-        return "\n".join(lines)
+        """The verdict and the roll: lines."""
+        any_rank = self.program.any
+        return f"{any_rank.program} (run {self.program.run}, {any_rank.size} ranks): {self.roll.text}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the same for programs."""
+    def stacks(self) -> list[Stack]:
+        """Ask the ranks that the verdict turns on for their stacks, as far as they are on this node."""
+        verdict = self.roll.verdict
+        if self.builds is None or verdict.kind == "none":
+            return []
+        culprits = set(verdict.ranks[:_MOST_ASKED])
+        ranks = [process for process in self.program.after if process.rank in culprits]
+        alive = [p for p in ranks if p.state not in ("dead", "") and not p.finalized]
+        return _of_main(ask(alive, self.builds), alive)
+
+    def as_json(self, stacks: Sequence[Stack], resolve: Resolver = plain) -> dict[str, Any]:
+        """Return all of it for programs; `resolve` gives names to places of code."""
         verdict = self.roll.verdict
         return {
-            "run": self.run,
-            "program": self.program,
-            "ranks": self.ranks,
+            "run": self.program.run,
+            "program": self.program.any.program,
+            "ranks": self.program.any.size,
             "verdict": {"kind": verdict.kind, "text": verdict.text, "ranks": list(verdict.ranks)},
             "groups": list(self.roll.groups),
             "stacks": [
@@ -63,34 +59,42 @@ class Told:
                     "rank": stack.rank,
                     "process": stack.pid,
                     "thread": stack.tid,
-                    "frames": list(frames),
+                    "frames": list(_named(stack, resolve)),
                     "silent": stack.silent,
                     "requests": stack.requests,
                     "waiting": list(stack.waiting),
                 }
-                for stack, frames in self.stacks
+                for stack in stacks
             ],
         }
 
 
-def roll_calls(looking: Looking, resolve: Resolver = plain) -> list[Told]:
+def roll_calls(looking: Looking) -> list[Told]:
     """Return the roll-call of each program; its two looks must have been taken.
 
-    `resolve` gives names to places of code. Raises `RecorderError` if no program runs.
+    Raises `RecorderError` if no program runs.
     """
-    return [tell(program, looking.is_here, resolve) for program in looking.programs()]
+    builds = looking.builds if looking.is_here else None
+    return [Told(program, program.roll_call(), builds) for program in looking.programs()]
 
 
-def tell(program: Running, is_here: bool = True, resolve: Resolver = plain) -> Told:
-    """Return the roll-call of one program; its ranks are asked for their stacks if they are here."""
-    roll = program.roll_call()
-    culprits = set(roll.verdict.ranks[:_MOST_ASKED])
-    alive = [
-        p for p in program.after if p.rank in culprits and p.state not in ("dead", "") and not p.finalized
-    ]
-    stacks = ask(alive) if is_here and roll.verdict.kind != "none" else []
-    named = tuple((stack, _named(stack, resolve)) for stack in _of_main(stacks, alive))
-    return Told(program.run, program.any.program, program.any.size, roll, named)
+def stack_lines(stacks: Sequence[Stack], resolve: Resolver = plain) -> list[str]:
+    """Return lines for people: what ranks wait for, and their stacks, those that are alike once."""
+    lines = []
+    alike: dict[tuple[str, ...], list[Stack]] = {}
+    for stack in stacks:
+        if stack.requests:
+            more = "; …" if stack.requests > len(stack.waiting) else ""
+            text = "; ".join(stack.waiting)
+            lines.append(f"  rank {stack.rank} waits for {stack.requests} requests: {text}{more}")
+        alike.setdefault(_named(stack, resolve) or (stack.silent,), []).append(stack)
+    for frames, same in alike.items():
+        of = f"  stack of {ranks_text(sorted({stack.rank for stack in same}))}:"
+        if same[0].silent:
+            lines.append(f"{of} not known: {same[0].silent}")
+        else:
+            lines += [of, *(f"    {frame}" for frame in frames[:_MOST_FRAMES])]
+    return lines
 
 
 def _of_main(stacks: Sequence[Stack], processes: Sequence[Process]) -> list[Stack]:

@@ -10,13 +10,14 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from haloscope.watch._places import foreign, has_mapped
-from haloscope.watch._recorder import Recorder, built_recorders
+from haloscope.watch._recorder import Builds, Recorder
 
 __all__ = ["ANY", "Call", "Communicator", "Process", "Snapshot", "Sums", "Thread", "parse", "snapshot"]
 
@@ -183,27 +184,32 @@ class Snapshot:
 
 
 def snapshot(
-    places: Sequence[Path], recorders: Iterable[Recorder] | None = None, *, partners: bool = False
+    places: Sequence[Path],
+    builds: Builds,
+    *,
+    partners: bool = False,
+    hopeless: AbstractSet[str] = frozenset(),
 ) -> Snapshot:
     """Read this user's records in these directories, each with the build that made it.
 
-    `recorders` are the builds to try, by default all in the cache. With `partners`, the messages that each
-    rank has exchanged with others are read, too.
+    `hopeless` are records that no build has read before. With `partners`, the messages that each rank has
+    exchanged with others are read, too.
     """
     found = {str(path) for place in places for path in place.glob("*.live")}
-    unread = {path for path in found if not _is_foreign(path)}
-    others = sorted(found - unread)
+    unread = {path for path in found - hopeless if not _is_foreign(path)}
+    others = found - unread
     processes: list[Process] = []
-    for recorder in built_recorders() if recorders is None else recorders:
+    for recorder in builds:
         if not unread:
             break
         here = sorted({str(Path(path).parent) for path in unread})
-        for process in _read(recorder, here, partners):
-            if process.path in unread:
-                unread.remove(process.path)
-                processes.append(_with_state(process))
-    unread = {path for path in unread if os.path.exists(path)}  # not those of a program that has just ended
-    return Snapshot(tuple(processes), time.time(), (*sorted(unread), *others))
+        read = [process for process in _read(recorder, here, partners) if process.path in unread]
+        processes += map(_with_state, read)
+        unread -= {process.path for process in read}
+        if read:
+            builds.prefer(recorder)
+    unread = {path for path in unread | others if os.path.lexists(path)}  # not what has just ended
+    return Snapshot(tuple(processes), time.time(), tuple(sorted(unread)))
 
 
 def _is_foreign(path: str) -> bool:

@@ -6,12 +6,12 @@ import json
 import struct
 import subprocess
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.watch._live import Process
-from haloscope.watch._recorder import Recorder, built_recorders
+from haloscope.watch._recorder import Builds, Recorder
 
 __all__ = ["Frame", "Resolver", "Stack", "ask", "plain"]
 
@@ -46,14 +46,14 @@ class Stack:
     waiting: tuple[str, ...] = ()
 
 
-def ask(processes: Sequence[Process], recorders: Iterable[Recorder] | None = None) -> list[Stack]:
+def ask(processes: Sequence[Process], builds: Builds) -> list[Stack]:
     """Ask the threads of these processes where they are.
 
     A thread is asked only where that changes nothing: in an MPI call, or while it computes.
     """
     by_path = {process.path: process for process in processes}
     found: list[Stack] = []
-    for recorder in built_recorders() if recorders is None else recorders:
+    for recorder in builds:
         if not by_path:
             break
         for path, answer in _answers(recorder, sorted(by_path)):

@@ -14,6 +14,7 @@ from haloscope.base.errors import RecorderError, UsageError
 from haloscope.watch._live import ANY, Process, Snapshot, Thread, parse, snapshot
 from haloscope.watch._places import holders, places_of_user
 from haloscope.watch._rates import Running, running
+from haloscope.watch._recorder import Builds
 
 __all__ = ["Looking", "dump", "top", "unread_text"]
 
@@ -47,13 +48,19 @@ class Looking:
         self._run = str(run) if run is not None else None
         self._files = [Path(file) for file in files]
         self._before = self._after = Snapshot()
+        self.builds = Builds()
 
     def look(self, partners: bool = False) -> None:
         """Look once more. With `partners`, also at who has exchanged how many messages with whom."""
         if self._files:
             self._before, self._after = _read_files(self._files)
         else:
-            self._before, self._after = self._after, snapshot(_places(self._run), partners=partners)
+            self._before, self._after = self._after, self._snapshot(partners)
+
+    def _snapshot(self, partners: bool) -> Snapshot:
+        return snapshot(
+            _places(self._run), self.builds, partners=partners, hopeless=frozenset(self._after.unread)
+        )
 
     @property
     def unread(self) -> tuple[str, ...]:
