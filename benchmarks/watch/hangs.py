@@ -100,7 +100,16 @@ def main() -> int:
     times, named = [], 0
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "hangs"
-        compiler = [options.mpicc, "-g", "-O1", f"-I{CHECKOUT / 'include'}", str(SOURCE), "-o", str(program)]
+        compiler = [
+            options.mpicc,
+            "-g",
+            "-O1",
+            "-w",
+            f"-I{CHECKOUT / 'include'}",
+            str(SOURCE),
+            "-o",
+            str(program),
+        ]
         subprocess.run(compiler, check=True, env=MPI_ENVIRONMENT)
         launch = [options.mpiexec, "-n", options.ranks, str(program)]
         subprocess.run([COMMAND, "env", "--", *launch], check=True, capture_output=True)  # builds
