@@ -1,8 +1,8 @@
 """Made-up years of a machine: what its profiles would say of their runs, as `haloscope.history` has it.
 
-Programs differ in how long they take, in how much that varies, and in how often they run; users have hosts that
-they like better; every so often a run meets something that makes it slow; days differ on each host, and programs
-change from month to month. On hosts of `slow` everything takes longer by so much.
+Programs differ in how long they take, in how much that varies, and in how often they run; users have hosts
+that they like better; every so often a run meets something that makes it slow; days differ on each host, and
+programs change from month to month. On hosts of `slow` everything takes longer by so much.
 """
 
 from __future__ import annotations
