@@ -190,6 +190,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
         ),
         _seconds("tick", "of a tick in `instances`"),
+        Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
+        Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
+        Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
     ),
     "ranks": _RANKS,
     "calls": (
@@ -278,6 +281,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "metadata": (
+        _key("kind", "who says so: `user`, `environment` or `job`", "string"),
+        _key("key", "what it is about", "string"),
+        _key("value", "the text, secrets masked", "string"),
+        _count("ranks", "that say so"),
+        _count("first", "1 if rank 0 does"),
+    ),
     "sites": (
         _PATH,
         _key("stack", "where the calls came from, see below", "string"),
@@ -299,7 +309,10 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
-    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "sites", "modules"}
+    {
+        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
+        *("metadata", "sites", "modules"),
+    }
 )
 
 
@@ -455,6 +468,11 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "time without calls, went on",
         ),
         _of("p2p_time coll_time rma_time io_time wait_time", "as in `ranks`"),
+    ),
+    "binding": (
+        _of("rank host pid", "the rank, its host, and its process there"),
+        _of("cpus", "that it might run on when MPI was initialised, such as `0-3,8`; null: not known"),
+        _of("numa_nodes sockets", "that these are of, likewise"),
     ),
 }
 
