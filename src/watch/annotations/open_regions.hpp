@@ -1,0 +1,23 @@
+// The regions that a thread has open through an interface whose ends do not say what they end (Caliper's), or
+// whose programs begin regions before MPI_Init.
+//
+// Budget of a begin and an end: those of our own markers, and a store and a few loads in the thread's own
+// memory each. What begins before recording does is kept by name, and entered when that starts.
+#pragma once
+
+#include <cstdint>
+
+namespace haloscope::watch {
+
+// `kind` is the caller's: an end looks for the innermost one of the same kind.
+void open_region(std::uint64_t kind, const char *name, bool communication) noexcept;
+// Ends the innermost region of that kind, and of that name if there is one, with what is open inside. An end
+// without a begin is counted.
+void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
+// The name of the innermost region, of whatever kind, or nullptr.
+const char *innermost_region() noexcept;
+
+// Enters what this thread has open already.
+void enter_open_regions() noexcept;
+
+} // namespace haloscope::watch
