@@ -102,6 +102,10 @@ void close_region(std::uint64_t kind, const char *name) noexcept {
   if (state != nullptr) state->record->unmatched_ends++;
 }
 
+void give_value(const char *name, double value) noexcept {
+  if (ThreadState *state = marking_thread()) record_value(*state, name, value);
+}
+
 const char *innermost_region() noexcept {
   const OpenRegions &regions = open_here;
   if (!is_kept()) return nullptr;

@@ -14,6 +14,8 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
 // Ends the innermost region of that kind, and of that name if there is one, with what is open inside. An end
 // without a begin is counted.
 void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
+// A number of the current instance of the region that is open.
+void give_value(const char *name, double value) noexcept;
 // The name of the innermost region, of whatever kind, or nullptr.
 const char *innermost_region() noexcept;
 
