@@ -3,6 +3,7 @@
 #include <haloscope/region.h>
 
 #include "watch/marking.hpp"
+#include "watch/metadata.hpp"
 
 namespace haloscope::watch {
 
@@ -27,8 +28,12 @@ void value(const char *name, double number) noexcept {
 extern "C" {
 
 __attribute__((visibility("hidden"))) extern const haloscope_recorder haloscope_recorder_table;
-[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {
-    1, 0, haloscope::watch::begin, haloscope::watch::end, haloscope::watch::value};
+[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {2,
+                                                                   0,
+                                                                   haloscope::watch::begin,
+                                                                   haloscope::watch::end,
+                                                                   haloscope::watch::value,
+                                                                   haloscope::watch::add_metadata};
 
 // The note (region.h): its descriptor is the distance to the table.
 __asm__(".pushsection .note.haloscope,\"a\",%note\n"
@@ -48,5 +53,8 @@ HALOSCOPE_EXPORT void haloscope_comm_region_begin(const char *name) { haloscope:
 HALOSCOPE_EXPORT void haloscope_comm_region_end(const char *name) { haloscope::watch::end(name, 1); }
 HALOSCOPE_EXPORT void haloscope_value(const char *name, double number) {
   haloscope::watch::value(name, number);
+}
+HALOSCOPE_EXPORT void haloscope_metadata(const char *key, const char *value) {
+  haloscope::watch::add_metadata(key, value);
 }
 }

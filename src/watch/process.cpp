@@ -1,6 +1,7 @@
 #include "watch/process.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/metadata.hpp"
 #include "watch/program.hpp"
 #include "watch/state.hpp"
 #include "watch/world.hpp"
@@ -104,6 +105,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   global().process->watched = watched;
   global().process->world = place.world;
   describe(*global().process, settings, rank, size);
+  begin_metadata(*global().process);
   global().sync_interval = settings.sync_interval;
   if (!watched) {
     global().phase.store(Phase::aside, std::memory_order_release);

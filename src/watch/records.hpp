@@ -251,6 +251,14 @@ struct Slices {
   std::array<Slice, most> slices;
 };
 
+// What the program, or its surroundings, say of the run, the latest first.
+enum class MetadataKind : std::uint64_t { user, environment, job };
+struct MetadataRecord {
+  MetadataKind kind;
+  const char *key, *value;
+  MetadataRecord *next;
+};
+
 // Live: everything one thread has recorded.
 struct ThreadRecord {
   Node *root;
@@ -279,6 +287,7 @@ struct ProcessRecord {
   double start; // seconds since 1970
   ClockPair first, last;
   std::atomic<ThreadRecord *> threads;
+  std::atomic<MetadataRecord *> metadata;
   std::atomic<std::uint64_t> dropped;
 };
 // What records mean, to builds of the same sources for the same functions; the reader refuses others.
