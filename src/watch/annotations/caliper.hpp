@@ -2,12 +2,19 @@
 #pragma once
 
 #include "watch/annotations/attributes.hpp"
+#include "watch/annotations/interfaces.hpp"
 
 #include <caliper/common/cali_variant.h>
 
 #include <string>
 
 namespace haloscope::watch::caliper {
+
+// Whether its markers become regions; says in `info` that the program has them.
+inline bool is_used() noexcept {
+  note_use(Interface::caliper);
+  return is_wanted(Interface::caliper);
+}
 
 // Each does nothing where the attribute is nullptr.
 void begin(const Attribute *attribute, const cali_variant_t &value) noexcept;

@@ -1,8 +1,8 @@
 // Caliper's ConfigManager: takes what is asked for, and says it in the profile when it is started.
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/configuration.hpp"
+#include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/said.hpp"
-#include "watch/annotations/used.hpp"
 
 #include <caliper/ConfigManager.h>
 
@@ -67,7 +67,7 @@ std::string with_comma(std::string text, const char *more) {
 } // namespace
 
 ConfigManager::ConfigManager() : state_(std::make_shared<Impl>()) {
-  haloscope::watch::uses(haloscope::watch::Interface::caliper);
+  haloscope::watch::note_use(haloscope::watch::Interface::caliper);
 }
 ConfigManager::ConfigManager(const char *configuration) : ConfigManager() { add(configuration); }
 ConfigManager::~ConfigManager() = default;

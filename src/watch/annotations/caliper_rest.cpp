@@ -1,4 +1,5 @@
-// The rest of Caliper's interface: what it would measure. Programs build and run with it; nothing comes of it.
+// The rest of Caliper's interface: what it would measure. Programs build and run with it; nothing comes of
+// it.
 #define HALOSCOPE_WITHOUT_STREAMS
 #include <caliper/cali-mpi.h>
 #include <caliper/cali.h>
