@@ -16,7 +16,7 @@ inline void begin_named(cali_id_t kind, const char *name, bool communication = f
 }
 
 inline void end_named(cali_id_t kind, const char *name) noexcept {
-  if (is_wanted(Interface::caliper) && name != nullptr) close_region(kind, name);
+  if (is_used() && name != nullptr) close_region(kind, name);
 }
 
 // Of a name that has no attribute yet.
@@ -50,7 +50,7 @@ void begin(const Attribute *attribute, const cali_variant_t &value) noexcept {
 }
 
 void end(const Attribute *attribute) noexcept {
-  if (!is_wanted(Interface::caliper) || attribute == nullptr) return;
+  if (!is_used() || attribute == nullptr) return;
   if (attribute->meaning <= Meaning::attribute_names_region) close_region(attribute->id);
 }
 

@@ -21,7 +21,7 @@ void begin_region(const char *name) {
   if (caliper::is_used() && name != nullptr) open_region(region_id, name, false);
 }
 void end_region() {
-  if (is_wanted(Interface::caliper)) close_region(region_id);
+  if (caliper::is_used()) close_region(region_id);
 }
 
 template <class Impl> Impl *as_handle(const Attribute *attribute, std::uintptr_t bits = 0) {
@@ -52,7 +52,7 @@ Loop::Iteration Loop::iteration(int number) const { return {state_, number}; }
 void Loop::end() {
   if (!has_open(state_)) return;
   state_ = as_handle<Impl>(attribute_of(state_));
-  if (is_wanted(Interface::caliper)) close_region(loop_id);
+  if (caliper::is_used()) close_region(loop_id);
 }
 
 Loop::Iteration::Iteration(const Impl *loop, int number) : loop_(loop) {
