@@ -1,4 +1,4 @@
-"""Caliper's and Adiak's interfaces: their markers become regions, and what is said of a run rows of `info`."""
+"""Caliper's and Adiak's interfaces: markers become regions, and what is said of a run rows of `info`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import caliperreader
 import pytest
 
 from haloscope.base import paths
@@ -109,6 +110,24 @@ def test_what_the_program_says_is_metadata(marked: Watched) -> None:
     assert "wrong" not in said
     assert abs(int(said["launchdate"]) - float(marked.info["start"])) < 3600
     assert "caliper" in said["cmdline"]
+
+
+def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
+    reader = caliperreader.CaliperReader()
+    reader.read(str(marked.path.with_name("F.cali")))
+    found = {"/".join(record["path"]): record for record in reader.records}
+    assert set(found) == {
+        row["path"].replace("/iteration#loop", "").replace("/iteration#c loop", "")
+        for row in marked.rows("regions")
+        if row["region"] != "<program>"
+    }
+    halo, row = found["before MPI/halo"], marked.region("before MPI/halo")
+    assert int(halo["sum#sum#sum#total.send.count"]) == row["sends_total"]
+    assert float(halo["avg#inclusive#sum#time.duration"]) == row["time_mean"]
+    assert reader.globals["mesh"] == "a=b, c"
+    report = marked.path.with_name("report.txt").read_text("utf-8").splitlines()
+    assert len(report) == 1 + len(found)
+    assert "Sends (total)" in report[0]
 
 
 def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
