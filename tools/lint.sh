@@ -65,7 +65,7 @@ tidy() {
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi
-  check "" "-- -std=c++20 -Iinclude -Iinclude/caliper -Isrc -isystem $mpi" <<<"$others"
+  check "" "-- -std=c++20 -Iinclude -isystem include/caliper -Isrc -isystem $mpi" <<<"$others"
   elements
 }
 
