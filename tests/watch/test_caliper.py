@@ -41,7 +41,7 @@ def sends(watched: Watched, path: str) -> tuple[int, int]:
 
 
 def test_markers_are_regions(marked: Watched) -> None:
-    around = "before MPI/"
+    around = "main/before MPI/"
     assert sends(marked, f"{around}halo") == (2, 4 * RANKS)
     assert sends(marked, f"{around}phase") == (1, RANKS)
     assert sends(marked, f"{around}marked_function") == (1, RANKS)
@@ -52,22 +52,22 @@ def test_markers_are_regions(marked: Watched) -> None:
 
 
 def test_loops_have_iterations(marked: Watched) -> None:
-    assert sends(marked, "before MPI/loop") == (1, 3 * RANKS)
-    assert sends(marked, "before MPI/loop/iteration#loop") == (3, 3 * RANKS)
-    assert sends(marked, "before MPI/loop/iteration#loop/body") == (3, 3 * RANKS)
-    assert sends(marked, "before MPI/c loop/iteration#c loop") == (4, 6 * RANKS)
-    assert sends(marked, "before MPI/thrown") == (1, 0)
+    assert sends(marked, "main/before MPI/loop") == (1, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop/body") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/c loop/iteration#c loop") == (4, 6 * RANKS)
+    assert sends(marked, "main/before MPI/thrown") == (1, 0)
 
 
 def test_attributes_name_regions(marked: Watched) -> None:
     for name in ("guarded", "by name", "text of kind", "number"):
-        assert sends(marked, f"before MPI/{name}") == (1, RANKS), name
+        assert sends(marked, f"main/before MPI/{name}") == (1, RANKS), name
     assert "a value" not in {row["region"] for row in marked.rows("regions")}
 
 
 def test_what_was_open_before_mpi_init_counts_from_then_on(marked: Watched) -> None:
-    whole, outer = marked.region("<program>"), marked.region("before MPI")
-    assert outer["instances"] == 1
+    whole, outer = marked.region("<program>"), marked.region("main/before MPI")
+    assert outer["instances"] == marked.region("main")["instances"] == 1
     assert outer["sends_total"] == whole["sends_total"]
     assert 0 < outer["time_mean"] <= whole["time_mean"]
     names = {row["region"] for row in marked.rows("regions")}
@@ -75,13 +75,13 @@ def test_what_was_open_before_mpi_init_counts_from_then_on(marked: Watched) -> N
 
 
 def test_only_comm_regions_communicate(marked: Watched) -> None:
-    row = marked.region("before MPI/halo")
+    row = marked.region("main/before MPI/halo")
     assert (row["sends_instance_min"], row["sends_instance_max"]) == (1, 3)
     assert (row["colls_max"], row["dest_ranks_max"]) == (1, 1)
 
 
 def test_mistakes_harm_nothing(marked: Watched) -> None:
-    assert sends(marked, "before MPI/after") == (1, RANKS)
+    assert sends(marked, "main/before MPI/after") == (1, RANKS)
     assert marked.info["unmatched_begins"] == str(RANKS)
     assert marked.info["unmatched_ends"] == str(RANKS)
 
@@ -121,7 +121,7 @@ def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
         for row in marked.rows("regions")
         if row["region"] != "<program>"
     }
-    halo, row = found["before MPI/halo"], marked.region("before MPI/halo")
+    halo, row = found["main/before MPI/halo"], marked.region("main/before MPI/halo")
     assert int(halo["sum#sum#sum#total.send.count"]) == row["sends_total"]
     assert float(halo["avg#inclusive#sum#time.duration"]) == row["time_mean"]
     assert reader.globals["mesh"] == "a=b, c"

@@ -79,8 +79,9 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
   if (__builtin_expect(state != nullptr, 1)) {
     begin_region(*state, name, communication);
     kept = recorded_name(*state);
-  } else if ((kept = strdup(name)) == nullptr) {
-    return;
+  } else {
+    kept = strdup(name);
+    if (kept == nullptr) return;
   }
   regions.list[regions.count++] = {kind, kept, state != nullptr, communication};
 }
@@ -110,6 +111,13 @@ const char *innermost_region() noexcept {
   const OpenRegions &regions = open_here;
   if (!is_kept()) return nullptr;
   return regions.count == 0 ? nullptr : regions.list[regions.count - 1].name;
+}
+
+void leave_open_regions() noexcept {
+  OpenRegions &regions = open_here;
+  ThreadState *state = recording(regions);
+  for (unsigned place = regions.count; state != nullptr && place > 0; place--)
+    end_region(*state, regions.list[place - 1].name);
 }
 
 void enter_open_regions() noexcept {

@@ -21,5 +21,7 @@ const char *innermost_region() noexcept;
 
 // Enters what this thread has open already.
 void enter_open_regions() noexcept;
+// Ends what this thread has open, without forgetting it: recording may start again.
+void leave_open_regions() noexcept;
 
 } // namespace haloscope::watch
