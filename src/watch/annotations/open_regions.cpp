@@ -15,6 +15,7 @@ struct Open {
   std::uint64_t kind = 0;
   const char *name = nullptr; // the recorder's copy, or one of our own as long as nothing records
   bool recorded = false, communication = false;
+  bool ended = false; // but for what is open inside
 };
 
 // Deeper ones are counted only: they have no end of their own, and nobody nests so deep.
@@ -63,6 +64,8 @@ void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexce
   if (state != nullptr && open.recorded) end_region(*state, open.name);
   for (unsigned i = place; i < regions.count; i++) forget(regions.list[i]);
   regions.count = place;
+  // The last one that is closed is outermost: few are open late, and no deeper than these.
+  if (__builtin_expect(place > 0 && regions.list[place - 1].ended, 0)) close_from(regions, state, place - 1);
 }
 
 } // namespace
@@ -100,6 +103,23 @@ void close_region(std::uint64_t kind, const char *name) noexcept {
     return;
   }
   if (state != nullptr) state->record->unmatched_ends++;
+}
+
+bool is_open(std::uint64_t kind) noexcept {
+  const OpenRegions &regions = open_here;
+  for (unsigned place = regions.count; place > 0; place--)
+    if (regions.list[place - 1].kind == kind) return true;
+  return false;
+}
+
+void close_region_late(std::uint64_t kind) noexcept {
+  OpenRegions &regions = open_here;
+  for (unsigned place = regions.count; place > 0; place--) {
+    if (regions.list[place - 1].kind != kind) continue;
+    regions.list[place - 1].ended = true;
+    if (place == regions.count) close_region(kind);
+    return;
+  }
 }
 
 const char *innermost_region() noexcept {
