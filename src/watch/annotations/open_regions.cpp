@@ -122,6 +122,10 @@ void close_region_late(std::uint64_t kind) noexcept {
   }
 }
 
+void give_value(const char *name, double value) noexcept {
+  if (ThreadState *state = marking_thread()) record_value(*state, name, value);
+}
+
 const char *innermost_region() noexcept {
   const OpenRegions &regions = open_here;
   if (!is_kept()) return nullptr;

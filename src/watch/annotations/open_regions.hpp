@@ -18,6 +18,8 @@ void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
 bool is_open(std::uint64_t kind) noexcept;
 // Ends the only region of that kind as soon as nothing is open inside: for ranges that may overlap others.
 void close_region_late(std::uint64_t kind) noexcept;
+// A number of the current instance of the region that is open.
+void give_value(const char *name, double value) noexcept;
 // The name of the innermost region, of whatever kind, or nullptr.
 const char *innermost_region() noexcept;
 
