@@ -1,5 +1,7 @@
 #include "watch/metadata.hpp"
 
+#include "watch/job.hpp"
+#include "watch/masking.hpp"
 #include "watch/state.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace haloscope::watch {
 
@@ -16,14 +18,10 @@ namespace {
 constexpr std::size_t most_key = 128, most_value = 4096;
 constexpr std::size_t most_of_rank = std::size_t{64} << 10U, most_of_others = std::size_t{4} << 20U;
 
-struct Said {
-  std::string key, value;
-};
-
 struct Metadata {
   std::mutex mutex;
   ProcessRecord *process = nullptr; // from MPI_Init on
-  std::vector<Said> before;         // MPI_Init
+  Texts before;                     // MPI_Init, as it was said
   std::size_t bytes = 0;            // taken of what a rank may say
 };
 Metadata &metadata() { return own<Metadata>(); }
@@ -36,40 +34,42 @@ const char *kept(std::string_view text) noexcept {
   return copy;
 }
 
-// Written before it is linked: a process may be killed meanwhile.
-void record(ProcessRecord &process, std::string_view key, std::string_view value) noexcept {
+std::size_t most_of(const ProcessRecord &process) noexcept {
   const std::size_t others = most_of_others / static_cast<std::size_t>(std::max(process.size, 1));
-  const std::size_t most = process.rank == 0 ? most_of_rank : std::min(most_of_rank, others);
-  const std::size_t bytes = key.size() + value.size() + sizeof(MetadataRecord);
-  if (metadata().bytes + bytes > most) return;
+  return process.rank == 0 ? most_of_rank : std::min(most_of_rank, others);
+}
+
+// Written before it is linked: a process may be killed meanwhile.
+void record(ProcessRecord &process, MetadataKind kind, std::string_view key, std::string_view value) {
   auto *made = global().arena.make<MetadataRecord>();
   if (made == nullptr) return;
+  made->kind = kind;
   made->key = kept(key);
   made->value = kept(value);
   if (made->key == nullptr || made->value == nullptr) return;
-  metadata().bytes += bytes;
   made->next = process.metadata.load(std::memory_order_relaxed);
   process.metadata.store(made, std::memory_order_release);
 }
 
-void remember(std::string_view key, std::string_view value) {
-  if (metadata().bytes + key.size() + value.size() > most_of_rank) return;
-  metadata().bytes += key.size() + value.size();
-  metadata().before.push_back({std::string{key}, std::string{value}});
+// What the program says, within its limits.
+void say(std::string_view key, std::string_view value) {
+  Metadata &ours = metadata();
+  const std::size_t bytes = key.size() + value.size() + sizeof(MetadataRecord);
+  if (ours.bytes + bytes > (ours.process == nullptr ? most_of_rank : most_of(*ours.process))) return;
+  ours.bytes += bytes;
+  if (ours.process == nullptr)
+    ours.before.emplace_back(key, value);
+  else
+    record(*ours.process, MetadataKind::user, key, masked(key, value).substr(0, most_value));
 }
 
 } // namespace
 
 void add_metadata(const char *key, const char *value) noexcept try {
   if (key == nullptr || value == nullptr || *key == '\0') return;
-  const Phase phase = global().phase.load(std::memory_order_acquire);
-  if (phase == Phase::after) return;
+  if (global().phase.load(std::memory_order_acquire) == Phase::after) return;
   const std::lock_guard lock{metadata().mutex};
-  const std::string_view short_key = cut(key, most_key), short_value = cut(value, most_value);
-  if (metadata().process == nullptr)
-    remember(short_key, short_value);
-  else
-    record(*metadata().process, short_key, short_value);
+  say(cut(key, most_key), cut(value, most_value));
 } catch (...) { // NOLINT(bugprone-empty-catch): no memory for it, and nothing that the program should know
 }
 
@@ -77,8 +77,14 @@ void begin_metadata(ProcessRecord &process) noexcept try {
   const std::lock_guard lock{metadata().mutex};
   metadata().process = &process;
   metadata().bytes = 0;
-  for (const auto &[key, value] : metadata().before) record(process, key, value);
-  metadata().before.clear();
+  if (process.rank == 0) {
+    for (const auto &[key, value] : read_job()) record(process, MetadataKind::job, key, value);
+    for (const auto &[name, value] : read_environment())
+      record(process, MetadataKind::environment, name, value);
+  }
+  for (const auto &[key, value] : read_given_metadata())
+    say(cut(key.c_str(), most_key), cut(value.c_str(), most_value));
+  for (const auto &[key, value] : std::exchange(metadata().before, {})) say(key, value);
 } catch (...) { // NOLINT(bugprone-empty-catch): as above
 }
 

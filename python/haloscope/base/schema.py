@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
-FORMAT = (1, 1)
+FORMAT = (1, 2)
 
 Type = Literal["integer", "real", "string"]
 # What becomes of a column when rows with equal keys are put together.
@@ -190,6 +190,11 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
         ),
         _seconds("tick", "of a tick in `instances`"),
+        Column(
+            "cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2
+        ),
+        Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
+        Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
     ),
     "ranks": _RANKS,
     "calls": (
@@ -278,10 +283,17 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "metadata": (
+        _key("kind", "who says so: `user`, `environment` or `job`", "string"),
+        _key("key", "what it is about", "string"),
+        _key("value", "the text, secrets masked", "string"),
+        _count("ranks", "that say so"),
+        _count("first", "1 if rank 0 does"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})
+OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "metadata"})
 
 
 @dataclass(frozen=True)
