@@ -43,7 +43,7 @@ void begin_annotation(std::uint64_t kind, const char *name, bool communication) 
 }
 
 void end_annotation(std::uint64_t kind) noexcept {
-  if (!is_ignored() && is_open(kind)) close_region(kind);
+  if (!is_ignored()) close_region_if_open(kind);
 }
 
 void end_overlapping(std::uint64_t kind) noexcept {

@@ -68,6 +68,24 @@ void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexce
   if (__builtin_expect(place > 0 && regions.list[place - 1].ended, 0)) close_from(regions, state, place - 1);
 }
 
+// False if there is none; that nothing is recorded is none of the program's faults.
+bool close_if_open(std::uint64_t kind, const char *name) noexcept {
+  if (__builtin_expect(!is_kept(), 0)) return true;
+  OpenRegions &regions = open_here;
+  ThreadState *state = recording(regions);
+  if (__builtin_expect(regions.too_deep > 0, 0)) {
+    regions.too_deep--;
+    return true;
+  }
+  for (unsigned place = regions.count; place > 0; place--) {
+    const Open &open = regions.list[place - 1];
+    if (open.kind != kind || (name != nullptr && std::strcmp(open.name, name) != 0)) continue;
+    close_from(regions, state, place - 1);
+    return true;
+  }
+  return false;
+}
+
 } // namespace
 
 void open_region(std::uint64_t kind, const char *name, bool communication) noexcept {
@@ -89,21 +107,11 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
 }
 
 void close_region(std::uint64_t kind, const char *name) noexcept {
-  if (__builtin_expect(!is_kept(), 0)) return;
-  OpenRegions &regions = open_here;
-  ThreadState *state = recording(regions);
-  if (__builtin_expect(regions.too_deep > 0, 0)) {
-    regions.too_deep--;
-    return;
-  }
-  for (unsigned place = regions.count; place > 0; place--) {
-    const Open &open = regions.list[place - 1];
-    if (open.kind != kind || (name != nullptr && std::strcmp(open.name, name) != 0)) continue;
-    close_from(regions, state, place - 1);
-    return;
-  }
-  if (state != nullptr) state->record->unmatched_ends++;
+  if (close_if_open(kind, name)) return;
+  if (ThreadState *state = marking_thread()) state->record->unmatched_ends++;
 }
+
+void close_region_if_open(std::uint64_t kind) noexcept { (void)close_if_open(kind, nullptr); }
 
 bool is_open(std::uint64_t kind) noexcept {
   const OpenRegions &regions = open_here;
@@ -114,10 +122,11 @@ bool is_open(std::uint64_t kind) noexcept {
 
 void close_region_late(std::uint64_t kind) noexcept {
   OpenRegions &regions = open_here;
+  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind)
+    return close_region_if_open(kind);
   for (unsigned place = regions.count; place > 0; place--) {
     if (regions.list[place - 1].kind != kind) continue;
     regions.list[place - 1].ended = true;
-    if (place == regions.count) close_region(kind);
     return;
   }
 }

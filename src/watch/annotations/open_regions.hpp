@@ -14,6 +14,8 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
 // Ends the innermost region of that kind, and of that name if there is one, with what is open inside. An end
 // without a begin is counted.
 void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
+// The same for interfaces in which an end without a begin means that the begin was not recorded.
+void close_region_if_open(std::uint64_t kind) noexcept;
 // Whether this thread has one of that kind open.
 bool is_open(std::uint64_t kind) noexcept;
 // Ends the only region of that kind as soon as nothing is open inside: for ranges that may overlap others.
