@@ -10,7 +10,9 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr std::size_t words_of_solver = 512, words_of_matrix = 64; // hypre 3.1: 330 and 40
+// No more than a matrix has in any version, as what lies behind it may point to any package: both packages are
+// within 176 bytes, and it has 208 at least. A solver has 1400 at least, and its arrays in the first 600.
+constexpr std::size_t words_of_solver = 160, words_of_matrix = 24;
 
 // Returns how many words could be read.
 std::size_t peek(const void *from, std::span<std::uintptr_t> to) noexcept {
