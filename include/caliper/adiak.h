@@ -1,6 +1,6 @@
 /* Adiak's interface for what a program says of its run, for programs that are watched by Haloscope:
- * docs/reference/caliper.md. The recorder that is preloaded has these functions; libadiak beside it has the same
- * ones, which do nothing. All return 0, or -1 where nothing was said. */
+ * docs/reference/caliper.md. The recorder that is preloaded has these functions; libadiak beside it has the
+ * same ones, which do nothing. All return 0, or -1 where nothing was said. */
 #ifndef ADIAK_H_
 #define ADIAK_H_
 

@@ -80,12 +80,11 @@ template <class... Parts> std::string text_of(const std::tuple<Parts...> &values
 template <class Values>
 auto text_of(const Values &values) -> decltype(values.begin(), values.end(), std::string{});
 
+template <std::size_t at, class Values> void append(const Values &, std::string &, std::false_type) {}
 template <std::size_t at, class Values> void append(const Values &values, std::string &to, std::true_type) {
   to += (at == 0 ? "" : ",") + text_of(std::get<at>(values));
   append<at + 1>(values, to, std::integral_constant<bool, (at + 1 < std::tuple_size<Values>::value)>{});
 }
-template <std::size_t at, class Values> void append(const Values &, std::string &, std::false_type) {}
-
 template <class... Parts> std::string text_of(const std::tuple<Parts...> &values) {
   std::string all;
   append<0>(values, all, std::integral_constant<bool, (sizeof...(Parts) > 0)>{});

@@ -32,8 +32,9 @@ const char *cali_get_current_region_or(const char *otherwise);
 extern cali_id_t cali_loop_attr_id;
 extern cali_id_t cali_annotation_attr_id;
 cali_id_t cali_create_attribute(const char *name, cali_attr_type type, int properties);
-cali_id_t cali_create_attribute_with_metadata(const char *name, cali_attr_type type, int properties, int count,
-                                              const cali_id_t attributes[], const cali_variant_t values[]);
+cali_id_t cali_create_attribute_with_metadata(const char *name, cali_attr_type type, int properties,
+                                              int count, const cali_id_t attributes[],
+                                              const cali_variant_t values[]);
 cali_id_t cali_find_attribute(const char *name);
 cali_id_t cali_make_loop_iteration_attribute(const char *loop);
 const char *cali_attribute_name(cali_id_t attribute);

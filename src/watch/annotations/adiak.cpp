@@ -2,8 +2,8 @@
 #include <adiak.h>
 
 #include "watch/annotations/adiak_types.hpp"
+#include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/said.hpp"
-#include "watch/annotations/used.hpp"
 
 #include <array>
 #include <cstdarg>
@@ -14,9 +14,10 @@ namespace {
 namespace adiak = haloscope::watch::adiak;
 
 int say(const char *name, const std::string &value) {
-  haloscope::watch::uses(haloscope::watch::Interface::adiak);
+  haloscope::watch::note_use(haloscope::watch::Interface::adiak);
   if (name == nullptr || *name == '\0') return -1;
-  haloscope::watch::say_of_run(name, value.c_str());
+  if (haloscope::watch::is_wanted(haloscope::watch::Interface::adiak))
+    haloscope::watch::say_of_run(name, value.c_str());
   return 0;
 }
 
@@ -35,7 +36,7 @@ std::array<adiak_datatype_t, base_types> make_base_types() {
 
 extern "C" {
 
-void adiak_init(void * /*communicator*/) { haloscope::watch::uses(haloscope::watch::Interface::adiak); }
+void adiak_init(void * /*communicator*/) { haloscope::watch::note_use(haloscope::watch::Interface::adiak); }
 int adiak_clean() { return 0; }
 int adiak_flush(const char * /*place*/) { return 0; }
 

@@ -76,7 +76,8 @@ double started() {
   const double since_boot = static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
   timeval now{};
   gettimeofday(&now, nullptr);
-  return seconds(now) - (static_cast<double>(up.tv_sec) + 1e-9 * static_cast<double>(up.tv_nsec)) + since_boot;
+  return seconds(now) - (static_cast<double>(up.tv_sec) + 1e-9 * static_cast<double>(up.tv_nsec)) +
+         since_boot;
 }
 
 int one_more_library(dl_phdr_info *object, std::size_t /*size*/, void *all) {
@@ -164,10 +165,11 @@ int adiak_mpi_library_version() { return 0; }
 
 int adiak_collect_all() {
   for (int (*const one)() :
-       {adiak_adiakversion, adiak_user, adiak_uid, adiak_launchdate, adiak_launchday, adiak_executable,
-        adiak_executablepath, adiak_workdir, adiak_libraries, adiak_cmdline, adiak_hostname, adiak_clustername,
-        adiak_walltime, adiak_systime, adiak_cputime, adiak_job_size, adiak_hostlist, adiak_num_hosts,
-        adiak_mpi_version, adiak_mpi_library, adiak_mpi_library_version})
+       {adiak_adiakversion,       adiak_user,           adiak_uid,       adiak_launchdate,  adiak_launchday,
+        adiak_executable,         adiak_executablepath, adiak_workdir,   adiak_libraries,   adiak_cmdline,
+        adiak_hostname,           adiak_clustername,    adiak_walltime,  adiak_systime,     adiak_cputime,
+        adiak_job_size,           adiak_hostlist,       adiak_num_hosts, adiak_mpi_version, adiak_mpi_library,
+        adiak_mpi_library_version})
     one();
   return 0;
 }

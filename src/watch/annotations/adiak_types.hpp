@@ -1,5 +1,5 @@
-// Adiak's values as texts. Compound ones are in brackets, as their types are: {%d} of 1 and 2 is [1,2], a tuple
-// (1,2), a range <1,2>.
+// Adiak's values as texts. Compound ones are in brackets, as their types are: {%d} of 1 and 2 is [1,2], a
+// tuple (1,2), a range <1,2>.
 #pragma once
 
 #include <adiak.h>

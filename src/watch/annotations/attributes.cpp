@@ -80,9 +80,7 @@ bool make_predefined() noexcept {
 }
 
 // Before anything is looked up: markers run before our constructors do.
-void have_predefined() noexcept {
-  [[maybe_unused]] static const bool made = make_predefined();
-}
+void have_predefined() noexcept { [[maybe_unused]] static const bool made = make_predefined(); }
 
 const Attribute *find_or_make(std::string_view name, cali_attr_type type, int properties) noexcept {
   have_predefined();

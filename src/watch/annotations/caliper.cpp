@@ -3,7 +3,6 @@
 #include "watch/annotations/caliper.hpp"
 
 #include "watch/annotations/open_regions.hpp"
-#include "watch/annotations/used.hpp"
 
 #define HALOSCOPE_WITHOUT_STREAMS // which would come with all of the C++ library's
 #include <caliper/cali.h>
@@ -13,12 +12,11 @@ namespace haloscope::watch::caliper {
 namespace {
 
 inline void begin_named(cali_id_t kind, const char *name, bool communication = false) noexcept {
-  uses(Interface::caliper);
-  if (name != nullptr) open_region(kind, name, communication);
+  if (is_used() && name != nullptr) open_region(kind, name, communication);
 }
 
 inline void end_named(cali_id_t kind, const char *name) noexcept {
-  if (name != nullptr) close_region(kind, name);
+  if (is_used() && name != nullptr) close_region(kind, name);
 }
 
 // Of a name that has no attribute yet.
@@ -27,16 +25,14 @@ const Attribute *by_name(const char *name, cali_attr_type type) noexcept {
 }
 
 void set_global(const char *name, const cali_variant_t &value) noexcept try {
-  uses(Interface::caliper);
-  if (name != nullptr) say(name, text_of(value).c_str());
+  if (is_used() && name != nullptr) say(name, text_of(value).c_str());
 } catch (...) { // NOLINT(bugprone-empty-catch): no memory for it, and nothing that the program should know
 }
 
 } // namespace
 
 void begin(const Attribute *attribute, const cali_variant_t &value) noexcept {
-  uses(Interface::caliper);
-  if (attribute == nullptr) return;
+  if (!is_used() || attribute == nullptr) return;
   switch (attribute->meaning) {
   case Meaning::value_names_region:
     if (cali_variant_get_type(value) == CALI_TYPE_STRING) {
@@ -54,13 +50,12 @@ void begin(const Attribute *attribute, const cali_variant_t &value) noexcept {
 }
 
 void end(const Attribute *attribute) noexcept {
-  if (attribute != nullptr && attribute->meaning <= Meaning::attribute_names_region)
-    close_region(attribute->id);
+  if (!is_used() || attribute == nullptr) return;
+  if (attribute->meaning <= Meaning::attribute_names_region) close_region(attribute->id);
 }
 
 void set(const Attribute *attribute, const cali_variant_t &value) noexcept {
-  uses(Interface::caliper);
-  if (attribute == nullptr) return;
+  if (!is_used() || attribute == nullptr) return;
   if (attribute->meaning == Meaning::of_the_run) {
     set_global(attribute->name, value);
     return;

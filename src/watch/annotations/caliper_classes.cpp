@@ -2,7 +2,6 @@
 // pointers in them: programs compiled with Caliper's own headers find what they expect.
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/open_regions.hpp"
-#include "watch/annotations/used.hpp"
 
 #include <caliper/Annotation.h>
 
@@ -19,8 +18,10 @@ constexpr std::uintptr_t is_open = 1;
 static_assert(alignof(Attribute) > is_open);
 
 void begin_region(const char *name) {
-  uses(Interface::caliper);
-  if (name != nullptr) open_region(region_id, name, false);
+  if (caliper::is_used() && name != nullptr) open_region(region_id, name, false);
+}
+void end_region() {
+  if (caliper::is_used()) close_region(region_id);
 }
 
 template <class Impl> Impl *as_handle(const Attribute *attribute, std::uintptr_t bits = 0) {
@@ -36,15 +37,14 @@ template <class Impl> const Attribute *attribute_of(const Impl *handle) {
 } // namespace
 
 Function::Function(const char *name) { begin_region(name); }
-Function::~Function() { close_region(region_id); }
+Function::~Function() { end_region(); }
 
 ScopeAnnotation::ScopeAnnotation(const char *name) { begin_region(name); }
-ScopeAnnotation::~ScopeAnnotation() { close_region(region_id); }
+ScopeAnnotation::~ScopeAnnotation() { end_region(); }
 
 Loop::Loop(const char *name)
     : state_(as_handle<Impl>(name == nullptr ? nullptr : make_iteration(name), is_open)) {
-  uses(Interface::caliper);
-  open_region(loop_id, name == nullptr ? "" : name, false);
+  if (caliper::is_used()) open_region(loop_id, name == nullptr ? "" : name, false);
 }
 Loop::Loop(const Loop &other) : state_(as_handle<Impl>(attribute_of(other.state_))) {}
 Loop::~Loop() { end(); }
@@ -52,7 +52,7 @@ Loop::Iteration Loop::iteration(int number) const { return {state_, number}; }
 void Loop::end() {
   if (!has_open(state_)) return;
   state_ = as_handle<Impl>(attribute_of(state_));
-  close_region(loop_id);
+  if (caliper::is_used()) close_region(loop_id);
 }
 
 Loop::Iteration::Iteration(const Impl *loop, int number) : loop_(loop) {
@@ -61,8 +61,8 @@ Loop::Iteration::Iteration(const Impl *loop, int number) : loop_(loop) {
 Loop::Iteration::~Iteration() { caliper::end(attribute_of(loop_)); }
 
 Annotation::Annotation(const char *name, int properties)
-    : attribute_(as_handle<Impl>(
-          name == nullptr ? nullptr : make_attribute(name, CALI_TYPE_STRING, properties))) {}
+    : attribute_(
+          as_handle<Impl>(name == nullptr ? nullptr : make_attribute(name, CALI_TYPE_STRING, properties))) {}
 Annotation::Annotation(const char *name, const MetadataListType & /*metadata*/, int properties)
     : Annotation(name, properties) {}
 Annotation::Annotation(const Annotation &other) = default;

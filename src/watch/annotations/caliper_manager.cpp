@@ -1,8 +1,7 @@
 // Caliper's ConfigManager: takes what is asked for, and says it in the profile when it is started.
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/configuration.hpp"
-#include "watch/annotations/said.hpp"
-#include "watch/annotations/used.hpp"
+#include "watch/annotations/interfaces.hpp"
 
 #include <caliper/ConfigManager.h>
 
@@ -45,6 +44,21 @@ void say_configuration(const std::string &configuration) noexcept try {
 } catch (...) { // NOLINT(bugprone-empty-catch): no memory for it, and nothing that the program should know
 }
 
+std::atomic<Use> use{Use::unknown};
+
+Use first_use() noexcept try {
+  const Use found = is_wanted(Interface::caliper) ? Use::wanted : Use::unwanted;
+  // Of threads that come at the same time, the one that changes it says it.
+  Use expected = Use::unknown;
+  if (!use.compare_exchange_strong(expected, found)) return found;
+  note_use(Interface::caliper);
+  const char *wanted = std::getenv("CALI_CONFIG"); // NOLINT(concurrency-mt-unsafe)
+  if (wanted != nullptr) say_configuration(wanted);
+  return found;
+} catch (...) {
+  return Use::unwanted;
+}
+
 } // namespace haloscope::watch::caliper
 
 namespace cali {
@@ -66,9 +80,7 @@ std::string with_comma(std::string text, const char *more) {
 
 } // namespace
 
-ConfigManager::ConfigManager() : state_(std::make_shared<Impl>()) {
-  haloscope::watch::uses(haloscope::watch::Interface::caliper);
-}
+ConfigManager::ConfigManager() : state_(std::make_shared<Impl>()) { caliper::is_used(); }
 ConfigManager::ConfigManager(const char *configuration) : ConfigManager() { add(configuration); }
 ConfigManager::~ConfigManager() = default;
 

@@ -16,17 +16,38 @@ constexpr std::array known{
 };
 
 // Caliper has more: programs may ask for them, and get a remark.
-constexpr std::array<std::string_view, 16> of_caliper{
-    "alloc-report",         "callpath-sample-report", "cuda-activity-profile", "cuda-activity-report",
-    "event-trace",          "hatchet-sample-profile", "io-report",             "kernel-report",
-    "loop-report",          "memory-report",          "none",                  "openmp-report",
-    "rocm-activity-report", "sample-profile",         "sample-report",         "sampling-report"};
+constexpr std::array<std::string_view, 16> of_caliper{"alloc-report",
+                                                      "callpath-sample-report",
+                                                      "cuda-activity-profile",
+                                                      "cuda-activity-report",
+                                                      "event-trace",
+                                                      "hatchet-sample-profile",
+                                                      "io-report",
+                                                      "kernel-report",
+                                                      "loop-report",
+                                                      "memory-report",
+                                                      "none",
+                                                      "openmp-report",
+                                                      "rocm-activity-report",
+                                                      "sample-profile",
+                                                      "sample-report",
+                                                      "sampling-report"};
 
 // Options without a dot in their name; the many with one are taken as they come.
-constexpr std::array<std::string_view, 14> options{
-    "aggregate_across_ranks", "callpath",    "flush.on.exit", "iteration_interval", "level",
-    "max_column_width",       "order_as",    "output",        "show_kernels",       "show_regions",
-    "summary",                "target_loops", "time_interval", "timeseries"};
+constexpr std::array<std::string_view, 14> options{"aggregate_across_ranks",
+                                                   "callpath",
+                                                   "flush.on.exit",
+                                                   "iteration_interval",
+                                                   "level",
+                                                   "max_column_width",
+                                                   "order_as",
+                                                   "output",
+                                                   "show_kernels",
+                                                   "show_regions",
+                                                   "summary",
+                                                   "target_loops",
+                                                   "time_interval",
+                                                   "timeseries"};
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\n");

@@ -1,13 +1,13 @@
 // What libcaliper and libadiak have in place of a recorder: nothing. A recorder that is preloaded has all of
 // their functions itself, and these are never called.
+#include "watch/annotations/interfaces.hpp"
 #include "watch/annotations/open_regions.hpp"
 #include "watch/annotations/said.hpp"
-#include "watch/annotations/used.hpp"
 
 namespace haloscope::watch {
 
-std::atomic<unsigned> interfaces_used{~0U};
-void say_interface(Interface /*used*/) noexcept {}
+bool is_wanted(Interface /*interface*/) noexcept { return false; }
+void note_use(Interface /*interface*/) noexcept {}
 
 void open_region(std::uint64_t /*kind*/, const char * /*name*/, bool /*communication*/) noexcept {}
 void close_region(std::uint64_t /*kind*/, const char * /*name*/) noexcept {}
