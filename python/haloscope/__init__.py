@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench import stencil as bench_stencil
     from haloscope.predict.simulate import simulate
     from haloscope.predict.tune import tune
-    from haloscope.watch import comm_region, doctor, env, recover, region, run, value
+    from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, value
 
     __version__: str
 
@@ -56,6 +56,7 @@ __all__ = [
     "doctor",
     "env",
     "inject",
+    "metadata",
     "model",
     "open",
     "open_all",
@@ -92,6 +93,7 @@ if not TYPE_CHECKING:
             "doctor": "watch",
             "env": "watch",
             "inject": "hide",
+            "metadata": "watch",
             "model": "predict",
             "open": "explain",
             "open_all": "explain",

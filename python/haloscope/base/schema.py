@@ -190,9 +190,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
         ),
         _seconds("tick", "of a tick in `instances`"),
-        Column(
-            "cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2
-        ),
+        Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
         Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
         Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
     ),
@@ -293,7 +291,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 }
 
 # Written only where they are asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "metadata"})
+OPTIONAL = frozenset(
+    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "metadata"}
+)
 
 
 @dataclass(frozen=True)
@@ -448,6 +448,11 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "time without calls, went on",
         ),
         _of("p2p_time coll_time rma_time io_time wait_time", "as in `ranks`"),
+    ),
+    "binding": (
+        _of("rank host pid", "the rank, its host, and its process there"),
+        _of("cpus", "that it might run on when MPI was initialised, such as `0-3,8`; null: not known"),
+        _of("numa_nodes sockets", "that these are of, likewise"),
     ),
 }
 

@@ -257,6 +257,13 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _count("instances", "instances"),
         View("mean ±", ("mean", "mean_low", "mean_high"), _within),
     ],
+    "binding": [
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _text("CPUs", "cpus"),
+        _text("NUMA nodes", "numa_nodes"),
+        _text("sockets", "sockets"),
+    ],
     "info": [_text("about the run", "key"), View("", ("key", "value"), _told, left=True)],
 }
 

@@ -11,7 +11,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.watch._doctor import Finding, doctor
-    from haloscope.watch._markers import comm_region, region, value
+    from haloscope.watch._markers import comm_region, metadata, region, value
     from haloscope.watch._outputs import Output, expand
     from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
     from haloscope.watch._recover import Recovery, recover
@@ -31,6 +31,7 @@ __all__ = [
     "doctor",
     "env",
     "expand",
+    "metadata",
     "recorder_sources",
     "recover",
     "region",
@@ -53,6 +54,7 @@ if not TYPE_CHECKING:
             "comm_region": "_markers",
             "doctor": "_doctor",
             "expand": "_outputs",
+            "metadata": "_markers",
             "env": "_run",
             "recorder_sources": "_recorder",
             "recover": "_recover",
