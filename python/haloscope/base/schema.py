@@ -288,11 +288,39 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _count("ranks", "that say so"),
         _count("first", "1 if rank 0 does"),
     ),
+    "sites": (
+        _PATH,
+        _key("stack", "where the calls came from, see below", "string"),
+        _key("call", "the function, such as `MPI_Isend`", "string"),
+        _count("ranks", "that made such calls"),
+        _count("calls", "of all ranks"),
+        _bytes("bytes", "in these, as in `calls`"),
+        _seconds("time_total", "over all ranks and calls"),
+        Column("time_squares", "real", "sum", "each rank's total, squared", "s2"),
+        _LONGEST,
+    ),
+    "modules": (
+        _key("module", "as frames of `sites` have it: eight hexadecimal digits", "string"),
+        _key("file", "its path where the program ran", "string"),
+        _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
+        Column("is_program", "integer", "most", "1 for the executable itself"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
-    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "metadata"}
+    {
+        "neighbors",
+        "unaccounted",
+        "series",
+        "instances",
+        "values",
+        "slices",
+        "transfers",
+        "metadata",
+        "sites",
+        "modules",
+    }
 )
 
 
