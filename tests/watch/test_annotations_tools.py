@@ -77,8 +77,8 @@ def test_itt(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
 def test_one_setting_switches_them_off(mpi: Mpi, compiler: Compiler, tmp_path: Path, chosen: str) -> None:
     # Even a tool that is named by hand is told nothing.
     environment = {"HALOSCOPE_ANNOTATIONS": chosen}
-    script = 'KOKKOS_TOOLS_LIBS=${LD_PRELOAD%%:*} exec "$@"'
-    command = ["sh", "-c", script, "sh", program(compiler, mpi, "told_kokkos.c", FLAGS)]
+    script = 'export KOKKOS_TOOLS_LIBS=${LD_PRELOAD%%:*}; exec "$@"'
+    command = ["sh", "-c", script, "sh", str(program(compiler, mpi, "told_kokkos.c", FLAGS))]
     run = watch(mpi, 2, command, tmp_path, env=environment)
     assert set(sends(run)) == {"<program>"}
     assert "annotations" not in run.info

@@ -31,10 +31,8 @@ def left_to_others(variables: Mapping[str, str], environment: Mapping[str, str])
     others = [found for name in _wanted(variables) if (found := _other(name, environment))]
     if not others:
         return None
-    return (
-        f"{' and '.join(others)} {'names' if len(others) == 1 else 'name'} another tool: it gets these markers, "
-        "not the profile; unset to have them as regions"
-    )
+    names = f"{' and '.join(others)} {'names' if len(others) == 1 else 'name'}"
+    return f"{names} another tool: it gets these markers, not the profile; unset to have them as regions"
 
 
 def _wanted(variables: Mapping[str, str]) -> list[str]:

@@ -32,8 +32,8 @@ void end_annotation(std::uint64_t kind) noexcept;
 // region around it. `kind` is its own.
 void end_overlapping(std::uint64_t kind) noexcept;
 
-// One around a call of a library's function, but for calls that the library makes inside of such a one itself.
-// `name` lives as long as the program: it is what the end looks for.
+// One around a call of a library's function, but for calls that the library makes inside of such a one
+// itself. `name` lives as long as the program: it is what the end looks for.
 class Annotation {
 public:
   Annotation(Interface interface, const char *name, bool communication = false) noexcept {

@@ -6,8 +6,8 @@
 
 namespace haloscope::watch {
 
-// Looked up behind us; in a library that was opened for its user alone (RTLD_LOCAL), from where the call came.
-// nullptr if there is none, which is when a program calls what no library of its has.
+// Looked up behind us; in a library that was opened for its user alone (RTLD_LOCAL), from where the call
+// came. nullptr if there is none, which is when a program calls what no library of its has.
 void *find_following(const char *name, const void *caller) noexcept;
 
 // `Function` is its type. An object of this kind is a static one: it needs no constructor.
@@ -17,7 +17,8 @@ public:
 
   // Calls it; what is zero of its result if there is none.
   template <class... Arguments>
-  auto operator()(const void *caller, Arguments... arguments) -> std::invoke_result_t<Function, Arguments...> {
+  auto operator()(const void *caller, Arguments... arguments)
+      -> std::invoke_result_t<Function, Arguments...> {
     auto *function = reinterpret_cast<Function>(found_.load(std::memory_order_relaxed));
     if (__builtin_expect(function == nullptr, 0)) {
       void *found = find_following(name_, caller);

@@ -1,6 +1,7 @@
-// hypre: an exchange of a matrix with its neighbours is a communication region MatVecComm, from the creation of
-// its handle to the end of the wait for it, so that it has all that the exchange overlaps; in it is one named
-// after the level of BoomerAMG that it is of, if it is of one. Setups and solves of BoomerAMG are regions.
+// hypre: an exchange of a matrix with its neighbours is a communication region MatVecComm, from the creation
+// of its handle to the end of the wait for it, so that it has all that the exchange overlaps; in it is one
+// named after the level of BoomerAMG that it is of, if it is of one. Setups and solves of BoomerAMG are
+// regions.
 //
 // A program that links hypre statically calls past us; so does a hypre that was built with persistent
 // communication. An int of the library's may have 64 bits: registers hold both.
@@ -28,7 +29,8 @@ bool wanted() noexcept {
   return is;
 }
 
-// Handles of this thread that are not done. They may overlap, and end in any order: then they are one exchange.
+// Handles of this thread that are not done. They may overlap, and end in any order: then they are one
+// exchange.
 __thread unsigned exchanges __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool is_making __attribute__((tls_model("initial-exec"))) = false; // one function calls the other
 
@@ -73,7 +75,8 @@ HALOSCOPE_EXPORT Any hypre_ParCSRCommHandleCreate(Int job, Any package, Any send
   static constinit Following<Any (*)(Int, Any, Any, Any)> next{"hypre_ParCSRCommHandleCreate"};
   return make_handle(next, __builtin_return_address(0), package, job, package, send, receive);
 }
-HALOSCOPE_EXPORT Any hypre_ParCSRCommHandleCreate_v2(Int job, Any package, Int from, Any send, Int to, Any receive) {
+HALOSCOPE_EXPORT Any hypre_ParCSRCommHandleCreate_v2(Int job, Any package, Int from, Any send, Int to,
+                                                     Any receive) {
   static constinit Following<Any (*)(Int, Any, Int, Any, Int, Any)> next{"hypre_ParCSRCommHandleCreate_v2"};
   return make_handle(next, __builtin_return_address(0), package, job, package, from, send, to, receive);
 }

@@ -1,6 +1,7 @@
 // ITT, Intel's notifications: the part that programs link (libittnotify.a) opens the library that
-// INTEL_LIBITTNOTIFY64 names, which is the recorder, and has __itt_api_init fill its list of functions. Tasks,
-// frames and events become regions; all else stays what it is without a tool, which costs a program nothing.
+// INTEL_LIBITTNOTIFY64 names, which is the recorder, and has __itt_api_init fill its list of functions.
+// Tasks, frames and events become regions; all else stays what it is without a tool, which costs a program
+// nothing.
 //
 // What follows is the interface as binary programs have it: the beginning of the global record, and the first
 // members of what handles point to.
@@ -53,10 +54,12 @@ struct String {
 
 bool is_off(const Domain *domain) noexcept { return domain == nullptr || domain->flags == 0; }
 
-// Ends of overlapping tasks and of frames name them by numbers that the program chose, all zero if it has none.
+// Ends of overlapping tasks and of frames name them by numbers that the program chose, all zero if it has
+// none.
 std::uint64_t kind_of_id(const Id &id, const Domain *domain) noexcept {
-  const std::uint64_t mixed = (id.words[0] * 0x9E37'79B9'7F4A'7C15U) ^ (id.words[1] * 0xC2B2'AE3D'27D4'EB4FU) ^
-                              id.words[2] ^ reinterpret_cast<std::uintptr_t>(domain);
+  const std::uint64_t mixed = (id.words[0] * 0x9E37'79B9'7F4A'7C15U) ^
+                              (id.words[1] * 0xC2B2'AE3D'27D4'EB4FU) ^ id.words[2] ^
+                              reinterpret_cast<std::uintptr_t>(domain);
   return kind_of(Interface::itt, mixed | std::uint64_t{1} << 55U);
 }
 

@@ -1,6 +1,7 @@
-// Kokkos Tools: Kokkos opens the library that KOKKOS_TOOLS_LIBS names, which is the recorder, and calls these by
-// name (its interface 20171029 and newer, in C). Regions, kernels, fences, copies and sections become regions.
-// It is not asked to wait for devices before it calls: a kernel of a device lasts as long as its launch.
+// Kokkos Tools: Kokkos opens the library that KOKKOS_TOOLS_LIBS names, which is the recorder, and calls these
+// by name (its interface 20171029 and newer, in C). Regions, kernels, fences, copies and sections become
+// regions. It is not asked to wait for devices before it calls: a kernel of a device lasts as long as its
+// launch.
 #include "watch/annotations/annotating.hpp"
 #include "watch/metadata.hpp"
 
@@ -27,7 +28,8 @@ bool wanted() noexcept {
   return is;
 }
 
-// Kernels and fences end by numbers of ours. A thread's are nested: one that has no end goes with the one around.
+// Kernels and fences end by numbers of ours. A thread's are nested: one that has no end goes with the one
+// around.
 void begin_numbered(Which which, const char *name, std::uint64_t *number) noexcept {
   static std::atomic<std::uint64_t> last{0};
   if (!wanted()) return;
@@ -56,8 +58,8 @@ const char *section_name(std::uint32_t number) noexcept {
   return number < sections.size() ? sections[number].load(std::memory_order_acquire) : nullptr;
 }
 
-// Kokkos before 3.7 knows only the older variable, which newer ones complain about: it is set where the program
-// has an old one in a library of its own. Before main, so before Kokkos looks.
+// Kokkos before 3.7 knows only the older variable, which newer ones complain about: it is set where the
+// program has an old one in a library of its own. Before main, so before Kokkos looks.
 [[gnu::constructor]] void introduce() noexcept {
   constexpr const char *initialize = "_ZN6Kokkos10initializeERiPPc"; // Kokkos::initialize(int &, char **)
   constexpr const char *newer =
@@ -89,12 +91,13 @@ struct HaloscopeKokkosSettings {
   bool reserved[255];
 };
 
-HALOSCOPE_EXPORT void kokkosp_init_library(int /*order*/, std::uint64_t /*version*/, std::uint32_t /*devices*/,
-                                           void * /*described*/) {
+HALOSCOPE_EXPORT void kokkosp_init_library(int /*order*/, std::uint64_t /*version*/,
+                                           std::uint32_t /*devices*/, void * /*described*/) {
   (void)wanted();
 }
 HALOSCOPE_EXPORT void kokkosp_finalize_library() {}
-HALOSCOPE_EXPORT void kokkosp_request_tool_settings(std::uint32_t /*count*/, HaloscopeKokkosSettings *settings) {
+HALOSCOPE_EXPORT void kokkosp_request_tool_settings(std::uint32_t /*count*/,
+                                                    HaloscopeKokkosSettings *settings) {
   if (settings != nullptr) settings->wait_for_devices = false;
 }
 
@@ -105,7 +108,8 @@ HALOSCOPE_EXPORT void kokkosp_pop_profile_region() {
   if (wanted()) end_annotation(kind(user_region));
 }
 
-HALOSCOPE_EXPORT void kokkosp_begin_parallel_for(const char *name, std::uint32_t /*device*/, std::uint64_t *id) {
+HALOSCOPE_EXPORT void kokkosp_begin_parallel_for(const char *name, std::uint32_t /*device*/,
+                                                 std::uint64_t *id) {
   begin_numbered(kernel, name, id);
 }
 HALOSCOPE_EXPORT void kokkosp_end_parallel_for(std::uint64_t id) { end_numbered(kernel, id); }
@@ -114,7 +118,8 @@ HALOSCOPE_EXPORT void kokkosp_begin_parallel_reduce(const char *name, std::uint3
   begin_numbered(kernel, name, id);
 }
 HALOSCOPE_EXPORT void kokkosp_end_parallel_reduce(std::uint64_t id) { end_numbered(kernel, id); }
-HALOSCOPE_EXPORT void kokkosp_begin_parallel_scan(const char *name, std::uint32_t /*device*/, std::uint64_t *id) {
+HALOSCOPE_EXPORT void kokkosp_begin_parallel_scan(const char *name, std::uint32_t /*device*/,
+                                                  std::uint64_t *id) {
   begin_numbered(kernel, name, id);
 }
 HALOSCOPE_EXPORT void kokkosp_end_parallel_scan(std::uint64_t id) { end_numbered(kernel, id); }

@@ -10,8 +10,8 @@ namespace haloscope::watch {
 
 namespace {
 
-// No more than a matrix has in any version, as what lies behind it may point to any package: both packages are
-// within 176 bytes, and it has 208 at least. A solver has 1400 at least, and its arrays in the first 600.
+// No more than a matrix has in any version, as what lies behind it may point to any package: both packages
+// are within 176 bytes, and it has 208 at least. A solver has 1400 at least, and its arrays in the first 600.
 constexpr std::size_t words_of_solver = 160, words_of_matrix = 24;
 
 // Returns how many words could be read.
@@ -46,8 +46,8 @@ template <class Number> std::array<std::uint64_t, 2> shape_as(const Matrix &matr
   return {static_cast<std::uint64_t>(shape[0]), static_cast<std::uint64_t>(shape[1])};
 }
 
-// Of square matrices, rows and columns are equal in the one way to read them that is right: the other way sees a
-// number and zeros.
+// Of square matrices, rows and columns are equal in the one way to read them that is right: the other way
+// sees a number and zeros.
 bool has_long_numbers(const Matrix &square) noexcept {
   const auto small = shape_as<std::int32_t>(square);
   return small[0] != small[1];
@@ -63,7 +63,8 @@ bool points_to(const void *matrix, const void *package) noexcept {
 }
 
 // Pointers until one is null or can't be one to a matrix of that communicator.
-unsigned read_array(const void *from, MPI_Comm comm, std::array<const void *, Hierarchy::most_levels> &to) noexcept {
+unsigned read_array(const void *from, MPI_Comm comm,
+                    std::array<const void *, Hierarchy::most_levels> &to) noexcept {
   std::array<std::uintptr_t, Hierarchy::most_levels> words{};
   const std::size_t readable = peek(from, words);
   unsigned count = 0;
@@ -100,7 +101,8 @@ void Hierarchy::refresh(bool whole) noexcept {
   const std::size_t words = array_ == nullptr || whole ? peek(solver_, solver) : 0;
   for (std::size_t i = 0; i < words && array_ == nullptr; i++) {
     std::uintptr_t target = 0;
-    if (peek(pointer(solver[i]), {&target, 1}) == 1 && pointer(target) == matrix_) array_ = pointer(solver[i]);
+    if (peek(pointer(solver[i]), {&target, 1}) == 1 && pointer(target) == matrix_)
+      array_ = pointer(solver[i]);
   }
   count_ = read_array(array_, comm, levels_);
   if (!whole || count_ < 2) return;

@@ -1,10 +1,10 @@
 // Which level of hypre's BoomerAMG a communication package is of.
 //
-// The records of hypre are private and change with each version. What is used of them holds for all: the solver
-// points to an array of the matrices of all levels, whose first is the one that it was set up with, and maybe to
-// arrays of the operators between levels; a matrix begins with its communicator and its global numbers of rows and
-// columns, and points to its packages. Memory is read as another process would, so that a guess that is wrong
-// finds nothing.
+// The records of hypre are private and change with each version. What is used of them holds for all: the
+// solver points to an array of the matrices of all levels, whose first is the one that it was set up with,
+// and maybe to arrays of the operators between levels; a matrix begins with its communicator and its global
+// numbers of rows and columns, and points to its packages. Memory is read as another process would, so that a
+// guess that is wrong finds nothing.
 #pragma once
 
 #include <array>
@@ -25,7 +25,8 @@ public:
   Hierarchy(const void *solver, const void *matrix) noexcept : solver_(solver), matrix_(matrix) {}
 
   [[nodiscard]] const void *solver() const noexcept { return solver_; }
-  // Looks at the solver again, as levels are added while it is set up; `whole`: also for operators between them.
+  // Looks at the solver again, as levels are added while it is set up; `whole`: also for operators between
+  // them.
   void refresh(bool whole) noexcept;
   // -1 if it is of none.
   [[nodiscard]] int level_of(const void *package) const noexcept;

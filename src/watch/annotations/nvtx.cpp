@@ -1,9 +1,10 @@
 // NVTX: the headers that programs include open the library that NVTX_INJECTION64_PATH names, which is the
-// recorder, and call InitializeInjectionNvtx2 with a function that gives tables. An entry of such a table is the
-// address of the pointer that the program calls through. Ranges become regions; marks have no length and don't.
+// recorder, and call InitializeInjectionNvtx2 with a function that gives tables. An entry of such a table is
+// the address of the pointer that the program calls through. Ranges become regions; marks have no length and
+// don't.
 //
-// What follows is the interface as binary programs have it: numbers of tables and of their entries, and the part
-// of the attributes of a range that says its name.
+// What follows is the interface as binary programs have it: numbers of tables and of their entries, and the
+// part of the attributes of a range that says its name.
 #include "watch/annotations/annotating.hpp"
 
 #include <array>
@@ -66,9 +67,12 @@ const char *name_of(Text &text, const Attributes *attributes) noexcept {
   if (attributes == nullptr || attributes->size < sizeof(Attributes)) return nullptr;
   switch (attributes->message_type) {
   case narrow:
-  case registered: return static_cast<const char *>(attributes->message); // a handle is our copy of the text
-  case wide: return narrowed(text, static_cast<const wchar_t *>(attributes->message));
-  default: return nullptr;
+  case registered:
+    return static_cast<const char *>(attributes->message); // a handle is our copy of the text
+  case wide:
+    return narrowed(text, static_cast<const wchar_t *>(attributes->message));
+  default:
+    return nullptr;
   }
 }
 
@@ -179,8 +183,8 @@ bool fill_all(const Callbacks &callbacks) noexcept {
 
 } // namespace haloscope::watch
 
-// Returns 0 if ranges are not wanted: the program's calls do nothing then. Each part of a program that includes
-// the headers by itself may come with tables of its own.
+// Returns 0 if ranges are not wanted: the program's calls do nothing then. Each part of a program that
+// includes the headers by itself may come with tables of its own.
 extern "C" __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(const void *(*export_table)(std::uint32_t)) {
   using namespace haloscope::watch;

@@ -1,9 +1,9 @@
-// PETSc: stages and events of its log are regions, and exchanges among them communication regions, whether or not
-// the program asks for -log_view, which stays as it is.
+// PETSc: stages and events of its log are regions, and exchanges among them communication regions, whether or
+// not the program asks for -log_view, which stays as it is.
 //
 // PETSc up to 3.19 calls two functions at each event, which PetscLogSet sets; ours call those that were set
-// before. Since 3.20 it has handlers, to which PetscLogLegacyCallbacksBegin adds ours. Both have names of events
-// and stages from where they are registered. PETSc's log begins with a push of its main stage, within
+// before. Since 3.20 it has handlers, to which PetscLogLegacyCallbacksBegin adds ours. Both have names of
+// events and stages from where they are registered. PETSc's log begins with a push of its main stage, within
 // PetscInitialize. A program that links PETSc statically calls past us.
 #include "watch/annotations/annotating.hpp"
 #include "watch/annotations/following.hpp"
@@ -27,7 +27,8 @@ bool wanted() noexcept {
   return is;
 }
 
-// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is "(other)".
+// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is
+// "(other)".
 class Names {
 public:
   void set(int number, const char *name) noexcept {
@@ -36,7 +37,8 @@ public:
   }
   [[nodiscard]] const char *of(int number) const noexcept {
     const char *name = nullptr;
-    if (number >= 0 && number < most) name = names_[static_cast<unsigned>(number)].load(std::memory_order_acquire);
+    if (number >= 0 && number < most)
+      name = names_[static_cast<unsigned>(number)].load(std::memory_order_acquire);
     return name == nullptr ? other_annotations : name;
   }
 
@@ -82,7 +84,8 @@ void listen(const void *caller) noexcept {
   if (is_listening.exchange(true)) return;
   note_use(Interface::petsc);
   if (void *add = find_following("PetscLogLegacyCallbacksBegin", caller)) {
-    reinterpret_cast<int (*)(Callback, Callback, void *, void *)>(add)(event_began, event_ended, nullptr, nullptr);
+    reinterpret_cast<int (*)(Callback, Callback, void *, void *)>(add)(event_began, event_ended, nullptr,
+                                                                       nullptr);
     return;
   }
   const auto *begin = static_cast<const Callback *>(find_following("PetscLogPLB", caller));

@@ -1,4 +1,5 @@
-// What the part of ITT does that programs link: it opens the tool that a variable names and has it fill its list.
+// What the part of ITT does that programs link: it opens the tool that a variable names and has it fill its
+// list.
 #include "common.h"
 
 #include <dlfcn.h>
@@ -32,7 +33,8 @@ typedef struct {
   void **called, *first, *without;
   int group;
 } Function;
-#define ENTRY(name, pointer, without) {name, (void **)(void *)&pointer, (void *)static_one, (void *)without, 1}
+#define ENTRY(name, pointer, without)                                                                        \
+  {name, (void **)(void *)&pointer, (void *)static_one, (void *)without, 1}
 static Function list[] = {
     ENTRY("__itt_task_begin", task_begin, NULL),
     ENTRY("__itt_task_end", task_end, NULL),
@@ -55,7 +57,14 @@ static struct {
   void *library, *error_handler;
   const char **path;
   Function *functions;
-} part = {{0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30}, {3, 0, 0}, {0}, PTHREAD_MUTEX_INITIALIZER, 0, 0, 0, list};
+} part = {{0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30},
+          {3, 0, 0},
+          {0},
+          PTHREAD_MUTEX_INITIALIZER,
+          0,
+          0,
+          0,
+          list};
 
 static void traffic(void) {
   MPI_Sendrecv(buffer, 1, MPI_INT, rank, 0, other, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

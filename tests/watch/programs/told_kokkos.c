@@ -46,8 +46,9 @@ static void regions(void) {
 
 static void copies(void) {
   const Space host = {"Host"};
-  TOLD(void, "begin_deep_copy", (Space, const char *, const void *, Space, const char *, const void *, uint64_t))
-  (host, "to", buffer, host, "from", other, 4);
+  TOLD(void, "begin_deep_copy",
+       (Space, const char *, const void *, Space, const char *, const void *, uint64_t))(
+      host, "to", buffer, host, "from", other, 4);
   traffic();
   TOLD(void, "end_deep_copy", (void))();
 }

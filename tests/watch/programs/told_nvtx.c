@@ -1,4 +1,5 @@
-// What the headers of NVTX do in a program: they open the tool that a variable names and have it fill their tables.
+// What the headers of NVTX do in a program: they open the tool that a variable names and have it fill their
+// tables.
 #include "common.h"
 
 #include <dlfcn.h>
@@ -7,7 +8,7 @@
 #include <wchar.h>
 
 typedef void (*Function)(void);
-enum { core_entries = 16, domain_entries = 16 };
+enum { core_entries = 16, domain_entries = 16 }; // numbers of the interface: the first of each is none
 static Function core[core_entries], domains[domain_entries];
 static Function *core_table[core_entries + 1], *domain_table[domain_entries + 1];
 
@@ -101,7 +102,8 @@ int main(int argc, char **argv) {
   for (int i = 1; i < domain_entries; i++) domain_table[i] = &domains[i];
   void *tool = dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY);
   if (tool == NULL) return 4;
-  int (*initialize)(const void *(*)(uint32_t)) = (int (*)(const void *(*)(uint32_t)))dlsym(tool, "InitializeInjectionNvtx2");
+  int (*initialize)(const void *(*)(uint32_t)) =
+      (int (*)(const void *(*)(uint32_t)))dlsym(tool, "InitializeInjectionNvtx2");
   if (initialize == NULL || !initialize(export_table)) return argc > 1 ? 0 : 5; // switched off
   if (core[1] != NULL || core[9] == NULL || domains[1] != NULL) return 6;       // marks are none of ours
   start(&argc, &argv);
