@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain._cali import write_cali
+    from haloscope.explain._caliper_config import as_caliper
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
     from haloscope.explain._page import page, report, write_page
@@ -24,6 +26,7 @@ __all__ = [
     "Instances",
     "Profile",
     "RegimeModel",
+    "as_caliper",
     "native_library",
     "open",
     "open_all",
@@ -31,6 +34,7 @@ __all__ = [
     "render",
     "report",
     "summary",
+    "write_cali",
     "write_page",
 ]
 
@@ -44,6 +48,7 @@ if not TYPE_CHECKING:
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
+            "as_caliper": "_caliper_config",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
             "open_all": "_profile",
@@ -51,6 +56,7 @@ if not TYPE_CHECKING:
             "render": "_render",
             "report": "_page",
             "summary": "_summary",
+            "write_cali": "_cali",
             "write_page": "_page",
         },
     )

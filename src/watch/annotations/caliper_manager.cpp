@@ -2,6 +2,7 @@
 #include "watch/annotations/caliper.hpp"
 #include "watch/annotations/configuration.hpp"
 #include "watch/annotations/interfaces.hpp"
+#include "watch/annotations/said.hpp"
 
 #include <caliper/ConfigManager.h>
 
