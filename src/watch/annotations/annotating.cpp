@@ -25,7 +25,7 @@ bool is_ignored() noexcept {
   const ThreadState *state = this_thread();
   if (__builtin_expect(state == nullptr, 0))
     return global().phase.load(std::memory_order_relaxed) != Phase::before;
-  return state->busy;
+  return state->doing.call != 0;
 }
 
 } // namespace

@@ -32,9 +32,9 @@ bool wanted() noexcept {
 // around.
 void begin_numbered(Which which, const char *name, std::uint64_t *number) noexcept {
   static std::atomic<std::uint64_t> last{0};
-  if (!wanted()) return;
   const std::uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
   if (number != nullptr) *number = mine;
+  if (!wanted()) return;
   begin_annotation(kind(which, mine & 0xFFFF'FFFF'FFFFU), name);
 }
 void end_numbered(Which which, std::uint64_t number) noexcept {

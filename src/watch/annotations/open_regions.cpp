@@ -146,4 +146,12 @@ void enter_open_regions() noexcept {
   recording(open_here);
 }
 
+void leave_open_regions() noexcept {
+  const OpenRegions &regions = open_here;
+  ThreadState *state = this_thread();
+  if (state == nullptr || regions.generation != generation.load(std::memory_order_relaxed)) return;
+  for (unsigned place = regions.count; place > 0; place--)
+    if (regions.list[place - 1].recorded) end_region(*state, regions.list[place - 1].name);
+}
+
 } // namespace haloscope::watch

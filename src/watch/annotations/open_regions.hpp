@@ -27,5 +27,7 @@ const char *innermost_region() noexcept;
 
 // Enters what this thread has open already.
 void enter_open_regions() noexcept;
+// Ends it in the records, when recording does: programs end some after MPI_Finalize.
+void leave_open_regions() noexcept;
 
 } // namespace haloscope::watch

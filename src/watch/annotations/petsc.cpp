@@ -54,7 +54,7 @@ bool is_exchange(std::string_view name) noexcept {
   return name.starts_with("SFBcast") || name.starts_with("SFReduce") || name.starts_with("SFFetch");
 }
 
-// What the program, or PETSc for it, has set.
+// What the program, or PETSc for it, has set: also before there is a log.
 std::atomic<Callback> begin_before{nullptr}, end_before{nullptr};
 
 int event_began(int event, int zero, void *a, void *b, void *c, void *d) {
@@ -88,11 +88,6 @@ void listen(const void *caller) noexcept {
                                                                        nullptr);
     return;
   }
-  const auto *begin = static_cast<const Callback *>(find_following("PetscLogPLB", caller));
-  const auto *end = static_cast<const Callback *>(find_following("PetscLogPLE", caller));
-  if (begin == nullptr || end == nullptr || *begin == event_began) return;
-  begin_before = *begin;
-  end_before = *end;
   next_log_set(caller, event_began, event_ended);
 }
 
