@@ -35,7 +35,12 @@ __thread unsigned exchanges __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool is_making __attribute__((tls_model("initial-exec"))) = false; // one function calls the other
 
 void begin_exchange(const void *package) noexcept {
-  if (exchanges++ > 0) return;
+  // One that was never waited for has ended with the region around it.
+  if (exchanges > 0 && is_open(kind_of(Interface::hypre, exchange))) {
+    exchanges++;
+    return;
+  }
+  exchanges = 1;
   note_use(Interface::hypre);
   begin_annotation(kind_of(Interface::hypre, exchange), "MatVecComm", true);
   const int level = levels.of(package);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <string_view>
 
 namespace haloscope::watch {
 
@@ -66,7 +67,9 @@ const char *section_name(std::uint32_t number) noexcept {
       "_ZN6Kokkos5Tools4Impl27parse_environment_variablesERNS0_13InitArgumentsE"; // since 3.7
   // NOLINTBEGIN(concurrency-mt-unsafe): nothing else runs yet
   const char *tool = std::getenv("KOKKOS_TOOLS_LIBS");
-  if (tool == nullptr || std::getenv("KOKKOS_PROFILE_LIBRARY") != nullptr) return;
+  if (tool == nullptr || !std::string_view{tool}.ends_with("libhaloscope-watch.so") ||
+      std::getenv("KOKKOS_PROFILE_LIBRARY") != nullptr)
+    return;
   if (dlsym(RTLD_DEFAULT, initialize) == nullptr || dlsym(RTLD_DEFAULT, newer) != nullptr) return;
   setenv("KOKKOS_PROFILE_LIBRARY", tool, 1);
   // NOLINTEND(concurrency-mt-unsafe)
