@@ -58,7 +58,7 @@ void start_alone() {
 }
 
 void finish_alone() {
-  annotations_finishing();
+  annotations_ending();
   end_process(Phase::between);
   if (!global().process->watched || global().arena.recoverable()) return;
   interpose::complain("the records of rank " + std::to_string(global().process->rank) +
@@ -81,7 +81,7 @@ void finish_recording() noexcept try {
   {
     const std::lock_guard lock{life().mutex};
     if (!life().world_is_open || global().process == nullptr || global().phase == Phase::after) return;
-    annotations_finishing();
+    annotations_ending();
     end_process(Phase::after);
   }
   leave_world();

@@ -15,6 +15,7 @@ struct Open {
   std::uint64_t kind = 0;
   const char *name = nullptr; // the recorder's copy, or one of our own as long as nothing records
   bool recorded = false, communication = false;
+  bool ended = false; // but for what is open inside
 };
 
 // Deeper ones are counted only: they have no end of their own, and nobody nests so deep.
@@ -63,6 +64,26 @@ void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexce
   if (state != nullptr && open.recorded) end_region(*state, open.name);
   for (unsigned i = place; i < regions.count; i++) forget(regions.list[i]);
   regions.count = place;
+  // The last one that is closed is outermost: few are open late, and no deeper than these.
+  if (__builtin_expect(place > 0 && regions.list[place - 1].ended, 0)) close_from(regions, state, place - 1);
+}
+
+// False if there is none; that nothing is recorded is none of the program's faults.
+bool close_if_open(std::uint64_t kind, const char *name) noexcept {
+  if (__builtin_expect(!is_kept(), 0)) return true;
+  OpenRegions &regions = open_here;
+  ThreadState *state = recording(regions);
+  if (__builtin_expect(regions.too_deep > 0, 0)) {
+    regions.too_deep--;
+    return true;
+  }
+  for (unsigned place = regions.count; place > 0; place--) {
+    const Open &open = regions.list[place - 1];
+    if (open.kind != kind || (name != nullptr && std::strcmp(open.name, name) != 0)) continue;
+    close_from(regions, state, place - 1);
+    return true;
+  }
+  return false;
 }
 
 } // namespace
@@ -87,20 +108,28 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
 }
 
 void close_region(std::uint64_t kind, const char *name) noexcept {
-  if (__builtin_expect(!is_kept(), 0)) return;
+  if (close_if_open(kind, name)) return;
+  if (ThreadState *state = marking_thread()) state->record->unmatched_ends++;
+}
+
+void close_region_if_open(std::uint64_t kind) noexcept { (void)close_if_open(kind, nullptr); }
+
+bool is_open(std::uint64_t kind) noexcept {
+  const OpenRegions &regions = open_here;
+  for (unsigned place = regions.count; place > 0; place--)
+    if (regions.list[place - 1].kind == kind) return true;
+  return false;
+}
+
+void close_region_late(std::uint64_t kind) noexcept {
   OpenRegions &regions = open_here;
-  ThreadState *state = recording(regions);
-  if (__builtin_expect(regions.too_deep > 0, 0)) {
-    regions.too_deep--;
-    return;
-  }
+  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind)
+    return close_region_if_open(kind);
   for (unsigned place = regions.count; place > 0; place--) {
-    const Open &open = regions.list[place - 1];
-    if (open.kind != kind || (name != nullptr && std::strcmp(open.name, name) != 0)) continue;
-    close_from(regions, state, place - 1);
+    if (regions.list[place - 1].kind != kind) continue;
+    regions.list[place - 1].ended = true;
     return;
   }
-  if (state != nullptr) state->record->unmatched_ends++;
 }
 
 void give_value(const char *name, double value) noexcept {
@@ -113,16 +142,17 @@ const char *innermost_region() noexcept {
   return regions.count == 0 ? nullptr : regions.list[regions.count - 1].name;
 }
 
-void leave_open_regions() noexcept {
-  OpenRegions &regions = open_here;
-  ThreadState *state = recording(regions);
-  for (unsigned place = regions.count; state != nullptr && place > 0; place--)
-    end_region(*state, regions.list[place - 1].name);
-}
-
 void enter_open_regions() noexcept {
   generation.fetch_add(1, std::memory_order_relaxed);
   recording(open_here);
+}
+
+void leave_open_regions() noexcept {
+  const OpenRegions &regions = open_here;
+  ThreadState *state = this_thread();
+  if (state == nullptr || regions.generation != generation.load(std::memory_order_relaxed)) return;
+  for (unsigned place = regions.count; place > 0; place--)
+    if (regions.list[place - 1].recorded) end_region(*state, regions.list[place - 1].name);
 }
 
 } // namespace haloscope::watch

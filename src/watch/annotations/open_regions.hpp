@@ -14,6 +14,12 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
 // Ends the innermost region of that kind, and of that name if there is one, with what is open inside. An end
 // without a begin is counted.
 void close_region(std::uint64_t kind, const char *name = nullptr) noexcept;
+// The same for interfaces in which an end without a begin means that the begin was not recorded.
+void close_region_if_open(std::uint64_t kind) noexcept;
+// Whether this thread has one of that kind open.
+bool is_open(std::uint64_t kind) noexcept;
+// Ends the only region of that kind as soon as nothing is open inside: for ranges that may overlap others.
+void close_region_late(std::uint64_t kind) noexcept;
 // A number of the current instance of the region that is open.
 void give_value(const char *name, double value) noexcept;
 // The name of the innermost region, of whatever kind, or nullptr.
@@ -21,7 +27,7 @@ const char *innermost_region() noexcept;
 
 // Enters what this thread has open already.
 void enter_open_regions() noexcept;
-// Ends what this thread has open, without forgetting it: recording may start again.
+// Ends it in the records, when recording does: programs end some after MPI_Finalize.
 void leave_open_regions() noexcept;
 
 } // namespace haloscope::watch

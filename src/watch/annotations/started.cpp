@@ -26,6 +26,6 @@ void annotations_started() noexcept {
   enter_open_regions();
 }
 
-void annotations_finishing() noexcept { leave_open_regions(); }
+void annotations_ending() noexcept { leave_open_regions(); }
 
 } // namespace haloscope::watch

@@ -5,12 +5,12 @@ namespace haloscope::watch {
 
 #if defined(HALOSCOPE_ABI_SIMGRID) // whose recorder is without them
 inline void annotations_started() noexcept {}
-inline void annotations_finishing() noexcept {}
+inline void annotations_ending() noexcept {}
 #else
 // Called by the thread that initialised MPI, before anything of the program's is recorded.
 void annotations_started() noexcept;
-// By the thread that finalises MPI, before anything is ended: what is open in main is no mistake.
-void annotations_finishing() noexcept;
+// By the thread that ends recording, before it does.
+void annotations_ending() noexcept;
 #endif
 
 } // namespace haloscope::watch
