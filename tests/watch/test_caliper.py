@@ -30,7 +30,11 @@ def linked(compiler: Compiler, mpi: Mpi) -> Path:
 
 @pytest.fixture(scope="module")
 def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
-    command = [linked(compiler, mpi), "spot(output=F.cali),runtime-report(output=report.txt)", "watched"]
+    command: list[str | Path] = [
+        linked(compiler, mpi),
+        "spot(output=F.cali),runtime-report(output=report.txt)",
+        "watched",
+    ]
     return watch(mpi, RANKS, command, tmp_path_factory.mktemp("caliper"))
 
 
