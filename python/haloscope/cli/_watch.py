@@ -78,10 +78,12 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, **settings)
+    asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
         for profile in outcome.profiles[-3:]:
             _summarise(profile)
+        say_remarks(asked)
     return leave_like(outcome.status)
 
 
@@ -114,6 +116,21 @@ def env(
         return
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _as_caliper(profile: Path) -> list[str]:
+    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
+    from haloscope import explain
+
+    try:
+        with explain.open(profile) as opened:
+            return explain.as_caliper(opened, _show)
+    except (HaloscopeError, OSError) as error:
+        return [str(error)]
+
+
+def _show(text: str, stream: str) -> None:
+    click.echo(text, nl=False, err=stream == "stderr")
 
 
 def _summarise(profile: Path) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain._cali import write_cali
+    from haloscope.explain._caliper_config import as_caliper
     from haloscope.explain._history import COSTS, History, costs, history, read_history
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
@@ -28,6 +30,7 @@ __all__ = [
     "Instances",
     "Profile",
     "RegimeModel",
+    "as_caliper",
     "costs",
     "history",
     "native_library",
@@ -40,6 +43,7 @@ __all__ = [
     "summary",
     "suspect_hosts",
     "suspect_sentences",
+    "write_cali",
     "write_page",
 ]
 
@@ -55,6 +59,7 @@ if not TYPE_CHECKING:
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
+            "as_caliper": "_caliper_config",
             "costs": "_history",
             "history": "_history",
             "native_library": "_kernels:library",
@@ -67,6 +72,7 @@ if not TYPE_CHECKING:
             "summary": "_summary",
             "suspect_hosts": "_suspects",
             "suspect_sentences": "_suspects",
+            "write_cali": "_cali",
             "write_page": "_page",
         },
     )
