@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def sends(run: Watched) -> dict[str, tuple[int, int]]:
 def assert_balanced(run: Watched, interface: str) -> None:
     info = run.info
     assert (info["unmatched_begins"], info["unmatched_ends"], info["dropped"]) == ("0", "0", "0")
-    assert info["annotations"] == interface
+    assert json.loads(info["annotations"]) == interface
 
 
 def test_kokkos(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_kokkos(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     assert found["past MPI_Finalize"] == (0, 1)
     assert (found["first"], found["first/second"]) == ((4, 2), (4, 2))
     assert_balanced(run, "kokkos")
-    assert run.info["kokkos_space"] == "Serial"
+    assert json.loads(run.info["metadata"])["kokkos_space"] == "Serial"
 
 
 def test_names_of_kernels_are_bounded(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
