@@ -43,7 +43,7 @@ def test_kokkos(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     assert found["past MPI_Finalize"] == (0, 1)
     assert (found["first"], found["first/second"]) == ((4, 2), (4, 2))
     assert_balanced(run, "kokkos")
-    assert json.loads(run.info["metadata"])["kokkos_space"] == "Serial"
+    assert json.loads(run.info["kokkos_space"]) == "Serial"
 
 
 def test_names_of_kernels_are_bounded(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
