@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cg import measure as measure_cg
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
+from markers import measure as measure_markers
 
 from haloscope.base.toolchain import toolchain
 
@@ -127,6 +128,7 @@ def main() -> None:
         report("-stamps", results["bare"], results["-stamps"], {})
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
+    measure_markers(options.rounds, options.calls)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TimingsError,
         UsageError,
     )
-    from haloscope.explain import open, open_all, report
+    from haloscope.explain import history, open, open_all, report
     from haloscope.explain.regimes import regimes
     from haloscope.hide import inject, stencil
     from haloscope.predict import model
@@ -55,6 +55,7 @@ __all__ = [
     "comm_region",
     "doctor",
     "env",
+    "history",
     "inject",
     "metadata",
     "model",
@@ -92,6 +93,7 @@ if not TYPE_CHECKING:
             "comm_region": "watch",
             "doctor": "watch",
             "env": "watch",
+            "history": "explain",
             "inject": "hide",
             "metadata": "watch",
             "model": "predict",

@@ -72,4 +72,19 @@ void resolve() noexcept {
   });
 }
 
+bool library_fits() noexcept {
+  Dl_info where{};
+  if (real.Init == nullptr || dladdr(reinterpret_cast<void *>(real.Init), &where) == 0 || where.dli_fname == nullptr)
+    return true;
+  [[maybe_unused]] void *library = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+  [[maybe_unused]] const bool standard = std::strstr(where.dli_fname, "mpi_abi") != nullptr;
+#if defined(HALOSCOPE_ABI_OPENMPI)
+  return library == nullptr || dlsym(library, "ompi_mpi_comm_world") != nullptr;
+#elif defined(HALOSCOPE_ABI_MPICH)
+  return !standard && (library == nullptr || dlsym(library, "ompi_mpi_comm_world") == nullptr);
+#else
+  return true;
+#endif
+}
+
 } // namespace haloscope::interpose

@@ -1,4 +1,4 @@
-"""Caliper's and Adiak's interfaces: their markers become regions, and what is said of a run rows of `info`."""
+"""Caliper's and Adiak's interfaces: markers become regions, and what is said of a run rows of `info`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import caliperreader
 import pytest
 
 from haloscope.base import paths
@@ -29,7 +30,11 @@ def linked(compiler: Compiler, mpi: Mpi) -> Path:
 
 @pytest.fixture(scope="module")
 def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
-    command = [linked(compiler, mpi), "spot(output=F.cali),runtime-report(output=report.txt)", "watched"]
+    command: list[str | Path] = [
+        linked(compiler, mpi),
+        "spot(output=F.cali),runtime-report(output=report.txt)",
+        "watched",
+    ]
     return watch(mpi, RANKS, command, tmp_path_factory.mktemp("caliper"))
 
 
@@ -40,7 +45,7 @@ def sends(watched: Watched, path: str) -> tuple[int, int]:
 
 
 def test_markers_are_regions(marked: Watched) -> None:
-    around = "before MPI/"
+    around = "main/before MPI/"
     assert sends(marked, f"{around}halo") == (2, 4 * RANKS)
     assert sends(marked, f"{around}phase") == (1, RANKS)
     assert sends(marked, f"{around}marked_function") == (1, RANKS)
@@ -51,22 +56,22 @@ def test_markers_are_regions(marked: Watched) -> None:
 
 
 def test_loops_have_iterations(marked: Watched) -> None:
-    assert sends(marked, "before MPI/loop") == (1, 3 * RANKS)
-    assert sends(marked, "before MPI/loop/iteration#loop") == (3, 3 * RANKS)
-    assert sends(marked, "before MPI/loop/iteration#loop/body") == (3, 3 * RANKS)
-    assert sends(marked, "before MPI/c loop/iteration#c loop") == (4, 6 * RANKS)
-    assert sends(marked, "before MPI/thrown") == (1, 0)
+    assert sends(marked, "main/before MPI/loop") == (1, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop/body") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/c loop/iteration#c loop") == (4, 6 * RANKS)
+    assert sends(marked, "main/before MPI/thrown") == (1, 0)
 
 
 def test_attributes_name_regions(marked: Watched) -> None:
     for name in ("guarded", "by name", "text of kind", "number"):
-        assert sends(marked, f"before MPI/{name}") == (1, RANKS), name
+        assert sends(marked, f"main/before MPI/{name}") == (1, RANKS), name
     assert "a value" not in {row["region"] for row in marked.rows("regions")}
 
 
 def test_what_was_open_before_mpi_init_counts_from_then_on(marked: Watched) -> None:
-    whole, outer = marked.region("<program>"), marked.region("before MPI")
-    assert outer["instances"] == 1
+    whole, outer = marked.region("<program>"), marked.region("main/before MPI")
+    assert outer["instances"] == marked.region("main")["instances"] == 1
     assert outer["sends_total"] == whole["sends_total"]
     assert 0 < outer["time_mean"] <= whole["time_mean"]
     names = {row["region"] for row in marked.rows("regions")}
@@ -74,13 +79,13 @@ def test_what_was_open_before_mpi_init_counts_from_then_on(marked: Watched) -> N
 
 
 def test_only_comm_regions_communicate(marked: Watched) -> None:
-    row = marked.region("before MPI/halo")
+    row = marked.region("main/before MPI/halo")
     assert (row["sends_instance_min"], row["sends_instance_max"]) == (1, 3)
     assert (row["colls_max"], row["dest_ranks_max"]) == (1, 1)
 
 
 def test_mistakes_harm_nothing(marked: Watched) -> None:
-    assert sends(marked, "before MPI/after") == (1, RANKS)
+    assert sends(marked, "main/before MPI/after") == (1, RANKS)
     assert marked.info["unmatched_begins"] == str(RANKS)
     assert marked.info["unmatched_ends"] == str(RANKS)
 
@@ -109,6 +114,24 @@ def test_what_the_program_says_is_metadata(marked: Watched) -> None:
     assert "wrong" not in said
     assert abs(int(said["launchdate"]) - float(marked.info["start"])) < 3600
     assert "caliper" in said["cmdline"]
+
+
+def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
+    reader = caliperreader.CaliperReader()
+    reader.read(str(marked.path.with_name("F.cali")))
+    found = {"/".join(record["path"]): record for record in reader.records}
+    assert set(found) == {
+        row["path"].replace("/iteration#loop", "").replace("/iteration#c loop", "")
+        for row in marked.rows("regions")
+        if row["region"] != "<program>"
+    }
+    halo, row = found["main/before MPI/halo"], marked.region("main/before MPI/halo")
+    assert int(halo["sum#sum#sum#total.send.count"]) == row["sends_total"]
+    assert float(halo["avg#inclusive#sum#time.duration"]) == row["time_mean"]
+    assert reader.globals["mesh"] == "a=b, c"
+    report = marked.path.with_name("report.txt").read_text("utf-8").splitlines()
+    assert len(report) == 1 + len(found)
+    assert "Sends (total)" in report[0]
 
 
 def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

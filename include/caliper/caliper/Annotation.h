@@ -74,7 +74,7 @@ public:
   // What is said of the attribute itself is not kept.
   Annotation(const char *name, const MetadataListType &metadata, int properties = 0);
   Annotation(const Annotation &other);
-  ~Annotation();
+  ~Annotation(); // NOLINT(performance-trivially-destructible): programs have its symbol
   Annotation &operator=(const Annotation &other);
 
   Annotation &begin();

@@ -310,16 +310,8 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
     {
-        "neighbors",
-        "unaccounted",
-        "series",
-        "instances",
-        "values",
-        "slices",
-        "transfers",
-        "metadata",
-        "sites",
-        "modules",
+        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
+        *("metadata", "sites", "modules"),
     }
 )
 

@@ -116,10 +116,10 @@ def _file(profile: Profile, configuration: Configuration) -> list[str]:
     target = Path(output) if output else profile.path.with_suffix(".cali")
     folder = configuration.options.get("outdir")
     target = Path(folder) / target if folder else target
-    regions = write_cali(
+    records = write_cali(
         profile,
         target,
         communication=configuration.has("comm.stats"),
         functions=configuration.has("profile.mpi"),
     )
-    return [f"{target}: {regions} regions, as Caliper was asked for"]
+    return [f"{target}: {records} records, as Caliper was asked for"]

@@ -57,6 +57,12 @@ def _times(gain: float | None, low: float | None, high: float | None) -> str:
     return f"{gain:.2f} ({low:.2f}–{high:.2f})"
 
 
+def _slower(by: float | None, low: float | None, high: float | None) -> str:
+    if by is None or low is None or high is None:
+        return UNKNOWN
+    return f"{100 * by:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+
+
 def _yes(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
 
@@ -263,6 +269,20 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _text("CPUs", "cpus"),
         _text("NUMA nodes", "numa_nodes"),
         _text("sockets", "sockets"),
+    ],
+    "history": [
+        _text("program", "program"),
+        _text("host", "host"),
+        _text("MPI", "mpi_library"),
+        View("start", ("start",), moment_text),
+        _count("runs", "runs"),
+        _count("ranks", "ranks"),
+        _time("ranks' time", "rank_time"),
+        _time("in MPI", "mpi_time"),
+        View("of all", ("share",), lambda share: percent_text(share, 1)),
+        _bytes("sent", "bytes_sent"),
+        View("slower by", ("slowdown", "slowdown_low", "slowdown_high"), _slower),
+        View("p", ("p_value",), lambda p: UNKNOWN if p is None else f"{p:.2g}"),
     ],
     "info": [_text("about the run", "key"), View("", ("key", "value"), _told, left=True)],
 }

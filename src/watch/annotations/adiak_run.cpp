@@ -4,8 +4,9 @@
 #include "watch/annotations/adiak_types.hpp"
 #include "watch/annotations/said.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
 #include <link.h>
@@ -66,13 +67,12 @@ rusage used() {
 double started() {
   const std::string stat = contents("/proc/self/stat");
   const std::size_t name_end = stat.rfind(')');
-  unsigned long long ticks = 0;
   timespec up{};
   if (name_end == std::string::npos || clock_gettime(CLOCK_BOOTTIME, &up) != 0) return 0;
   // The 22nd field; the third follows the name.
   std::size_t at = name_end + 2;
   for (int field = 3; field < 22 && at != std::string::npos; field++) at = stat.find(' ', at) + 1;
-  std::sscanf(stat.c_str() + at, "%llu", &ticks);
+  const unsigned long long ticks = std::strtoull(stat.c_str() + at, nullptr, 10);
   const double since_boot = static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
   timeval now{};
   gettimeofday(&now, nullptr);

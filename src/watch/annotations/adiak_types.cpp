@@ -56,8 +56,8 @@ bool read(const char *&text, Type &to, int depth = 0) {
     text += 1 + found->text.size();
     return true;
   }
-  const auto bracket = *text == '\0' ? opening.npos : opening.find(*text);
-  if (bracket == opening.npos || depth == deepest) return false;
+  const auto bracket = *text == '\0' ? std::string_view::npos : opening.find(*text);
+  if (bracket == std::string_view::npos || depth == deepest) return false;
   to = {opening[bracket], sizeof(void *), {}};
   text++;
   do {
@@ -69,7 +69,7 @@ bool read(const char *&text, Type &to, int depth = 0) {
 
 template <class Number> Number at(const void *place) {
   Number number;
-  std::memcpy(&number, place, sizeof number);
+  std::memcpy(&number, place, sizeof(Number));
   return number;
 }
 
@@ -148,7 +148,7 @@ std::string compound_text(const Type &type, const std::byte *place, Counts count
 // `place` holds the value itself: of a list, the pointer to its elements.
 std::string text_at(const Type &type, const std::byte *place, Counts counts) {
   if (type.kind == '(') return compound_text(type, place, counts);
-  if (opening.find(type.kind) != opening.npos)
+  if (opening.find(type.kind) != std::string_view::npos)
     return compound_text(type, at<const std::byte *>(place), counts);
   return scalar_text(type.kind, type.size, place);
 }
@@ -221,17 +221,17 @@ std::string text_of(double number) {
   return digits.data();
 }
 
-bool text_of(const char *text, std::va_list values, std::string &to) {
-  Type type;
-  if (!read(text, type) || *past_blanks(text) != '\0') return false;
-  if (opening.find(type.kind) == opening.npos) {
-    to = argument_text(type, values);
+bool text_of(const char *type, std::va_list values, std::string &to) {
+  Type described;
+  if (!read(type, described) || *past_blanks(type) != '\0') return false;
+  if (opening.find(described.kind) == std::string_view::npos) {
+    to = argument_text(described, values);
     return true;
   }
   const auto *place = va_arg(values, const std::byte *);
-  std::vector<int> counts(counted(type));
+  std::vector<int> counts(counted(described));
   for (int &count : counts) count = va_arg(values, int);
-  to = compound_text(type, place, {counts});
+  to = compound_text(described, place, {counts});
   return true;
 }
 

@@ -159,6 +159,7 @@ std::vector<std::string> ConfigManager::available_configs() {
   for (const caliper::Known &known : caliper::known_configurations()) names.emplace_back(known.name);
   return names;
 }
+// NOLINTBEGIN(readability-convert-member-functions-to-static): so programs call them
 std::vector<std::string> ConfigManager::available_config_specs() const { return available_configs(); }
 std::string ConfigManager::get_description_for_spec(const char *name) const {
   for (const caliper::Known &known : caliper::known_configurations())
@@ -168,6 +169,7 @@ std::string ConfigManager::get_description_for_spec(const char *name) const {
 std::string ConfigManager::get_documentation_for_spec(const char *name) const {
   return std::string{name == nullptr ? "" : name} + "\n " + get_description_for_spec(name);
 }
+// NOLINTEND(readability-convert-member-functions-to-static)
 std::vector<std::string> ConfigManager::get_config_docstrings() {
   std::vector<std::string> texts;
   for (const caliper::Known &known : caliper::known_configurations())

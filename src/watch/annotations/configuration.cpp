@@ -81,23 +81,23 @@ std::size_t end_of_word(std::string_view text) {
 
 std::span<const Known> known_configurations() noexcept { return known; }
 
-std::string fault(std::string_view rest, const std::set<std::string, std::less<>> &names,
+std::string fault(std::string_view configuration, const std::set<std::string, std::less<>> &names,
                   std::map<std::string, std::string> *others) {
   bool inside = false;
-  while (!rest.empty()) {
-    const std::size_t end = end_of_word(rest);
-    const std::string_view word = trimmed(rest.substr(0, end));
+  while (!configuration.empty()) {
+    const std::size_t end = end_of_word(configuration);
+    const std::string_view word = trimmed(configuration.substr(0, end));
     const std::string_view name = trimmed(word.substr(0, word.find('=')));
-    const char delimiter = end < rest.size() ? rest[end] : ',';
+    const char delimiter = end < configuration.size() ? configuration[end] : ',';
     if (!word.empty() && !inside && !is_known(name, names)) {
       if (others == nullptr) return "Unknown config or parameter: " + std::string{name};
       const bool has_value = word.size() > name.size();
       (*others)[std::string{name}] = has_value ? trimmed(word.substr(word.find('=') + 1)) : "true";
     }
-    if (delimiter == '(' && (inside || word.empty())) return "Unexpected ( in " + std::string{rest};
-    if (delimiter == ')' && !inside) return "Unexpected ) in " + std::string{rest};
+    if (delimiter == '(' && (inside || word.empty())) return "Unexpected ( in " + std::string{configuration};
+    if (delimiter == ')' && !inside) return "Unexpected ) in " + std::string{configuration};
     if (delimiter != ',') inside = delimiter == '(';
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    configuration.remove_prefix(std::min(end + 1, configuration.size()));
   }
   return inside ? "Expected ) at the end" : "";
 }

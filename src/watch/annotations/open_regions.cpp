@@ -100,8 +100,9 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
   if (__builtin_expect(state != nullptr, 1)) {
     begin_region(*state, name, communication);
     kept = recorded_name(*state);
-  } else if ((kept = strdup(name)) == nullptr) {
-    return;
+  } else {
+    kept = strdup(name);
+    if (kept == nullptr) return;
   }
   regions.list[regions.count++] = {kind, kept, state != nullptr, communication};
 }
