@@ -32,6 +32,7 @@ _ENV_EXAMPLES = """\b
 Examples:
   eval "$(haloscope env -o run.halo)"; srun -n 64 ./app
   eval "$(haloscope env -- mpiexec python solver.py)"
+  haloscope env --always /scratch/profiles > /etc/profile.d/haloscope.sh
 """
 
 
@@ -89,16 +90,30 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
 @click.command(cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
+@click.option(
+    "--always",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Print a file for all shells of a machine instead, with profiles in DIR/DATE.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def env(command: tuple[str, ...], mpi: Abi | None, **settings: Unpack[Recording]) -> None:
+def env(
+    command: tuple[str, ...], mpi: Abi | None, always: Path | None, **settings: Unpack[Recording]
+) -> None:
     """Print shell exports that do what run does, for job scripts.
 
     A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
     mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
     that is interrupted, haloscope recover makes the profile.
     """
+    from haloscope.watch import always as script_of
     from haloscope.watch import env as variables_of
 
+    if always is not None:
+        if command or any(value not in (None, False, ()) for value in settings.values()):
+            raise click.UsageError("--always stands alone, or with --mpi: settings can follow as HALOSCOPE_…")
+        click.echo(script_of(always, mpi=mpi), nl=False)
+        return
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
 
