@@ -9,7 +9,7 @@ import pytest
 
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.watched import Watched, program, watch
+from support.watched import PROGRAMS, STRICT, Watched, program, watch
 
 FLAGS = ("-ldl", "-lpthread", "-Wno-pedantic")
 
@@ -91,3 +91,19 @@ def test_an_unknown_interface_is_named(mpi: Mpi, compiler: Compiler, tmp_path: P
     run = watch(mpi, 2, [program(compiler, mpi, "regions.c")], tmp_path, env=environment)
     (line,) = [line for line in run.done.stderr.splitlines() if "HALOSCOPE_ANNOTATIONS" in line]
     assert "'cuda'" in line
+
+
+def test_petsc_with_handlers(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    source = PROGRAMS / "petsc_handlers.c"
+    library = compiler(mpi, source, ["-DLIBRARY", "-shared", "-fPIC"])
+    flags = [*STRICT, str(library), f"-Wl,-rpath,{library.parent}"]
+    run = watch(mpi, 2, [compiler(mpi, source, flags)], tmp_path)
+    found = sends(run)
+    assert (found["my stage"], found["my stage/my event"]) == ((0, 2), (2, 4))
+    assert found["my stage/another event"] == (2, 4)
+    assert found["my stage/my event/SFReduceBegin"] == (6, 3)
+    assert (found["Main Stage"], found["<program>"]) == ((4, 2), (4, 1))
+    info = run.info
+    # The event that the program did not end.
+    assert (info["unmatched_begins"], info["unmatched_ends"]) == ("4", "0")
+    assert json.loads(info["annotations"]) == "petsc"
