@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
-FORMAT = (1, 1)
+FORMAT = (1, 2)
 
 Type = Literal["integer", "real", "string"]
 # What becomes of a column when rows with equal keys are put together.
@@ -278,10 +278,38 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "sites": (
+        _PATH,
+        _key("stack", "where the calls came from, see below", "string"),
+        _key("call", "the function, such as `MPI_Isend`", "string"),
+        _count("ranks", "that made such calls"),
+        _count("calls", "of all ranks"),
+        _bytes("bytes", "in these, as in `calls`"),
+        _seconds("time_total", "over all ranks and calls"),
+        Column("time_squares", "real", "sum", "each rank's total, squared", "s2"),
+        _LONGEST,
+    ),
+    "modules": (
+        _key("module", "as frames of `sites` have it: eight hexadecimal digits", "string"),
+        _key("path", "of the file", "string"),
+        _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
+        Column("is_program", "integer", "most", "1 for the executable itself"),
+    ),
+    "symbols": (
+        _key("module", "of a frame", "string"),
+        _key("offset", "of a frame"),
+        _key("depth", "0 for the innermost function there, 1 for the one that it was put into, and so on"),
+        _key("function", "as its author wrote it", "string"),
+        _key("file", "of the source; empty if unknown", "string"),
+        _key("line", "in it; 0 if unknown"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
-OPTIONAL = frozenset({"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"})
+OPTIONAL = frozenset(
+    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "sites", "modules"}
+    | {"symbols"}
+)
 
 
 @dataclass(frozen=True)
@@ -379,6 +407,29 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "chunks helpers",
             "only if a protocol layer has carried messages: in how many pieces, and how many other ranks "
             "took part in copying; null for MPI functions",
+        ),
+    ),
+    "sites": (
+        _of("region", "as everywhere"),
+        _of(
+            "site",
+            "the first place outside the libraries: file and line, else the function, else the file of code "
+            "and the offset in it",
+        ),
+        _of("file line function", "of the site; null where they are unknown"),
+        _of(
+            "stack",
+            "the places that lead to the call, the outermost first, between them `;`; as many as were "
+            "recorded",
+        ),
+        _of("call", "the function, such as `MPI_Isend`"),
+        _of("calls bytes", "how often, and with how many bytes"),
+        _of("time_total", "sum over ranks and calls, as in `calls`"),
+        _of("share", "of the MPI time of all sites of the run"),
+        _of(
+            "time_cv",
+            "coefficient of variation of the time over the ranks that made such calls: their standard "
+            "deviation over their mean; null where a row is put together of several, as of nested regions",
         ),
     ),
     "sizes": (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from haloscope.explain._summary import summary
     from haloscope.explain._tables import TABLES
     from haloscope.explain.regimes import RegimeModel
+    from haloscope.explain.sites import keep_symbols
 
 __all__ = [
     "FORMATS",
@@ -24,6 +25,7 @@ __all__ = [
     "Instances",
     "Profile",
     "RegimeModel",
+    "keep_symbols",
     "native_library",
     "open",
     "open_all",
@@ -44,6 +46,7 @@ if not TYPE_CHECKING:
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
+            "keep_symbols": "sites",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
             "open_all": "_profile",

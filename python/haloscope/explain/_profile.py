@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain._columns import LAYOUT, NEEDED, NEWER
+from haloscope.explain._columns import BY_REGION, LAYOUT, NEEDED, NEWER
 from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
 from haloscope.explain._ranks import Hosts
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from haloscope.explain._instances import Instances
+    from haloscope.explain.sites import SiteBook
 
 __all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
 
@@ -115,7 +116,7 @@ class Profile:
             return _empty(table, wanted)
         names = [name for name in wanted if name in self.file.tables[table] or name not in NEWER]
         arrays = self.file.columns(table, names)
-        if table != "paths" and "path" in arrays:
+        if table in BY_REGION and "path" in arrays:
             self._check_paths(arrays["path"], table)
         series = {name: pl.Series(name, array) for name, array in arrays.items()}
         for name in names:
@@ -146,6 +147,13 @@ class Profile:
         processes = self.frame("processes", ["rank", "host"])
         ranks = processes["rank"].to_numpy()
         return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
+
+    @cached_property
+    def site_book(self) -> SiteBook:
+        """Where in the source the calls came from, if that was recorded (`run --callsites`)."""
+        from haloscope.explain.sites import SiteBook
+
+        return SiteBook(self)
 
     @cached_property
     def _strings(self) -> pl.Series:
