@@ -89,8 +89,8 @@ def _share(title: str, part: str, whole: str) -> View:
 
 def site_text(site: str, function: str | None) -> str:
     """Return a place of the source as people see it: the file, the line and the function's name."""
-    within = without_arguments(function) if function is not None else ""
-    return region_text(site if site.startswith(within) else f"{site} {within}")
+    is_said = function is None or site.startswith(f"{function} (")
+    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
 
 
 def _part(title: str, source: str) -> View:

@@ -6,7 +6,6 @@ import json
 import os
 import struct
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,15 @@ def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
             return []
         found = book.symbols.functions
         if found:
-            _write(profile.path, found)
+            _write(profile, found)
         return book.remarks
 
 
-def _write(path: Path, found: Functions) -> None:
+def _write(profile: Profile, found: Functions) -> None:
     """Put table `symbols` behind the other columns, with a new directory and trailer."""
-    target = path.resolve()
-    with target.open("rb") as old:
+    # The file that was read, which may have another one at its place by now.
+    with os.fdopen(os.dup(profile.file.fileno()), "rb") as old:
+        old.seek(0)
         header = old.read(_HEADER_BYTES)
         old.seek(-_TRAILER_BYTES, os.SEEK_END)
         start, length, _ = _TRAILER.unpack(old.read(_TRAILER.size))
@@ -55,7 +55,7 @@ def _write(path: Path, found: Functions) -> None:
         trailer = _TRAILER.pack(start + len(body), len(text), zlib.crc32(text))
         ending = trailer + struct.pack("<I", zlib.crc32(trailer, zlib.crc32(header))) + b"HALOEND\n"
         old.seek(0)
-        replace_whole(target, old, start, [body, text, ending], "profile")
+        replace_whole(profile.path.resolve(), old, start, [body, text, ending], "profile")
 
 
 def _table(directory: dict[str, Any], found: Functions, start: int) -> bytes:

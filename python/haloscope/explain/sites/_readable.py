@@ -10,14 +10,15 @@ from typing import Any
 __all__ = ["readable", "without_arguments"]
 
 _FORTRAN_FILE = re.compile(r"\.(f|for|ftn|f\d\d)$", re.IGNORECASE)
-# gfortran and flang, Intel, NVIDIA, Cray.
+# gfortran, Intel, flang.
 _MODULE_PROCEDURE = (
     re.compile(r"__(\w+?)_MOD_(\w+)"),
     re.compile(r"([a-z]\w*?)_mp_(\w+)_"),
     re.compile(r"_QM(\w+?)P(\w+)"),
-    re.compile(r"(\w+)\$(\w+)_"),
 )
 _QUALIFIERS = re.compile(r"( const| volatile| &+| \[clone .*\])+$")
+# What compilers make of parts of a function.
+_CLONE = re.compile(r"(\.(cold|constprop|isra|part|lto_priv|llvm)(\.\d+)*)+$")
 # A name that is longer may unfold to more than memory holds.
 _LONGEST = 4096
 
@@ -28,6 +29,7 @@ def readable(symbol: str, file: str | None = None) -> str:
 
     That of C++ is demangled, that of Fortran is without what compilers add to it.
     """
+    symbol = _CLONE.sub("", symbol)
     if symbol.startswith("_Z"):
         return _demangled(symbol)
     for pattern in _MODULE_PROCEDURE:
@@ -51,12 +53,10 @@ def without_arguments(function: str) -> str:
 
 def _demangled(symbol: str) -> str:
     library = _library()
-    # What a compiler clones of a function has a suffix after a dot.
-    name = symbol.partition(".")[0]
-    if library is None or len(name) > _LONGEST:
+    if library is None or len(symbol) > _LONGEST:
         return symbol
     status = ctypes.c_int()
-    made = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    made = library.__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
     if not made:
         return symbol
     try:
