@@ -95,6 +95,7 @@ public:
       Request *request = request_slot(state, handles[i]);
       if (request != nullptr && !counts(*request)) request = nullptr;
       known[i] = request;
+      if (first_ == nullptr) first_ = request;
       active += request == nullptr ? 0 : 1;
     }
     active_ = active;
@@ -102,6 +103,8 @@ public:
   // nullptr for those that do not count.
   [[nodiscard]] std::span<Request *> requests() const noexcept { return {state_.known.data(), count_}; }
   [[nodiscard]] std::size_t active() const noexcept { return active_; }
+  // The first that counts; nullptr if none does.
+  [[nodiscard]] const Request *first() const noexcept { return first_; }
   void give_back() noexcept {
     if (__builtin_expect(several_.has_value(), 0)) several_->give_back();
   }
@@ -112,12 +115,14 @@ private:
     for (std::size_t i = 0; i < count_; i++) {
       Request *request = several_->request(i);
       state_.known[i] = counts(*request) ? request : nullptr;
+      if (first_ == nullptr) first_ = state_.known[i];
       active_ += counts(*request) ? 1 : 0;
     }
   }
 
   ThreadState &state_;
   std::size_t count_, active_ = 0;
+  const Request *first_ = nullptr;
   std::optional<Claims> several_;
 };
 

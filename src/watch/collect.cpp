@@ -1,5 +1,7 @@
 #include "watch/collect.hpp"
 
+#include "watch/reading.hpp"
+#include "watch/site_rows.hpp"
 #include "watch/slices.hpp"
 
 #include <algorithm>
@@ -32,10 +34,10 @@ void widen(Extremes &to, const Extremes &by, bool first) {
   }
 }
 
-class Collection {
+class Collection : Reading {
 public:
   Collection(const Arena &arena, const ProcessRecord &process, double tick)
-      : arena_(arena), process_(process), tick_(tick) {}
+      : Reading(arena), process_(process), tick_(tick), sites_(arena, contents_, tick) {}
 
   Contents run() {
     std::uint64_t begins = 0;
@@ -55,30 +57,12 @@ public:
     for (auto &[path, region] : regions_) spread_partners(region);
     for (auto &[path, region] : regions_) add_rank_row(region);
     add_process_row(begins, ends);
+    sites_.finish();
     contents_.compact();
     return std::move(contents_);
   }
 
 private:
-  template <class T> const T *valid(const T *pointer) const {
-    if (pointer == nullptr || reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) != 0 ||
-        !arena_.contains(pointer, sizeof(T)) || links_ == 0)
-      return nullptr;
-    links_--;
-    return pointer;
-  }
-  std::string_view text(const char *pointer) const {
-    if (pointer == nullptr || !arena_.contains(pointer, 1)) return "?";
-    const auto room = static_cast<std::size_t>(arena_.base() + arena_.capacity() -
-                                               reinterpret_cast<const std::byte *>(pointer));
-    return {pointer, strnlen(pointer, room)};
-  }
-  // A copy: the program may still be running, and make another one.
-  template <class Record, class Visit> void each(const Index<Record> index, Visit &&visit) const {
-    const std::size_t count = std::size_t{index.mask} + 1;
-    if (valid(index.slots) != nullptr && arena_.contains(index.slots, count * sizeof(Record)))
-      index.each(visit);
-  }
   double seconds(std::uint64_t ticks) const { return static_cast<double>(ticks) * tick_; }
   std::uint64_t time(std::uint64_t ticks) const { return word(seconds(ticks)); }
   auto appending(Words &row) const {
@@ -108,6 +92,7 @@ private:
     add_messages(region, node);
     add_collectives(path, node);
     add_series(region, node);
+    sites_.add(path, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
       visit(*child, &region, thread, depth + 1);
@@ -210,9 +195,7 @@ private:
   }
 
   void count_for_communicator(std::uint32_t number, std::uint64_t calls, std::uint64_t bytes) {
-    const std::byte *place = arena_.base() + std::size_t{number} * communicator_alignment;
-    if (const auto *communicator = valid(reinterpret_cast<const Communicator *>(place)))
-      add_communicator(*communicator, calls, bytes);
+    if (const Communicator *used = communicator(number)) add_communicator(*used, calls, bytes);
   }
 
   static const char *kind_name(Kind kind) noexcept {
@@ -249,12 +232,6 @@ private:
       name[0] = static_cast<char>(name[0] - 'a' + 'A');
     }
     return name;
-  }
-
-  template <class Record, class Visit> void each(const ChunkList<Record> &list, Visit &&visit) const {
-    for (const Chunk<Record> *chunk = valid(list.first); chunk != nullptr; chunk = valid(chunk->next))
-      for (std::uint64_t i = 0; i < std::min<std::uint64_t>(chunk->count, Chunk<Record>::capacity); i++)
-        visit(chunk->records[i]);
   }
 
   // Instances of another thread are numbered on.
@@ -362,13 +339,10 @@ private:
          process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_)});
   }
 
-  const Arena &arena_;
   const ProcessRecord &process_;
   double tick_;
-  // A program that went wild may have written into its records: links must not lead round for ever. No two
-  // links lead to one record, and none is smaller than this.
-  mutable std::size_t links_ = arena_.used() / 16;
   Contents contents_;
+  SiteRows sites_;
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;
   std::uint64_t spilled_ = 0, threads_ = 0;

@@ -145,15 +145,17 @@ struct Collective {
 
 // Blocking and non-blocking ones. `then` gets the communicator and the bytes.
 template <class Rule, class Call, class Then>
-[[gnu::always_inline]] inline int collective_call(Function function, MPI_Comm comm, Rule &&rule, bool waits,
-                                                  Call &&call, Then &&then) {
-  const Entry state;
+[[gnu::always_inline]] inline int collective_call(const Invocation &invoked, MPI_Comm comm, Rule &&rule,
+                                                  bool waits, Call &&call, Then &&then) {
+  const Entry state{invoked};
   const bool synchronized = __builtin_expect(waits && global().sync_interval != 0, 0);
   if (!state) {
     if (synchronized) let_others_wait(comm);
     return call();
   }
-  const std::uint64_t begin = ticks();
+  CommunicatorUse *use = known_use(*state, comm);
+  state->tell_collective(invoked, use == nullptr ? 0 : use->communicator->number);
+  const std::uint64_t begin = state->begin_call();
   const std::uint64_t skew = synchronized ? wait_for_others(comm) : 0;
   const int result = call();
   const std::uint64_t end = ticks();
@@ -161,32 +163,35 @@ template <class Rule, class Call, class Then>
   state->node->skew_ticks += skew;
   const std::uint64_t duration = end - begin;
   std::uint64_t bytes = 0;
-  if (CommunicatorUse *use = communicator_use(*state, comm)) {
+  if (__builtin_expect(use == nullptr, 0)) use = communicator_use(*state, comm);
+  if (use != nullptr) {
     bytes = rule(Collective{*state, *use->communicator});
     use->calls++;
     use->bytes += bytes;
-    count_collective(*state, function, *use->communicator, bytes, duration, value_of(comm));
+    count_collective(*state, invoked, *use->communicator, bytes, duration, value_of(comm));
     then(*state, *use->communicator, bytes);
   }
-  count_call(*state, function, bytes, duration);
+  count_call(*state, invoked, bytes, duration);
   state->node->coll_ticks += duration;
   if (waits) state->node->wait_ticks += duration;
   passed_time(*state, end);
   return result;
 }
 
-template <class Rule, class Call> int collective(Function function, MPI_Comm comm, Rule &&rule, Call &&call) {
-  return collective_call(function, comm, rule, true, call,
+template <class Rule, class Call>
+int collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, Call &&call) {
+  return collective_call(invoked, comm, rule, true, call,
                          [](ThreadState &, const Communicator &, std::uint64_t) {});
 }
 
 template <class Rule, class Call>
-int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  return collective_call(function, comm, rule, false, call,
+int post_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_Request *request,
+                    Call &&call) {
+  return collective_call(invoked, comm, rule, false, call,
                          [&](ThreadState &state, const Communicator &communicator, std::uint64_t bytes) {
                            put_request(state, *request,
                                        {.kind = Pending::collective,
-                                        .function = function,
+                                        .function = invoked,
                                         .communicator = communicator.number,
                                         .bytes = bytes});
                          });
@@ -194,21 +199,22 @@ int post_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *
 
 // Counted at each MPI_Start.
 template <class Rule, class Call>
-int init_collective(Function function, MPI_Comm comm, Rule &&rule, MPI_Request *request, Call &&call) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_Request *request,
+                    Call &&call) {
+  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
     if (const CommunicatorUse *use = communicator_use(state, comm)) {
       std::vector<Flow> flows;
       const std::uint64_t bytes = rule(Collective{state, *use->communicator, &flows});
       put_request(state, *request,
                   {.kind = Pending::collective,
                    .flags = Request::persistent | Request::idle,
-                   .function = function,
+                   .function = invoked,
                    .communicator = use->communicator->number,
                    .bytes = bytes,
                    // Freed with the request.
                    .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
     }
-    count_call(state, function, 0, duration);
+    count_call(state, invoked, 0, duration);
     state.node->coll_ticks += duration;
   });
 }

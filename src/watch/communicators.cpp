@@ -238,6 +238,13 @@ CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcep
   return use;
 }
 
+bool is_known_communicator(MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL) return false;
+  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return true;
+  const std::lock_guard lock{book().mutex};
+  return book().by_handle.contains(value_of(comm)) || book().names.contains(value_of(comm));
+}
+
 int world_rank(const Communicator &communicator, int rank) noexcept {
   if (communicator.id == 0) return rank;
   const std::lock_guard lock{book().mutex};

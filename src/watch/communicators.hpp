@@ -22,6 +22,9 @@ struct CachedUse {
 
 [[gnu::noinline]] CommunicatorUse *look_up_communicator(ThreadState &state, MPI_Comm comm) noexcept;
 
+// Whether the handle is one of MPI's own or was seen being made: what is not may be no communicator.
+[[gnu::noinline]] bool is_known_communicator(MPI_Comm comm) noexcept;
+
 // Whether all its ranks are of this world.
 bool is_inside_world(MPI_Comm comm) noexcept;
 

@@ -138,6 +138,21 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
   return bytes;
 }
 
+// What the thread waits for: so many requests, the first of them `request` if that is known.
+[[gnu::always_inline]] inline void tell_requests(ThreadState &state, const Request *request,
+                                                 std::size_t count) noexcept {
+  Doing &doing = state.doing;
+  doing.count = static_cast<std::uint32_t>(count);
+  doing.source = static_cast<std::int32_t>(request == nullptr ? Pending::none : request->kind);
+  if (request != nullptr) {
+    doing.partner = request->partner;
+    doing.tag = request->tag;
+    doing.communicator = request->communicator;
+    doing.bytes = request->bytes;
+  }
+  doing.what = Doing::requests;
+}
+
 inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
                    std::uint64_t end) noexcept {
   count_call(state, function, bytes, end - begin);
@@ -157,35 +172,38 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
 }
 
 template <class Call>
-[[gnu::noinline]] int wait_taken(ThreadState &state, Function function, const MPI_Request *request,
+[[gnu::noinline]] int wait_taken(ThreadState &state, const Invocation &invoked, const MPI_Request *request,
                                  MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
-  const std::uint64_t begin = ticks();
+  tell_requests(state, claim.request(), 1);
+  const std::uint64_t begin = state.begin_call();
   const int result = call(status);
   const std::uint64_t end = ticks();
-  if (result == MPI_SUCCESS) finish_wait(state, function, claim.request(), *status, begin, end);
-  return result;
-}
-
-template <class Call> int wait(Function function, MPI_Request *request, MPI_Status *status, Call &&call) {
-  const Entry state;
-  if (!state) return call(status);
-  MPI_Status own;
-  MPI_Status *result_status = usable(status, own);
-  if (__builtin_expect(global().several_threads, 0))
-    return wait_taken(*state, function, request, result_status, call);
-  Request *known = request_slot(*state, *request);
-  const std::uint64_t begin = ticks();
-  const int result = call(result_status);
-  const std::uint64_t end = ticks();
-  if (__builtin_expect(result == MPI_SUCCESS, 1))
-    finish_wait(*state, function, known, *result_status, begin, end);
+  if (result == MPI_SUCCESS) finish_wait(state, invoked, claim.request(), *status, begin, end);
   return result;
 }
 
 template <class Call>
-[[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
-                                 MPI_Status *status, Call &&call) {
+int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Call &&call) {
+  const Entry state{invoked};
+  if (!state) return call(status);
+  MPI_Status own;
+  MPI_Status *result_status = usable(status, own);
+  if (__builtin_expect(global().several_threads, 0))
+    return wait_taken(*state, invoked, request, result_status, call);
+  Request *known = request_slot(*state, *request);
+  tell_requests(*state, known, 1);
+  const std::uint64_t begin = state->begin_call();
+  const int result = call(result_status);
+  const std::uint64_t end = ticks();
+  if (__builtin_expect(result == MPI_SUCCESS, 1))
+    finish_wait(*state, invoked, known, *result_status, begin, end);
+  return result;
+}
+
+template <class Call>
+[[gnu::noinline]] int test_taken(ThreadState &state, const Invocation &invoked, MPI_Request *request,
+                                 const int *flag, MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
@@ -198,16 +216,16 @@ template <class Call>
   } else if (counts(*claim.request())) {
     bytes = complete(state, *claim.request(), *result_status, 0);
   }
-  count_call(state, function, bytes);
+  count_call(state, invoked, bytes);
   return result;
 }
 
 template <class Call>
-int test(Function function, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
-  const Entry state;
+int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_Status *status, Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(status);
   if (__builtin_expect(global().several_threads, 0))
-    return test_taken(*state, function, request, flag, status, call);
+    return test_taken(*state, invoked, request, flag, status, call);
   const MPI_Request handle = *request;
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
@@ -218,7 +236,7 @@ int test(Function function, MPI_Request *request, const int *flag, MPI_Status *s
     state->node->polls++;
   else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known))
     bytes = complete(*state, *known, *result_status, 0);
-  count_call(*state, function, bytes);
+  count_call(*state, invoked, bytes);
   return result;
 }
 
@@ -259,13 +277,15 @@ inline std::span<const MPI_Request> span_of(const MPI_Request *requests, int cou
 }
 
 template <class Call>
-int wait_all(Function function, int count, const MPI_Request *requests, MPI_Status *statuses, Call &&call) {
-  const Entry state;
+int wait_all(const Invocation &invoked, int count, const MPI_Request *requests, MPI_Status *statuses,
+             Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   AllClaims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = ticks();
+  tell_requests(*state, claims.first(), all.size());
+  const std::uint64_t begin = state->begin_call();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) {
@@ -275,14 +295,14 @@ int wait_all(Function function, int count, const MPI_Request *requests, MPI_Stat
   const std::uint64_t bytes = complete_all(*state, claims.requests(), claims.active(), result_statuses,
                                            result == MPI_ERR_IN_STATUS, end - begin);
   claims.give_back();
-  waited(*state, function, bytes, begin, end);
+  waited(*state, invoked, bytes, begin, end);
   return result;
 }
 
 template <class Call>
-int test_all(Function function, int count, const MPI_Request *requests, const int *flag, MPI_Status *statuses,
-             Call &&call) {
-  const Entry state;
+int test_all(const Invocation &invoked, int count, const MPI_Request *requests, const int *flag,
+             MPI_Status *statuses, Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
@@ -296,7 +316,7 @@ int test_all(Function function, int count, const MPI_Request *requests, const in
                                        : complete_or_fail(*state, *known, result_statuses[i], 0);
   claims.give_back();
   if (result == MPI_SUCCESS) {
-    count_call(*state, function, bytes);
+    count_call(*state, invoked, bytes);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -316,14 +336,15 @@ inline std::uint64_t complete_one(ThreadState &state, Claims &claims, int index,
 }
 
 template <class Call>
-int wait_any(Function function, int count, const MPI_Request *requests, const int *index, MPI_Status *status,
-             Call &&call) {
-  const Entry state;
+int wait_any(const Invocation &invoked, int count, const MPI_Request *requests, const int *index,
+             MPI_Status *status, Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(status);
   Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = ticks();
+  tell_requests(*state, nullptr, static_cast<std::size_t>(std::max(count, 0)));
+  const std::uint64_t begin = state->begin_call();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) {
@@ -331,14 +352,14 @@ int wait_any(Function function, int count, const MPI_Request *requests, const in
     return result;
   }
   const std::uint64_t bytes = complete_one(*state, claims, *index, *result_status, end - begin);
-  waited(*state, function, bytes, begin, end);
+  waited(*state, invoked, bytes, begin, end);
   return result;
 }
 
 template <class Call>
-int test_any(Function function, int count, const MPI_Request *requests, const int *index, const int *flag,
-             MPI_Status *status, Call &&call) {
-  const Entry state;
+int test_any(const Invocation &invoked, int count, const MPI_Request *requests, const int *index,
+             const int *flag, MPI_Status *status, Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(status);
   Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
@@ -347,7 +368,7 @@ int test_any(Function function, int count, const MPI_Request *requests, const in
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
   if (result == MPI_SUCCESS) {
-    count_call(*state, function, bytes);
+    count_call(*state, invoked, bytes);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -376,28 +397,29 @@ inline std::span<const int> completed(int result, int count, const int *indices)
 }
 
 template <class Call>
-int wait_some(Function function, int count, const MPI_Request *requests, const int *outcount,
+int wait_some(const Invocation &invoked, int count, const MPI_Request *requests, const int *outcount,
               const int *indices, MPI_Status *statuses, Call &&call) {
-  const Entry state;
+  const Entry state{invoked};
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
-  const std::uint64_t begin = ticks();
+  tell_requests(*state, nullptr, all.size());
+  const std::uint64_t begin = state->begin_call();
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   const auto done = completed(result, *outcount, indices);
   const bool counted = result == MPI_SUCCESS || !done.empty();
   const std::uint64_t bytes = complete_some(*state, claims, done, result_statuses,
                                             result == MPI_ERR_IN_STATUS, counted ? end - begin : 0);
-  if (counted) waited(*state, function, bytes, begin, end);
+  if (counted) waited(*state, invoked, bytes, begin, end);
   return result;
 }
 
 template <class Call>
-int test_some(Function function, int count, const MPI_Request *requests, const int *outcount,
+int test_some(const Invocation &invoked, int count, const MPI_Request *requests, const int *outcount,
               const int *indices, MPI_Status *statuses, Call &&call) {
-  const Entry state;
+  const Entry state{invoked};
   if (!state) return call(statuses);
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
@@ -407,7 +429,7 @@ int test_some(Function function, int count, const MPI_Request *requests, const i
   const std::uint64_t bytes =
       complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
   if (result == MPI_SUCCESS) {
-    count_call(*state, function, bytes);
+    count_call(*state, invoked, bytes);
     if (*outcount == 0) state->node->polls++;
   }
   return result;

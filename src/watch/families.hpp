@@ -43,27 +43,27 @@ inline void add_time(Node &node, Category category, std::uint64_t duration) noex
 }
 
 // Counted by name, not timed: shorter than a stamp.
-template <class Call> auto counted(Function function, Call &&call) {
-  const Entry state;
-  if (state) count_call(*state, function, 0);
+template <class Call> auto counted(const Invocation &invoked, Call &&call) {
+  const Entry state{invoked};
+  if (state) count_call(*state, invoked, 0);
   return call();
 }
 
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
 template <class Call, class... Requests>
-int passed(Function function, Category category, Call &&call, Requests... requests) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+int passed(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
+  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
     (clear_request(state, *requests), ...);
-    count_call(state, function, 0, duration);
+    count_call(state, invoked, 0, duration);
     add_time(*state.node, category, duration);
   });
 }
 
 template <class Count, class Call>
-int one_sided(Function function, Count count, MPI_Datatype datatype, int target, Call &&call) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+int one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype, int target, Call &&call) {
+  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
     const std::uint64_t bytes = target == MPI_PROC_NULL ? 0 : payload(state, count, datatype);
-    count_call(state, function, bytes, duration);
+    count_call(state, invoked, bytes, duration);
     add_time(*state.node, Category::one_sided, duration);
     if (target != MPI_PROC_NULL) count_one_sided(state, bytes, duration);
   });
@@ -74,18 +74,18 @@ inline void keep_other(MPI_Request handle, Pending kind, Function function) noex
 }
 
 template <class Count, class Call>
-int post_one_sided(Function function, Count count, MPI_Datatype datatype, int target, MPI_Request *request,
-                   Call &&call) {
-  const int result = one_sided(function, count, datatype, target, call);
-  if (result == MPI_SUCCESS) keep_other(*request, Pending::one_sided, function);
+int post_one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype, int target,
+                   MPI_Request *request, Call &&call) {
+  const int result = one_sided(invoked, count, datatype, target, call);
+  if (result == MPI_SUCCESS) keep_other(*request, Pending::one_sided, invoked);
   return result;
 }
 
 template <class Count, class Call>
-int file_access(Function function, Count count, MPI_Datatype datatype, Call &&call) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call) {
+  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
     const std::uint64_t bytes = payload(state, count, datatype);
-    count_call(state, function, bytes, duration);
+    count_call(state, invoked, bytes, duration);
     add_time(*state.node, Category::io, duration);
     state.node->io_ops++;
     state.node->io_bytes += bytes;
@@ -93,18 +93,18 @@ int file_access(Function function, Count count, MPI_Datatype datatype, Call &&ca
 }
 
 template <class Count, class Call>
-int post_file_access(Function function, Count count, MPI_Datatype datatype, MPI_Request *request,
+int post_file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, MPI_Request *request,
                      Call &&call) {
-  const int result = file_access(function, count, datatype, call);
-  if (result == MPI_SUCCESS) keep_other(*request, Pending::io, function);
+  const int result = file_access(invoked, count, datatype, call);
+  if (result == MPI_SUCCESS) keep_other(*request, Pending::io, invoked);
   return result;
 }
 
 // `request`: the communicator may be used only when that is complete; it is described at first use.
 template <class Call>
-int make_communicator(Function function, MPI_Comm parent, const MPI_Comm *made, const char *how,
+int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm *made, const char *how,
                       const MPI_Request *request, Call &&call) {
-  const int result = passed(function, Category::other, call);
+  const int result = passed(invoked, Category::other, call);
   if (result != MPI_SUCCESS) return result;
   if (request != nullptr) clear_request(*request);
   if (*made != MPI_COMM_NULL) adopt_communicator(parent, *made, how);
@@ -113,28 +113,29 @@ int make_communicator(Function function, MPI_Comm parent, const MPI_Comm *made, 
 
 // `tag`: the program's name for what it makes, of groups that are nobody's communicator.
 template <class Call>
-int make_from_groups(Function function, const MPI_Comm *made, const char *tag, Call &&call) {
-  const int result = passed(function, Category::other, call);
+int make_from_groups(const Invocation &invoked, const MPI_Comm *made, const char *tag, Call &&call) {
+  const int result = passed(invoked, Category::other, call);
   if (result == MPI_SUCCESS && *made != MPI_COMM_NULL)
     rename_communicator(*made, ("group/" + std::string{tag}).c_str());
   return result;
 }
 
-template <class Call> int free_communicator(Function function, const MPI_Comm *comm, Call &&call) {
+template <class Call> int free_communicator(const Invocation &invoked, const MPI_Comm *comm, Call &&call) {
   // Before it is freed: another thread may get the same handle at once.
   if (*comm != MPI_COMM_NULL) forget_communicator(*comm);
-  return passed(function, Category::other, call);
+  return passed(invoked, Category::other, call);
 }
 
-template <class Call> int name_communicator(Function function, MPI_Comm comm, const char *name, Call &&call) {
-  const int result = passed(function, Category::other, call);
+template <class Call>
+int name_communicator(const Invocation &invoked, MPI_Comm comm, const char *name, Call &&call) {
+  const int result = passed(invoked, Category::other, call);
   if (result == MPI_SUCCESS) rename_communicator(comm, name);
   return result;
 }
 
-template <class Call> int free_datatype(Function function, Call &&call) {
+template <class Call> int free_datatype(const Invocation &invoked, Call &&call) {
   global().handle_epoch.fetch_add(1, std::memory_order_relaxed);
-  return passed(function, Category::other, call);
+  return passed(invoked, Category::other, call);
 }
 
 template <class Call> int initialize(Function /*function*/, Call &&call) {
@@ -161,12 +162,12 @@ template <class Call> int end_session(Function /*function*/, Call &&call) {
 }
 
 // As mpiP's users know it: 0 switches recording off, 1 on; other levels are not ours.
-template <class Call> int control(Function function, int level, Call &&call) {
+template <class Call> int control(const Invocation &invoked, int level, Call &&call) {
   {
-    const Entry state;
+    const Entry state{invoked};
     if (state && (level == 0 || level == 1)) pause(*state, Pause::program, level == 0);
   }
-  return counted(function, call);
+  return counted(invoked, call);
 }
 
 } // namespace haloscope::watch

@@ -18,7 +18,7 @@ def _blocking_p2p() -> dict[str, Meaning]:
         "Mrecv": Meaning("receive_matched", "message, status", True),
         "Sendrecv": Meaning("exchange", "sendcount, sendtype, dest, comm, status", True),
         "Sendrecv_replace": Meaning("exchange", "count, datatype, dest, comm, status", True),
-        "Probe": Meaning("probe", ""),
+        "Probe": Meaning("probe", "comm"),
         "Mprobe": Meaning("probe_matched", "comm, message, nullptr"),
         "Iprobe": Meaning("poll_for", "flag"),
         "Improbe": Meaning("probe_matched", "comm, message, flag"),

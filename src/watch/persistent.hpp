@@ -20,8 +20,9 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
 }
 
 // MPI_Start and MPI_Startall.
-template <class Call> int start(Function function, int count, const MPI_Request *requests, Call &&call) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
+template <class Call>
+int start(const Invocation &invoked, int count, const MPI_Request *requests, Call &&call) {
+  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
     const auto all = span_of(requests, count);
     const std::uint64_t part = part_of(*state.node, duration, all.size());
     for (const MPI_Request handle : all) {
@@ -29,27 +30,27 @@ template <class Call> int start(Function function, int count, const MPI_Request 
       if (slot != nullptr) started(state, *slot, part);
       add_share(*state.node, slot == nullptr ? Pending::none : slot->kind, part);
     }
-    count_call(state, function, 0, duration);
+    count_call(state, invoked, 0, duration);
   });
 }
 
-template <class Call> int cancel(Function function, const MPI_Request *request, Call &&call) {
-  const int result = poll(function, call);
+template <class Call> int cancel(const Invocation &invoked, const MPI_Request *request, Call &&call) {
+  const int result = poll(invoked, call);
   if (result != MPI_SUCCESS) return result;
   if (Request *slot = request_slot(*request)) slot->flags |= Request::cancelling;
   return result;
 }
 
 // A receive that is freed before it is complete can never be observed.
-template <class Call> int free_request(Function function, const MPI_Request *request, Call &&call) {
-  const Entry state;
+template <class Call> int free_request(const Invocation &invoked, const MPI_Request *request, Call &&call) {
+  const Entry state{invoked};
   const MPI_Request handle = *request;
   if (Request *slot = request_slot(handle); slot != nullptr && !slot->has(Request::shared)) {
     if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
     *slot = Request{};
   }
   const int result = call();
-  if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
+  if (state && result == MPI_SUCCESS) count_call(*state, invoked, 0);
   return result;
 }
 

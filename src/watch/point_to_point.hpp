@@ -14,40 +14,48 @@ namespace haloscope::watch {
     count_call(state, request.function, 0);
     return;
   }
+  request.communicator = use->communicator->number;
   request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
                               request.bytes, duration);
+  count_at_site(state, request.bytes);
   if (request.record != nullptr) place = post;
 }
 
 // One that blocks waits, for a receiver that is late as well as for the message to be taken, as a blocking
 // receive does.
 template <bool waits = true, class Count, class Call>
-int send(Function function, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm, Call &&call) {
-  const Entry state;
+int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest, MPI_Comm comm,
+         Call &&call) {
+  const Entry state{invoked};
   if (!state) return call();
-  const std::uint64_t begin = ticks();
+  const std::uint64_t begin = state->begin_call();
   const auto count = static_cast<std::uint64_t>(given);
-  Post &place = place_of_post(*state, function, dest, count);
-  const bool repeated = is_repeated(*state, place, function, comm, datatype, count, dest);
+  Post &place = place_of_post(*state, invoked, dest, count);
+  const bool repeated = is_repeated(*state, place, invoked, comm, datatype, count, dest);
   // What is looked up here is read while MPI works: the next stamp waits for what is read after this one.
   Node &node = *state->node;
-  CallRecord &time = call_record(*state, function);
+  CallRecord &time = call_record(*state, invoked);
   MessageRecord *record = place.request.record;
   const std::uint64_t bytes = place.request.bytes;
+  if (__builtin_expect(repeated, 1))
+    tell_message(*state, Doing::send, invoked, place.request.communicator, bytes);
+  else
+    tell_new_message(*state, Doing::send, invoked, known_payload(*state, given, datatype), comm);
   const int result = call();
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
-  if (__builtin_expect(repeated, 1))
+  if (__builtin_expect(repeated, 1)) {
     count_sent(node, *record, bytes, end - begin);
-  else
+    count_at_site(*state, bytes);
+  } else
     count_new_send(*state, place,
                    {value_of(comm),
                     value_of(datatype),
                     count,
                     state->node,
-                    {.function = function, .partner = dest, .bytes = payload(*state, given, datatype)}},
+                    {.function = invoked, .partner = dest, .bytes = payload(*state, given, datatype)}},
                    comm, end - begin);
-  add_time(time, end - begin);
+  add_time(*state, time, end - begin);
   node.p2p_ticks += end - begin;
   if constexpr (waits) node.wait_ticks += end - begin;
   passed_time(*state, end);
@@ -56,9 +64,9 @@ int send(Function function, Count given, MPI_Datatype datatype, int dest, MPI_Co
 
 // Into the buffer that the program gave: it waits for nobody.
 template <class Count, class Call>
-int send_buffered(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+int send_buffered(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
                   Call &&call) {
-  return send<false>(function, count, datatype, dest, comm, call);
+  return send<false>(invoked, count, datatype, dest, comm, call);
 }
 
 // After a blocking receive of what was not received there before. Returns the bytes.
@@ -69,24 +77,29 @@ int send_buffered(Function function, Count count, MPI_Datatype datatype, int des
   if (use == nullptr) return 0; // MPI_PROC_NULL
   const std::uint64_t bytes = received_bytes(status);
   post.request.record = count_receive(state, *use->communicator, status.MPI_SOURCE, bytes, duration);
+  post.request.communicator = use->communicator->number;
   place = post;
   return bytes;
 }
 
 template <class Count, class Call>
-int receive(Function function, Count given, MPI_Datatype datatype, int source, MPI_Comm comm,
+int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int source, MPI_Comm comm,
             MPI_Status *status, Call &&call) {
-  const Entry state;
+  const Entry state{invoked};
   if (!state) return call(status);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = ticks();
+  const std::uint64_t begin = state->begin_call();
   const auto count = static_cast<std::uint64_t>(given);
-  Post &place = place_of_post(*state, function, source, count);
-  MessageRecord *record =
-      is_repeated(*state, place, function, comm, datatype, count, source) ? place.request.record : nullptr;
+  Post &place = place_of_post(*state, invoked, source, count);
+  const bool repeated = is_repeated(*state, place, invoked, comm, datatype, count, source);
+  MessageRecord *record = repeated ? place.request.record : nullptr;
   Node &node = *state->node; // read while MPI works, as in `send`
-  CallRecord &time = call_record(*state, function);
+  CallRecord &time = call_record(*state, invoked);
+  if (__builtin_expect(repeated, 1))
+    tell_message(*state, Doing::receive, invoked, place.request.communicator, unknown_bytes);
+  else
+    tell_new_message(*state, Doing::receive, invoked, unknown_bytes, comm);
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
@@ -96,122 +109,137 @@ int receive(Function function, Count given, MPI_Datatype datatype, int source, M
   else
     bytes = count_new_receive(
         *state, place,
-        {value_of(comm), value_of(datatype), count, state->node, {.function = function, .partner = source}},
+        {value_of(comm), value_of(datatype), count, state->node, {.function = invoked, .partner = source}},
         comm, *result_status, end - begin);
   time.calls++;
   time.bytes += bytes;
-  add_time(time, end - begin);
+  count_at_site(*state, bytes);
+  add_time(*state, time, end - begin);
   node.p2p_ticks += end - begin;
   node.wait_ticks += end - begin;
   passed_time(*state, end);
   return result;
 }
 
+// What a call sends that receives as well.
+template <class Count>
+void count_exchanged(ThreadState &state, Function function, const CommunicatorUse *use, int dest, Count count,
+                     MPI_Datatype datatype, std::uint64_t duration) noexcept {
+  if (use == nullptr) {
+    count_call(state, function, 0);
+    return;
+  }
+  const std::uint64_t bytes = payload(state, count, datatype);
+  count_send(state, message_of(function), *use->communicator, dest, bytes, duration);
+  count_at_site(state, bytes);
+}
+
 // MPI_Sendrecv and MPI_Sendrecv_replace: half of the time belongs to each message.
 template <class Count, class Call>
-int exchange(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
              MPI_Status *status, Call &&call) {
-  const Entry state;
+  const Entry state{invoked};
   if (!state) return call(status);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = ticks();
+  tell_new_message(*state, Doing::exchange, invoked, known_payload(*state, count, datatype), comm);
+  state->doing.source = invoked.source;
+  const std::uint64_t begin = state->begin_call();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t half = (end - begin) / 2;
-  if (const CommunicatorUse *use = message_use(*state, comm, dest))
-    count_send(*state, message_of(function), *use->communicator, dest, payload(*state, count, datatype),
-               half);
-  else
-    count_call(*state, function, 0);
+  count_exchanged(*state, invoked, message_use(*state, comm, dest), dest, count, datatype, half);
   if (const CommunicatorUse *use = communicator_use(*state, comm))
     received(*state, *use->communicator, *result_status, received_bytes(*result_status), end - begin - half,
              exchanged);
-  add_call_time(*state, function, end - begin);
+  add_call_time(*state, invoked, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);
   return result;
 }
 
 template <class SendCount, class RecvCount, class Call>
-int post_exchange(Function function, SendCount count, MPI_Datatype datatype, int dest, RecvCount recvcount,
-                  MPI_Datatype recvtype, int source, MPI_Comm comm, MPI_Request *request, Call &&call) {
-  return post(function, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-                if (const CommunicatorUse *use = message_use(state, comm, dest))
-                  count_send(state, message_of(function), *use->communicator, dest, bytes, duration);
-                else
-                  count_call(state, function, 0);
+int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datatype, int dest,
+                  RecvCount recvcount, MPI_Datatype recvtype, int source, MPI_Comm comm, MPI_Request *request,
+                  Call &&call) {
+  return post(invoked, count, datatype, call,
+              [&](ThreadState &state, std::uint64_t /*bytes*/, std::uint64_t duration) {
+                count_exchanged(state, invoked, message_use(state, comm, dest), dest, count, datatype,
+                                duration);
                 const std::uint64_t room = payload(state, recvcount, recvtype);
-                keep_receive(state, function, message_use(state, comm, source), source, room, *request,
+                keep_receive(state, invoked, message_use(state, comm, source), source, room, *request,
                              Request::exchanging);
               });
 }
 
 // Persistent requests count when they are started (sends) or complete (receives).
 template <class Count, class Call>
-int init_send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+int init_send(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
               MPI_Request *request, Call &&call) {
-  return post(function, count, datatype, call,
+  return post(invoked, count, datatype, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t /*duration*/) {
-                count_call(state, function, 0);
+                count_call(state, invoked, 0);
                 if (const CommunicatorUse *use = message_use(state, comm, dest))
                   keep_send(state, *request,
                             {.kind = Pending::send,
                              .flags = Request::persistent | Request::idle,
-                             .function = function,
+                             .function = invoked,
                              .partner = dest,
                              .communicator = use->communicator->number,
-                             .bytes = bytes});
+                             .bytes = bytes},
+                            invoked.tag);
                 else
                   clear_request(state, *request);
               });
 }
 
 template <class Count, class Call>
-int init_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
+int init_receive(const Invocation &invoked, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
                  MPI_Request *request, Call &&call) {
-  return post(function, count, datatype, call,
+  return post(invoked, count, datatype, call,
               [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
-                count_call(state, function, 0);
-                keep_receive(state, function, message_use(state, comm, source), source, room, *request,
+                count_call(state, invoked, 0);
+                keep_receive(state, invoked, message_use(state, comm, source), source, room, *request,
                              Request::persistent | Request::idle);
               });
 }
 
 // The sender and the size are those of the arguments: MPI lets no wildcard here.
 template <class Count, class Call>
-int init_partitioned_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
-                             MPI_Request *request, Call &&call) {
-  const int result = init_receive(function, count, datatype, source, comm, request, call);
+int init_partitioned_receive(const Invocation &invoked, Count count, MPI_Datatype datatype, int source,
+                             MPI_Comm comm, MPI_Request *request, Call &&call) {
+  const int result = init_receive(invoked, count, datatype, source, comm, request, call);
   if (result != MPI_SUCCESS) return result;
   if (Request *slot = request_slot(*request); slot != nullptr && slot->kind == Pending::receive)
     slot->kind = Pending::partitioned;
   return result;
 }
 
-template <class Call> int probe(Function function, Call &&call) {
-  return timed(call, [&](ThreadState &state, std::uint64_t duration) {
-    count_call(state, function, 0, duration);
-    add_waiting(state, duration);
-  });
+template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &&call) {
+  return timed(
+      invoked, call,
+      [&](ThreadState &state, std::uint64_t duration) {
+        count_call(state, invoked, 0, duration);
+        add_waiting(state, duration);
+      },
+      [&](ThreadState &state) { tell_new_message(state, Doing::receive, invoked, unknown_bytes, comm); });
 }
 
 // A poll: counted, not timed.
-template <class Call> int poll(Function function, Call &&call) {
-  const Entry state;
+template <class Call> int poll(const Invocation &invoked, Call &&call) {
+  const Entry state{invoked};
   const int result = call();
-  if (state && result == MPI_SUCCESS) count_call(*state, function, 0);
+  if (state && result == MPI_SUCCESS) count_call(*state, invoked, 0);
   return result;
 }
 
 // One that says in `flag` whether it found something.
-template <class Call> int poll_for(Function function, const int *flag, Call &&call) {
-  const Entry state;
+template <class Call> int poll_for(const Invocation &invoked, const int *flag, Call &&call) {
+  const Entry state{invoked};
   const int result = call();
   if (state && result == MPI_SUCCESS) {
-    count_call(*state, function, 0);
+    count_call(*state, invoked, 0);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -219,13 +247,13 @@ template <class Call> int poll_for(Function function, const int *flag, Call &&ca
 
 // MPI_Mprobe and, with `flag`, MPI_Improbe: the message remembers its communicator.
 template <class Call>
-int probe_matched(Function function, MPI_Comm comm, const MPI_Message *message, const int *flag,
+int probe_matched(const Invocation &invoked, MPI_Comm comm, const MPI_Message *message, const int *flag,
                   Call &&call) {
-  const int result = flag == nullptr ? probe(function, call) : poll_for(function, flag, call);
+  const int result = flag == nullptr ? probe(invoked, comm, call) : poll_for(invoked, flag, call);
   if (result != MPI_SUCCESS || (flag != nullptr && *flag == 0) || *message == MPI_MESSAGE_NULL ||
       *message == MPI_MESSAGE_NO_PROC)
     return result;
-  const Entry state;
+  const Entry state{invoked};
   if (!state) return result;
   if (Request *slot = matched_messages.slot(value_of(*message)))
     if (const CommunicatorUse *use = communicator_use(*state, comm))
@@ -243,38 +271,39 @@ inline const Communicator *take_message(MPI_Message message) noexcept {
 }
 
 template <class Call>
-int receive_matched(Function function, const MPI_Message *message, MPI_Status *status, Call &&call) {
-  const Entry state;
+int receive_matched(const Invocation &invoked, const MPI_Message *message, MPI_Status *status, Call &&call) {
+  const Entry state{invoked};
   if (!state) return call(status);
   const Communicator *communicator = take_message(*message);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  const std::uint64_t begin = ticks();
+  state->doing.communicator = communicator == nullptr ? 0 : communicator->number;
+  const std::uint64_t begin = state->begin_call();
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = received_bytes(*result_status);
   if (communicator == nullptr || !received(*state, *communicator, *result_status, bytes, end - begin))
     bytes = 0;
-  count_call(*state, function, bytes, end - begin);
+  count_call(*state, invoked, bytes, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);
   return result;
 }
 
 template <class Count, class Call>
-int post_receive_matched(Function function, Count count, MPI_Datatype datatype, const MPI_Message *message,
-                         MPI_Request *request, Call &&call) {
+int post_receive_matched(const Invocation &invoked, Count count, MPI_Datatype datatype,
+                         const MPI_Message *message, MPI_Request *request, Call &&call) {
   const Communicator *communicator = take_message(*message);
-  return post(function, count, datatype, call,
+  return post(invoked, count, datatype, call,
               [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
-                count_call(state, function, 0);
+                count_call(state, invoked, 0);
                 if (communicator == nullptr)
                   clear_request(state, *request);
                 else
                   put_request(state, *request,
                               Request{.kind = Pending::receive,
-                                      .function = function,
+                                      .function = invoked,
                                       .partner = -1,
                                       .communicator = communicator->number,
                                       .bytes = room});

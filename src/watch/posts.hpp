@@ -18,6 +18,14 @@ inline Request *request_slot(MPI_Request handle) noexcept {
 inline void put_request(ThreadState &state, MPI_Request handle, const Request &request) noexcept {
   if (Request *slot = request_slot(state, handle)) *slot = request;
 }
+// Of a post that is remembered, whose tag may be another one.
+inline void put_request(ThreadState &state, MPI_Request handle, const Request &request,
+                        std::int32_t tag) noexcept {
+  Request *slot = request_slot(state, handle);
+  if (slot == nullptr) return;
+  *slot = request;
+  slot->tag = tag;
+}
 inline void clear_request(ThreadState &state, MPI_Request handle) noexcept {
   if (Request *slot = request_slot(state, handle)) slot->kind = Pending::none;
 }
@@ -33,9 +41,25 @@ inline void clear_request(MPI_Request handle) noexcept {
   return look_up_communicator(state, comm);
 }
 
+// The same before the call, whose arguments MPI has not judged yet: nullptr unless the handle is known.
+[[gnu::always_inline]] inline CommunicatorUse *known_use(ThreadState &state, MPI_Comm comm) noexcept {
+  const std::uintptr_t value = value_of(comm);
+  const CachedUse &cached = state.communicator_uses[(value ^ value >> 8U) % ThreadState::cached];
+  if (__builtin_expect(cached.handle == comm && cached.use != nullptr, 1)) return cached.use;
+  return is_known_communicator(comm) ? look_up_communicator(state, comm) : nullptr;
+}
+
 // The same for a message; nullptr too where there is none.
 inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank) noexcept {
   return rank == MPI_PROC_NULL ? nullptr : communicator_use(state, comm);
+}
+
+// A message whose like was not there before: the communicator's number costs a look.
+[[gnu::noinline]] inline void tell_new_message(ThreadState &state, Doing::What what,
+                                               const Invocation &invoked, std::uint64_t bytes,
+                                               MPI_Comm comm) noexcept {
+  const CommunicatorUse *use = known_use(state, comm);
+  tell_message(state, what, invoked, use == nullptr ? 0 : use->communicator->number, bytes);
 }
 
 // Returns whether it counted: MPI_PROC_NULL (negative in every MPI) and empty statuses do not.
@@ -59,21 +83,21 @@ inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept 
 // A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes and the ticks it
 // stands for.
 template <class Count, class Call, class Then>
-int post(Function function, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
-  const Entry entry;
+int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
+  const Entry entry{invoked};
   if (!entry) return call();
   ThreadState &state = *entry;
   // Only what is known without asking MPI: the arguments may be wrong, and are MPI's to judge.
   std::uint64_t bytes = known_payload(state, count, datatype);
   const unsigned weight = bytes >= state.stamped_size ? 1 : state.stamp_weight();
-  const std::uint64_t begin = weight == 0 ? 0 : ticks();
+  const std::uint64_t begin = weight == 0 ? 0 : state.begin_call();
   const int result = call();
   const std::uint64_t duration = weight == 0 ? 0 : ticks() - begin;
   if (result != MPI_SUCCESS) return result;
-  if (bytes == unknown_payload) bytes = payload(state, count, datatype);
+  if (bytes == unknown_bytes) bytes = payload(state, count, datatype);
   then(state, bytes, duration * weight);
   if (weight != 0) {
-    add_call_time(state, function, duration, weight);
+    add_call_time(state, invoked, duration, weight);
     state.node->p2p_ticks += duration * weight;
   }
   return result;
@@ -85,31 +109,29 @@ inline constexpr bool shares_handles = false; // but for one, which has no slot
 inline constexpr bool shares_handles = true;
 #endif
 
-[[gnu::always_inline]] inline void keep_send(ThreadState &state, MPI_Request handle,
-                                             const Request &request) noexcept {
+[[gnu::always_inline]] inline void keep_send(ThreadState &state, MPI_Request handle, const Request &request,
+                                             std::int32_t tag) noexcept {
   Request *slot = request_slot(state, handle);
   if (slot == nullptr) return;
   const bool shared = shares_handles && slot->kind == Pending::send && !slot->has(Request::persistent);
   *slot = request;
+  slot->tag = tag;
   if (shares_handles && shared && !request.has(Request::persistent)) slot->flags = Request::shared;
 }
 
-inline void keep_receive(ThreadState &state, Function function, const Communicator &communicator, int source,
-                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
-  put_request(state, handle,
-              {.kind = Pending::receive,
-               .flags = flags,
-               .function = function,
-               .partner = source,
-               .communicator = communicator.number,
-               .bytes = room});
-}
-inline void keep_receive(ThreadState &state, Function function, const CommunicatorUse *use, int source,
-                         std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
+inline void keep_receive(ThreadState &state, const Invocation &invoked, const CommunicatorUse *use,
+                         int source, std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
   if (use == nullptr)
     clear_request(state, handle);
   else
-    keep_receive(state, function, *use->communicator, source, room, handle, flags);
+    put_request(state, handle,
+                {.kind = Pending::receive,
+                 .flags = flags,
+                 .function = invoked,
+                 .partner = source,
+                 .communicator = use->communicator->number,
+                 .tag = invoked.tag,
+                 .bytes = room});
 }
 
 // Where the thread remembers posts with such arguments.
@@ -127,15 +149,18 @@ inline void keep_receive(ThreadState &state, Function function, const Communicat
          post.node == state.node && post.request.partner == rank && post.request.function == function;
 }
 
-[[gnu::always_inline]] inline void count_posted_send(ThreadState &state, const Post &post, MPI_Request handle,
+[[gnu::always_inline]] inline void count_posted_send(ThreadState &state, const Post &post,
+                                                     const Invocation &invoked, MPI_Request handle,
                                                      std::uint64_t duration) noexcept {
   count_sent(*post.node, *post.request.record, post.request.bytes, duration);
-  keep_send(state, handle, post.request);
+  count_at_site(state, post.request.bytes);
+  keep_send(state, handle, post.request, invoked.tag);
 }
-[[gnu::always_inline]] inline void count_posted_receive(ThreadState &state, Function function,
-                                                        const Post &post, MPI_Request handle) noexcept {
-  count_call(state, function, 0);
-  put_request(state, handle, post.request);
+[[gnu::always_inline]] inline void count_posted_receive(ThreadState &state, const Post &post,
+                                                        const Invocation &invoked,
+                                                        MPI_Request handle) noexcept {
+  count_call(state, invoked, 0);
+  put_request(state, handle, post.request, invoked.tag);
 }
 
 // Whether a record that was known is still one of this region's, and of `rank`.
@@ -152,25 +177,27 @@ inline void keep_receive(ThreadState &state, Function function, const Communicat
 template <bool stamped> class RepeatedPost {
 public:
   template <class Count>
-  [[gnu::always_inline]] RepeatedPost(Function function, Count count, MPI_Datatype datatype, int rank,
+  [[gnu::always_inline]] RepeatedPost(const Invocation &invoked, Count count, MPI_Datatype datatype, int rank,
                                       MPI_Comm comm) noexcept
       : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) return;
     const auto wide = static_cast<std::uint64_t>(count);
-    const Post &post = place_of_post(*state_, function, rank, wide);
-    if (!is_repeated(*state_, post, function, comm, datatype, wide, rank) || state_->busy ||
+    const Post &post = place_of_post(*state_, invoked, rank, wide);
+    if (!is_repeated(*state_, post, invoked, comm, datatype, wide, rank) || state_->doing.call != 0 ||
         state_->handle_epoch != global().handle_epoch.load(std::memory_order_relaxed))
       return;
+    if constexpr (!stamped)
+      if (__builtin_expect(state_->sites != nullptr, 0)) return; // no room here to find them
     const bool large = post.request.bytes >= state_->stamped_size;
     if constexpr (stamped)
       weight_ = large ? 1 : state_->stamp_weight();
     else if (large || !state_->goes_unstamped())
       return;
     post_ = &post;
-    state_->busy = true;
+    enter_call(*state_, invoked);
   }
   ~RepeatedPost() {
-    if (post_ != nullptr) state_->busy = false;
+    if (post_ != nullptr) leave_call(*state_);
   }
   RepeatedPost(const RepeatedPost &) = delete;
   RepeatedPost &operator=(const RepeatedPost &) = delete;
@@ -178,28 +205,29 @@ public:
   explicit operator bool() const noexcept { return post_ != nullptr; }
 
   template <class Call>
-  [[gnu::always_inline]] int send(Function function, const MPI_Request *request, Call &&call) const {
-    return make(function, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
-      count_posted_send(*state_, *post_, *request, duration);
+  [[gnu::always_inline]] int send(const Invocation &invoked, const MPI_Request *request, Call &&call) const {
+    return make(invoked, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
+      count_posted_send(*state_, *post_, invoked, *request, duration);
     });
   }
   template <class Call>
-  [[gnu::always_inline]] int receive(Function function, const MPI_Request *request, Call &&call) const {
-    return make(function, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
-      count_posted_receive(*state_, function, *post_, *request);
+  [[gnu::always_inline]] int receive(const Invocation &invoked, const MPI_Request *request,
+                                     Call &&call) const {
+    return make(invoked, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
+      count_posted_receive(*state_, *post_, invoked, *request);
     });
   }
 
 private:
   template <class Call, class Count>
-  [[gnu::always_inline]] int make(Function function, Call &&call, Count &&count) const {
-    const std::uint64_t begin = stamped ? ticks() : 0;
+  [[gnu::always_inline]] int make(const Invocation &invoked, Call &&call, Count &&count) const {
+    const std::uint64_t begin = stamped ? state_->begin_call() : 0;
     const int result = call();
     const std::uint64_t duration = stamped ? ticks() - begin : 0;
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
     count(duration * weight_);
     if constexpr (stamped) {
-      add_call_time(*state_, function, duration, weight_);
+      add_call_time(*state_, invoked, duration, weight_);
       state_->node->p2p_ticks += duration * weight_;
     }
     return result;
@@ -223,45 +251,47 @@ template <bool is_send>
   }
   request.kind = is_send ? Pending::send : Pending::receive;
   request.communicator = use->communicator->number;
-  request.post = static_cast<std::uint32_t>(&place - state.posts.data());
+  request.post = static_cast<std::uint8_t>(&place - state.posts.data());
   if constexpr (is_send) {
     request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
                                 request.bytes, duration);
+    count_at_site(state, request.bytes);
     if (request.record != nullptr && request.post != 0) place = post;
-    keep_send(state, handle, request);
+    keep_send(state, handle, request, request.tag);
   } else {
     if (request.post != 0) place = post;
-    count_posted_receive(state, request.function, post, handle);
+    count_call(state, request.function, 0);
+    put_request(state, handle, request);
   }
 }
 
 // Any other post.
 template <bool is_send, class Count, class Call>
-int post_message(Function function, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
+int post_message(const Invocation &invoked, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
                  const MPI_Request *request, Call &&call) {
-  return post(function, given, datatype, call,
-              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
-                const auto count = static_cast<std::uint64_t>(given);
-                count_new_post<is_send>(state, place_of_post(state, function, rank, count),
-                                        {value_of(comm),
-                                         value_of(datatype),
-                                         count,
-                                         state.node,
-                                         {.function = function, .partner = rank, .bytes = bytes}},
-                                        comm, *request, duration);
-              });
+  return post(
+      invoked, given, datatype, call, [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
+        const auto count = static_cast<std::uint64_t>(given);
+        count_new_post<is_send>(state, place_of_post(state, invoked, rank, count),
+                                {value_of(comm),
+                                 value_of(datatype),
+                                 count,
+                                 state.node,
+                                 {.function = invoked, .partner = rank, .tag = invoked.tag, .bytes = bytes}},
+                                comm, *request, duration);
+      });
 }
 
 template <class Count, class Call>
-int post_send(Function function, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
+int post_send(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
               MPI_Request *request, Call &&call) {
-  return post_message<true>(function, count, datatype, dest, comm, request, call);
+  return post_message<true>(invoked, count, datatype, dest, comm, request, call);
 }
 
 template <class Count, class Call>
-int post_receive(Function function, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
+int post_receive(const Invocation &invoked, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
                  MPI_Request *request, Call &&call) {
-  return post_message<false>(function, count, datatype, source, comm, request, call);
+  return post_message<false>(invoked, count, datatype, source, comm, request, call);
 }
 
 } // namespace haloscope::watch

@@ -72,6 +72,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.pid = getpid();
   process.exact_times = settings.exact_times;
   process.sync_interval = settings.sync_interval;
+  process.site_depth = settings.site_depth;
   process.size_limit = settings.size_limit;
   process.slice_seconds = settings.slice_seconds;
   process.record_from = settings.record_from;
@@ -124,7 +125,8 @@ void end_process(Phase phase) {
     pause(*state, Pause::program, false);
     pause(*state, Pause::schedule, false);
     end_all(*state);
-    state->busy = true; // until it begins again
+    state->begin_call();
+    state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
   }
   global().process->last = ClockPair::now();
   global().process->finalized = true;
@@ -136,7 +138,7 @@ void resume_process() {
   ThreadState *state = this_thread();
   if (state == nullptr) return;
   begin_again(*state);
-  state->busy = false;
+  state->doing.call = 0;
 }
 
 const std::string &live_directory() noexcept { return live_records().directory; }

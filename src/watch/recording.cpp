@@ -98,7 +98,7 @@ void count_send_apart(Recorder &to, std::uint64_t message, const Communicator &c
   Node &node = *to.node;
   node.now[sends]++;
   node.now[bytes_sent] += bytes;
-  if (message >= sent) count_call(to, static_cast<Function>(message - sent), bytes);
+  if (message >= sent) count_in_region(to, static_cast<Function>(message - sent), bytes);
   count_use(to, communicator, bytes);
   node.largest_message = std::max(node.largest_message, bytes);
   Partner &partner = partner_of(to, communicator, rank);
@@ -178,7 +178,7 @@ void uncount_send(Recorder &to, std::uint64_t message, const Communicator &commu
   MessageRecord *record = node.messages.find(message_key(communicator.number, rank, bytes, message));
   if (record != nullptr && record->messages > 0) {
     record->messages--;
-    if (message >= sent) count_call(to, static_cast<Function>(message - sent), 0);
+    if (message >= sent) count_in_region(to, static_cast<Function>(message - sent), 0);
   } else {
     Partner &partner = partner_of(to, communicator, rank);
     if (partner.sends == 0) return; // counted apart, in a region that is not known any more

@@ -6,9 +6,11 @@
 // (clock.hpp). `make bench-watch` measures the time.
 #pragma once
 
+#include "watch/doing.hpp"
 #include "watch/intervals.hpp"
 #include "watch/records.hpp"
 #include "watch/requests.hpp"
+#include "watch/sites.hpp"
 
 #include <algorithm>
 
@@ -33,11 +35,12 @@ struct RecentCollective {
   CollectiveRecord *record = nullptr;
 };
 
-// The state of one thread. Only that thread touches it.
+// The state of one thread. Only that thread touches it; it lies in the arena, so that others can look on.
 struct Recorder {
+  // The call that it is in. What the library calls by itself meanwhile is not counted.
+  Doing doing;
   Node *node = nullptr;     // where calls are counted
   Node *position = nullptr; // where the markers are; the same unless what happens there does not count
-  bool busy = false;        // inside an MPI call: whatever the library calls by itself is not counted
   std::uint8_t paused = 0;  // Pause bits
   // Posts of messages from this size on are stamped always.
   std::uint64_t stamped_size = 4096;
@@ -51,6 +54,8 @@ struct Recorder {
   ProcessRecord *process = nullptr;
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
+  SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
+  Site *site = nullptr;          // of the call that the thread is in
   std::array<Post, 256> posts{}; // requests never mean the first
 
   std::array<RecentCollective, 32> recent_collectives{};
@@ -58,6 +63,20 @@ struct Recorder {
   [[gnu::noinline, gnu::cold]] void forget_posts() noexcept { posts.fill({}); }
 
   void dropped() const noexcept { process->dropped.fetch_add(1, std::memory_order_relaxed); }
+
+  // Return the tick at which a call that is stamped begins.
+  [[gnu::always_inline]] std::uint64_t begin_call() noexcept {
+    const std::uint64_t now = ticks();
+    doing.since = now;
+    return now;
+  }
+
+  [[gnu::always_inline]] void tell_collective(const Invocation &invoked,
+                                              std::uint32_t communicator) noexcept {
+    doing.partner = invoked.partner;
+    doing.communicator = communicator;
+    doing.what = Doing::collective;
+  }
 
   static constexpr unsigned mean_interval = 16;
 
@@ -107,22 +126,38 @@ Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) no
   return (*page)[index % calls_per_page];
 }
 
-// A call that was not stamped.
-[[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes) noexcept {
+// The call that the thread is in, at its site: once a call, with all that it is counted for.
+[[gnu::always_inline]] inline void count_at_site(const Recorder &to, std::uint64_t bytes) noexcept {
+  if (__builtin_expect(to.site == nullptr, 1)) return;
+  to.site->sums.calls++;
+  to.site->sums.bytes += bytes;
+}
+inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight) noexcept {
+  to.ticks += duration * weight;
+  to.longest = std::max(to.longest, duration);
+}
+
+// A call that was not stamped, in its region alone.
+inline void count_in_region(Recorder &to, Function function, std::uint64_t bytes) noexcept {
   CallRecord &call = call_record(to, function);
   call.calls++;
   call.bytes += bytes;
 }
+[[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes) noexcept {
+  count_in_region(to, function, bytes);
+  count_at_site(to, bytes);
+}
 
-inline void add_time(CallRecord &call, std::uint64_t duration, unsigned weight = 1) noexcept {
-  call.ticks += duration * weight;
-  if (duration > call.longest) call.longest = duration;
+[[gnu::always_inline]] inline void add_time(const Recorder &to, CallRecord &call, std::uint64_t duration,
+                                            unsigned weight = 1) noexcept {
+  add_duration(call, duration, weight);
+  if (__builtin_expect(to.site != nullptr, 0)) add_duration(to.site->sums, duration, weight);
 }
 
 // The time of a call that is counted elsewhere; it stands for `weight` such calls in the sums.
 [[gnu::always_inline]] inline void add_call_time(Recorder &to, Function function, std::uint64_t duration,
                                                  unsigned weight = 1) noexcept {
-  add_time(call_record(to, function), duration, weight);
+  add_time(to, call_record(to, function), duration, weight);
 }
 
 [[gnu::always_inline]] inline void count_call(Recorder &to, Function function, std::uint64_t bytes,

@@ -18,6 +18,32 @@ _REPEATED = {"post_send": "send", "post_receive": "receive"}
 _SHORT = re.compile(r"send|receive|exchange|start|poll|probe|test|wait|one_sided|^collective")
 
 
+# What a live record tells of a call while it lasts: the parameters that are a rank, a tag, and the source of
+# a call that sends as well.
+_PARTNERS = ("dest", "source", "target_rank", "root")
+_TAGS = ("tag", "sendtag")
+_TOLD = frozenset(_PARTNERS + _TAGS)
+
+
+def _invocation(name: str, parameters: Sequence[str], caller: str = "HALOSCOPE_CALLER") -> str:
+    """The C++ expression of what a wrapper was called with, given its parameters' names."""
+    partner = next((p for p in _PARTNERS if p in parameters), None)
+    tag = next((p for p in _TAGS if p in parameters), None)
+    told = {
+        "function": f"Function::{name}",
+        "partner": partner,
+        "tag": tag,
+        "source": "source" if partner == "dest" and "source" in parameters else None,
+        "caller": caller,
+    }
+    return "Invocation{" + ", ".join(f".{field} = {value}" for field, value in told.items() if value) + "}"
+
+
+def _invoked(procedure: Procedure, caller: str = "HALOSCOPE_CALLER", is_told: bool = True) -> str:
+    names = [str(p.name) for p in procedure.parameters] if is_told else ()
+    return f"const Invocation invoked = {_invocation(short_name(procedure), names, caller)};"
+
+
 @dataclass(frozen=True)
 class Recording(Library):
     """A recorder with these meanings; functions that have none only pass through."""
@@ -36,17 +62,18 @@ class Recording(Library):
         meaning = self._meaning(procedure)
         if meaning is not None and meaning.family in _REPEATED:
             return self._repeated(procedure, meaning)
-        statements = f"  ensure_resolved();\n  {self._body(procedure)}\n"
+        invoked = _invoked(procedure, is_told=meaning is not None)
+        statements = f"  {invoked}\n  ensure_resolved();\n  {self._body(procedure)}\n"
         return definition(
             str(procedure.return_type), str(procedure.name), parameter_list(procedure), statements
         )
 
     def extension(self, extension: Extension) -> str:
         name, parameters = extension.name, ", ".join(extension.parameters)
-        function = f"Function::{name}, Category::other"
         forward = f"forward({', '.join([f'next.{name}', *extension.names()])})"
         clears = "".join(f", {request}" for request in extension.new_requests())
-        statement = f"return passed({function}, [&] {{ return {forward}; }}{clears});"
+        invoked = _invocation(name, ())
+        statement = f"return passed({invoked}, Category::other, [&] {{ return {forward}; }}{clears});"
         return definition("int", name, parameters, f"  ensure_resolved();\n  {statement}\n")
 
     def fortran(self, procedure: standard.Procedure, name: str, form: Form) -> FortranWrapper:
@@ -85,38 +112,41 @@ class Recording(Library):
     def _body(self, procedure: Procedure) -> str:
         """The wrapper's one statement: a family's meaning, or passing through."""
         name = short_name(procedure)
-        function = f"Function::{name}"
         meaning = self._meaning(procedure)
         forward = f"[&] {{ return {call(procedure)}; }}"
         if str(procedure.return_type) != "int" or name in self.ignored:
-            return f"return counted({function}, {forward});"
+            return f"return counted(invoked, {forward});"
         if meaning is None:
             clears = "".join(f", {request}" for request in new_requests(procedure))
-            return f"return passed({function}, {self.category(name)}, {forward}{clears});"
-        return f"return {action(procedure, meaning, function)};"
+            return f"return passed(invoked, {self.category(name)}, {forward}{clears});"
+        return f"return {action(procedure, meaning, 'invoked')};"
 
     def _repeated(self, procedure: Procedure, meaning: Meaning) -> str:
         name, returned = str(procedure.name), str(procedure.return_type)
-        function = f"Function::{short_name(procedure)}"
         arguments, request = meaning.arguments.rsplit(", ", 1)
         given = ", ".join(str(p.name) for p in procedure.parameters)
 
         def repeated(stamped: str) -> str:
-            found = f"const RepeatedPost<{stamped}> repeated{{{function}, {arguments}}}"
+            found = f"const RepeatedPost<{stamped}> repeated{{invoked, {arguments}}}"
             return (
                 f"  if ({found}; repeated)\n"
-                f"    return repeated.{_REPEATED[meaning.family]}({function}, {request}, "
+                f"    return repeated.{_REPEATED[meaning.family]}(invoked, {request}, "
                 f"[&] {{ return {call(procedure)}; }});\n"
             )
 
+        # Where it was called from is known to the wrapper alone.
         other = (
-            f"[[gnu::noinline]] static {returned} other_{name}({parameter_list(procedure)}) {{\n"
+            f"[[gnu::noinline]] static {returned} other_{name}({parameter_list(procedure)}, "
+            f"const void *caller) {{\n"
+            f"  {_invoked(procedure, 'caller')}\n"
             f"{repeated('true')}"
             f"  ensure_resolved();\n"
             f"  {self._body(procedure)}\n"
             f"}}\n"
         )
-        statements = f"{repeated('false')}  return other_{name}({given});\n"
+        statements = (
+            f"  {_invoked(procedure)}\n{repeated('false')}  return other_{name}({given}, HALOSCOPE_CALLER);\n"
+        )
         return other + definition(returned, name, parameter_list(procedure), statements)
 
     def _is_unaccounted(self, name: str) -> bool:
@@ -145,11 +175,14 @@ class _FortranWrapper(FortranWrapper):
         return bool(self.meaning and _SHORT.search(self.meaning.family))
 
     def statement(self, call: str) -> str:
-        function = f"Function::{self.name}"
+        invoked = _invocation(self.name, [str(p.name) for p in self.parameters] if self.meaning else ())
         if self.name in self.recorder.ignored:
-            return f"counted({function}, {call});"
+            return f"counted({invoked}, {call});"
         if self.meaning is None:
             requests = "".join(f", {p.name}.c()" for p in self.new_requests())
-            return f"passed({function}, {self.recorder.category(self.name)}, {call}{requests});"
-        arguments = ", ".join(filter(None, [function, self.meaning.arguments, call]))
+            return f"passed({invoked}, {self.recorder.category(self.name)}, {call}{requests});"
+        arguments = ", ".join(filter(None, [invoked, self.meaning.arguments, call]))
         return f"{self.meaning.family}({arguments});"
+
+    def _used(self, name: str) -> bool:
+        return super()._used(name) or (self.meaning is not None and name in _TOLD)

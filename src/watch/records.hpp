@@ -168,6 +168,8 @@ struct NameHead {
 
 inline constexpr const char *root_name = "<program>"; // the root's
 
+struct Site; // sites.hpp
+
 struct NodeMessages {
   Index<MessageRecord> messages;
   std::uint64_t instance; // number of begins; 0: never entered
@@ -203,6 +205,7 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   Quantities last;
   Extremes exclusive, inclusive;
   std::uint64_t largest_message, skew_ticks, sizes_spilled;
+  Site *sites;
 
   Index<PartnerName> partner_names;
   Partner *partners;
@@ -252,7 +255,9 @@ struct Slices {
 };
 
 // Live: everything one thread has recorded.
+struct Recorder;
 struct ThreadRecord {
+  const Recorder *recorder; // what it is doing now
   Node *root;
   CommunicatorUse *communicators;
   std::uint64_t unmatched_begins, unmatched_ends;
@@ -269,6 +274,7 @@ struct ProcessRecord {
   std::int32_t rank, size, pid;
   bool exact_times, finalized, watched;
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
+  std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
   std::uint64_t size_limit;                 // bytes of the profile; 0: none
   double slice_seconds;                     // 0: no slices
   std::atomic<std::uint64_t> slice_ticks;   // the same for all threads; 0: not known yet

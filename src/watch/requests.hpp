@@ -43,8 +43,9 @@ struct Request {
   Function function{};            // that made it
   std::int32_t partner = 0;       // as the communicator calls it; -1 for a receive from any source
   std::uint32_t communicator = 0; // its number
-  std::uint32_t post = 0;         // where the thread remembers the arguments; 0: nowhere
-  std::uint64_t bytes = 0;        // a send's payload, a receive's room
+  std::int32_t tag = 0;
+  std::uint64_t bytes : 56 = 0; // a send's payload, a receive's room
+  std::uint64_t post : 8 = 0;   // where the thread remembers the arguments; 0: nowhere
   union {
     MessageRecord *record = nullptr; // where such a message counted last, if known
     std::vector<Flow> *flows;        // of a persistent collective

@@ -26,7 +26,7 @@ ThreadState *attach_thread() noexcept {
   Node *root = make_root(arena, root_name);
   Node *discard = make_root(arena, "<off>");
   if (record == nullptr || root == nullptr || discard == nullptr) return nullptr;
-  auto *state = new (std::nothrow) ThreadState; // lives as long as its records
+  auto *state = arena.make<ThreadState>();
   if (state == nullptr) return nullptr;
   record->root = root;
   record->newest = root->begin;
@@ -40,6 +40,8 @@ ThreadState *attach_thread() noexcept {
   root->counts = counts_outside() ? root : discard;
   state->node = root->counts;
   start_schedule(*state, root->begin);
+  record->recorder = state;
+  if (global().process->site_depth > 0) state->sites = make_site_book(global().process->site_depth);
   record->next = global().process->threads.load(std::memory_order_relaxed);
   while (!global().process->threads.compare_exchange_weak(record->next, record)) {
   }

@@ -93,23 +93,42 @@ inline void ensure_resolved() noexcept {
 
 [[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
 
+// A thread is in this call from now on.
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
+  state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(invoked.function) + 1);
+  state.doing.what = Doing::other;
+  if (__builtin_expect(state.sites != nullptr, 0)) state.site = find_site(state, invoked);
+}
+inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
+// Between the two: what more is known of it.
+[[gnu::always_inline]] inline void tell_message(ThreadState &state, Doing::What what,
+                                                const Invocation &invoked, std::uint32_t communicator,
+                                                std::uint64_t bytes) noexcept {
+  Doing &doing = state.doing;
+  doing.partner = invoked.partner;
+  doing.tag = invoked.tag;
+  doing.communicator = communicator;
+  doing.bytes = bytes;
+  doing.what = what;
+}
+
 // One outermost MPI call of a thread; false if it is not to be recorded. Also undone by exceptions
 // that error handlers throw through MPI.
 class Entry {
 public:
-  Entry() noexcept : state_(this_thread()) {
+  explicit Entry(const Invocation &invoked) noexcept : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) state_ = attach_thread();
     if (state_ == nullptr) return;
-    if (__builtin_expect(state_->busy, 0)) {
+    if (__builtin_expect(state_->doing.call != 0, 0)) {
       state_ = nullptr;
       return;
     }
-    state_->busy = true;
+    enter_call(*state_, invoked);
     const std::uint32_t epoch = global().handle_epoch.load(std::memory_order_relaxed);
     if (__builtin_expect(state_->handle_epoch != epoch, 0)) state_->forget_handles(epoch);
   }
   ~Entry() {
-    if (state_ != nullptr) state_->busy = false;
+    if (state_ != nullptr) leave_call(*state_);
   }
   Entry(const Entry &) = delete;
   Entry &operator=(const Entry &) = delete;
@@ -122,17 +141,24 @@ private:
   ThreadState *state_;
 };
 
-// Makes a timed call; `count(state, ticks)` counts it if it succeeded.
-template <class Call, class Count> int timed(Call &&call, Count &&count) {
-  const Entry state;
+// Makes a timed call; `count(state, ticks)` counts it if it succeeded. `tell(state)` may tell more of it
+// while it lasts.
+template <class Call, class Count, class Tell>
+int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
+  const Entry state{invoked};
   if (!state) return call();
-  const std::uint64_t begin = ticks();
+  tell(*state);
+  const std::uint64_t begin = state->begin_call();
   const int result = call();
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   count(*state, end - begin);
   passed_time(*state, end);
   return result;
+}
+
+template <class Call, class Count> int timed(const Invocation &invoked, Call &&call, Count &&count) {
+  return timed(invoked, call, count, [](const ThreadState &) {});
 }
 
 // Size of one element; 0 for MPI_DATATYPE_NULL, which is legal where the argument is insignificant.
@@ -149,7 +175,6 @@ inline Communicator &communicator_of(const Request &request) noexcept {
   return *reinterpret_cast<Communicator *>(place);
 }
 
-inline constexpr std::uint64_t unknown_payload = ~std::uint64_t{0};
 // The payload if the type's size is at hand.
 template <class Count>
 [[gnu::always_inline]] inline std::uint64_t known_payload(const ThreadState &state, Count count,
@@ -158,7 +183,7 @@ template <class Count>
   const std::uintptr_t value = value_of(datatype);
   const auto &entry = state.datatype_sizes[(value ^ value >> 8U) % ThreadState::cached];
   if (entry.datatype == datatype && entry.bytes != 0) return static_cast<std::uint64_t>(count) * entry.bytes;
-  return unknown_payload;
+  return unknown_bytes;
 }
 
 template <class Count>

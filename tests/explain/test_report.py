@@ -362,16 +362,17 @@ def with_sites(written: Draft, name: str = "solve()") -> Draft:
         }
         for path, stack, call, time in rows
     ]
-    modules = [
-        {"module": "1", "path": "/bin/cg", "is_program": 1},
-        {"module": "2", "path": "/lib/libpetsc.so.3"},
+    modules: list[dict[str, Any]] = [
+        {"module": "1", "file": "/bin/cg", "is_program": 1},
+        {"module": "2", "file": "/lib/libpetsc.so.3"},
     ]
-    symbols = [
+    symbols: list[dict[str, Any]] = [
         {"module": "1", "offset": at, "function": f, "file": file, "line": line}
         for at, f, file, line in places
     ]
     symbols.append({"module": "2", "offset": 0x99, "function": "VecScatterEnd"})
-    for table, more in (("sites", sites), ("modules", modules), ("symbols", symbols)):
+    tables: dict[str, list[dict[str, Any]]] = {"sites": sites, "modules": modules, "symbols": symbols}
+    for table, more in tables.items():
         written.tables[table] = columns_of(table, more)
     return written
 

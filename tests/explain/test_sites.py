@@ -20,7 +20,7 @@ from haloscope.explain.sites import flames
 from haloscope.explain.sites._libraries import is_library
 from haloscope.explain.sites._stacks import Place, places, site_of
 from haloscope.explain.sites._symbols import Module, Symbols
-from support.profiles import Draft, draft, path_rows, process_rows
+from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ PATHS = {
     BINDING: "/opt/python/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so",
 }
 MODULES = [
-    {"module": key, "path": path, "build": "", "is_program": int(key == PROGRAM)}
+    {"module": key, "file": path, "build": "", "is_program": int(key == PROGRAM)}
     for key, path in PATHS.items()
 ]
 KNOWN = {key: Module(path, "", key == PROGRAM) for key, path in PATHS.items()}
@@ -64,9 +64,10 @@ def site(stack: str, path: int = 0, call: str = "MPI_Send", **more: Any) -> dict
 
 
 def written(*rows: dict[str, Any], symbols: list[dict[str, Any]] | None = SYMBOLS) -> Draft:
-    more = {} if symbols is None else {"symbols": symbols}
     tree = path_rows("solve", "solve/halo", "halo")
-    made = draft(paths=tree, processes=process_rows("a", "b"), modules=MODULES, sites=rows, **more)
+    made = draft(paths=tree, processes=process_rows("a", "b"), modules=MODULES, sites=rows)
+    if symbols is not None:
+        made.tables |= {"symbols": columns_of("symbols", symbols)}
     made.version = (1, 2)
     return made
 
@@ -197,7 +198,7 @@ def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, l
         assert whole["share"].sum() == pytest.approx(1)
     boxes = flames(profile)
     roots = [time for time, parent in zip(boxes["time"], boxes["parent"], strict=True) if parent < 0]
-    assert sum(roots) == pytest.approx(1e9 * whole["time_total"].sum(), rel=1e-6, abs=12)
+    assert sum(roots) == pytest.approx(1e9 * float(whole["time_total"].sum()), rel=1e-6, abs=12)
     for number, time in enumerate(boxes["time"]):
         above = [t for t, p in zip(boxes["time"], boxes["parent"], strict=True) if p == number]
         assert sum(above) <= time
@@ -207,8 +208,15 @@ def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, l
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=20))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
 def test_variation_over_ranks(tmp_path: Path, times: list[float]) -> None:
-    sums = {"time_total": math.fsum(times), "time_squares": math.fsum(t * t for t in times)}
-    made = written(site(f"{PROGRAM}+10", ranks=len(times), calls=len(times), **sums))
+    made = written(
+        site(
+            f"{PROGRAM}+10",
+            ranks=len(times),
+            calls=len(times),
+            time_total=math.fsum(times),
+            time_squares=math.fsum(t * t for t in times),
+        )
+    )
     (told,) = explain.open(made.write(tmp_path / "run.halo")).table("sites", exclusive=True)["time_cv"]
     assert told == pytest.approx(float(np.std(times) / np.mean(times)), rel=1e-5, abs=1e-6)
 
@@ -236,7 +244,7 @@ def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
     program = tmp_path / "program"
     source = Path(__file__).with_name("programs") / "nested.cpp"
     subprocess.run(["g++", "-g", "-O1", str(source), "-o", str(program)], check=True)
-    modules = [{"module": PROGRAM, "path": str(program), "build": "", "is_program": 1}]
+    modules = [{"module": PROGRAM, "file": str(program), "build": "", "is_program": 1}]
     start = {"start": 4e9}
     made = draft(
         start, paths=path_rows(), modules=modules, sites=[site(f"{PROGRAM}+{main_of(program) + 5:x}")]

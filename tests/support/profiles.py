@@ -82,7 +82,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["time_total", "time_squares", "time_max"],
         ["stack", "call"],
     ),
-    "modules": (["is_program"], [], ["module", "path", "build"]),
+    "modules": (["is_program"], [], ["module", "file", "build"]),
     "symbols": (["offset", "depth", "line"], [], ["module", "function", "file"]),
 }
 

@@ -291,7 +291,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     ),
     "modules": (
         _key("module", "as frames of `sites` have it: eight hexadecimal digits", "string"),
-        _key("path", "of the file", "string"),
+        _key("file", "its path where the program ran", "string"),
         _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
         Column("is_program", "integer", "most", "1 for the executable itself"),
     ),

@@ -40,6 +40,7 @@ class Setting:
     most: int | None = None
     unit: str = ""
     is_option: bool = True
+    bare: str = ""  # what the option means without a value, if it may have none
 
     @property
     def option(self) -> str:

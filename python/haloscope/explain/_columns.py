@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from haloscope.explain._tree import Reduction
 
 __all__ = [
-    "BY_REGION",
     "LAYOUT",
     "NEEDED",
     "NEWER",
@@ -30,8 +29,6 @@ LAYOUT: Mapping[str, Mapping[str, str]] = {
 NEEDED = {
     table: [c.name for c in columns if c.is_needed and not c.since] for table, columns in STORED.items()
 }
-# Tables by region; a column `path` of another one is something else.
-BY_REGION = {table for table, columns in STORED.items() if any(column.is_path for column in columns)}
 # What files of an older minor version lack, is unknown there.
 NEWER = {column.name for columns in STORED.values() for column in columns if column.since}
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain._columns import BY_REGION, LAYOUT, NEEDED, NEWER
+from haloscope.explain._columns import LAYOUT, NEEDED, NEWER
 from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
 from haloscope.explain._ranks import Hosts
@@ -116,7 +116,7 @@ class Profile:
             return _empty(table, wanted)
         names = [name for name in wanted if name in self.file.tables[table] or name not in NEWER]
         arrays = self.file.columns(table, names)
-        if table in BY_REGION and "path" in arrays:
+        if table != "paths" and "path" in arrays:
             self._check_paths(arrays["path"], table)
         series = {name: pl.Series(name, array) for name, array in arrays.items()}
         for name in names:

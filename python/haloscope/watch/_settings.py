@@ -29,6 +29,7 @@ class Recording(TypedDict, total=False):
     only: Sequence[str]
     slice: float
     sync_collectives: int
+    callsites: int
     after: float
     until: float
     size_limit: int
@@ -131,6 +132,19 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=1_000_000,
         unit="collectives",
+    ),
+    Setting(
+        "callsites",
+        "HALOSCOPE_CALLSITES",
+        int,
+        "0, none",
+        "Tell calls apart by the line of source that they come from, and by so many lines of the stack above it: "
+        "1 if no number is given.",
+        metavar="DEPTH",
+        bare="1",
+        least=0,
+        most=32,
+        unit="frames",
     ),
     Setting(
         "after",

@@ -42,7 +42,7 @@ class Symbols:
 
 def modules_of(profile: Profile) -> dict[str, Module]:
     """Return the modules that stacks of the profile name, by their key."""
-    rows = profile.frame("modules", ["module", "path", "build", "is_program"]).iter_rows()
+    rows = profile.frame("modules", ["module", "file", "build", "is_program"]).iter_rows()
     return {key: Module(path, build, bool(is_program)) for key, path, build, is_program in rows}
 
 
