@@ -343,10 +343,23 @@ def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
     # Region names may look like markup or emoji codes, and must not be interpreted.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     shown = views(table_name, frame.columns)
+    if table_name == "sites":
+        frame = by_site(frame)
     rows = frame.head(_MOST_ROWS).to_dicts()
     console.print(_rich_table(rows, shown, table_name))
     for note in _notes(frame, shown, table_name):
         console.print(Text(note, style="dim"))
+
+
+def by_site(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table `sites` with one row a region, site and function, for whatever stacks lead there."""
+    keys = ["region", "site", "file", "line", "function", "call"]
+    sums = pl.col("calls", "bytes", "time_total", "share").sum()
+    one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
+    regions = frame["region"].unique(maintain_order=True).to_list()
+    summed = frame.group_by(keys, maintain_order=True).agg(sums, one, pl.lit("").alias("stack"))
+    order = summed["region"].replace_strict(regions, range(len(regions)), return_dtype=pl.Int64)
+    return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
 
 
 def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> Table:
@@ -399,7 +412,8 @@ def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[
 _MEANINGS = {
     "regions": "time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
     " to, min–max over ranks",
-    "sites": "time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks",
+    "sites": "time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks;"
+    " stacks that lead there: --format csv or json",
     "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
     "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
 }

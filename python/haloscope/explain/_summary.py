@@ -87,8 +87,8 @@ def _sites(profile: Profile) -> list[str]:
     rows = profile.table("sites", exclusive=True)
     place = ["site", "function", "call"]
     sums = rows.group_by(place, maintain_order=True).agg(pl.col("time_total").sum())
-    costs = sums.filter(pl.col("time_total") > 0).sort("time_total", descending=True)
     total = float(rows["time_total"].sum())
+    costs = sums.filter(pl.col("time_total") > _ROUNDING * total).sort("time_total", descending=True)
     return [
         f"  {percent_text(time, total):>7} of it at {site_text(site, function)}: {printable(call)}"
         for site, function, call, time in costs.head(_COSTLIEST).iter_rows()

@@ -29,7 +29,7 @@ _INTERPRETERS = ["python", "python[0-9]*", "pypy*"]
 # Sources of headers that programs include, and of what stands between Python and MPI.
 _SOURCES = """
     */boost/* */mpl/* */kokkos/* */RAJA/* */camp/* */umpire/* */openmpi/ompi/mpi/cxx/* */mpicxx.h
-    /usr/include/c++/* */mpi4py/* */petsc4py/* */slepc4py/* */h5py/* */mpi4jax/* */mpi4py_fft/*
+    /usr/include/c++/* <frozen*> */mpi4py/* */petsc4py/* */slepc4py/* */h5py/* */mpi4jax/* */mpi4py_fft/*
 """.split()
 
 

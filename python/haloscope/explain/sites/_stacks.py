@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from haloscope.explain.sites._symbols import Address, Module, Symbols
 __all__ = ["Place", "addresses_in", "places", "site_of"]
 
 _PYTHON = "python\t"
+_START = re.compile(r"_start|__libc_start_\w+|start_thread|__clone\d?|clone\d?")
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,14 @@ def addresses_in(stacks: Iterable[str]) -> set[Address]:
 
 
 def places(stack: str, modules: Mapping[str, Module], symbols: Symbols) -> list[Place]:
-    """Return the places of a stack, the innermost first, with those that the compiler put into others."""
-    return [place for frame in stack.split("\n") for place in _places(frame, modules, symbols)]
+    """Return the places of a stack, the innermost first, with those that the compiler put into others.
+
+    What starts a program or a thread is left out: all stacks would have it.
+    """
+    found = [place for frame in stack.split("\n") for place in _places(frame, modules, symbols)]
+    while len(found) > 1 and _START.fullmatch(found[-1].function or ""):
+        found.pop()
+    return found
 
 
 def site_of(stack: Sequence[Place]) -> int:
