@@ -144,7 +144,7 @@ def test_python_is_no_program() -> None:
     for name in ("python3", "python3.11", "python", "pypy3"):
         assert is_library(f"/usr/bin/{name}", is_program=True)
     stack = places(f"{PROGRAM}+1", KNOWN, Symbols())
-    assert stack == [Place(None, None, None, "solver+0x1", False)]
+    assert stack == [Place(None, None, None, "solver+0x1", False, PROGRAM)]
     assert site_of([]) == 0
 
 
@@ -249,6 +249,7 @@ def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
     made = draft(
         start, paths=path_rows(), modules=modules, sites=[site(f"{PROGRAM}+{main_of(program) + 5:x}")]
     )
+    made.tables |= {"symbols": columns_of("symbols", [])}
     path = made.write(tmp_path / "run.halo")
     path.chmod(0o640)
     (tmp_path / "link.halo").symlink_to(path)

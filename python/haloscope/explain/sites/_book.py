@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.explain.sites._libraries import is_library
-from haloscope.explain.sites._stacks import Place, addresses_in, places
+from haloscope.explain.sites._stacks import Place, addresses_in, places, site_of
 from haloscope.explain.sites._symbols import (
     Address,
     Functions,
@@ -57,11 +57,13 @@ class SiteBook:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """A line for each part of the program of which not all is known, and why."""
+        """A line for each file with sites of which not all is known, and why."""
+        asked = {stack[site_of(stack)].module for stack in self.places.values()}
+        known = {key: module for key, module in self.modules.items() if key in self.symbols.remarks}
         return [
             f"{module.path}: {self.symbols.remarks[key]}"
-            for key, module in self.modules.items()
-            if key in self.symbols.remarks and not is_library(module.path, module.is_program)
+            for key, module in known.items()
+            if key in asked and not is_library(module.path, module.is_program)
         ]
 
     @cached_property

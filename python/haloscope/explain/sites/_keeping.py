@@ -26,12 +26,12 @@ _SHUFFLED = 1
 def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
     """Put what is known of a profile's call sites into it, and return what isn't, a line for each module.
 
-    The profile is replaced when the new one is whole, and has one table more, `symbols`; nothing is done to
-    one without call sites, or that has that table. Raises `ProfileError` and `OutputError`.
+    The profile is replaced when the new one is whole, and has rows in its table `symbols`; nothing is done
+    to one without call sites, or that has such rows. Raises `ProfileError` and `OutputError`.
     """
     with Profile(path) as profile:
         book = profile.site_book
-        if not book.rows.height or "symbols" in profile.file.tables:
+        if not book.rows.height or profile.file.rows("symbols"):
             return []
         found = book.symbols.functions
         if found:
@@ -83,5 +83,6 @@ def _table(directory: dict[str, Any], found: Functions, start: int) -> bytes:
         parts.append(packed)
     columns = [[column.name, column.type, column.unit] for column in STORED["symbols"]]
     entry = {"name": "symbols", "columns": columns, "chunks": [{"rows": len(rows), "columns": chunk}]}
-    directory["tables"].append(entry)
+    # The recorder's own one is empty.
+    directory["tables"] = [table for table in directory["tables"] if table["name"] != "symbols"] + [entry]
     return b"".join(parts)

@@ -25,6 +25,7 @@ class Place:
     line: int | None
     code: str
     is_library: bool = False
+    module: str = ""  # its key
 
     @property
     def at(self) -> str:
@@ -82,9 +83,9 @@ def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iter
     functions = symbols.functions.get(address, ())
     for function, file, line in functions:
         included = file is not None and is_library_source(file)
-        yield Place(function, file, line if file is not None else None, code, outside or included)
+        yield Place(function, file, line if file is not None else None, code, outside or included, address[0])
     if not functions:
-        yield Place(None, None, None, code, outside)
+        yield Place(None, None, None, code, outside, address[0])
 
 
 def _of_python(frame: str) -> Place:
