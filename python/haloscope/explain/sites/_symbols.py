@@ -43,7 +43,11 @@ class Symbols:
 def modules_of(profile: Profile) -> dict[str, Module]:
     """Return the modules that stacks of the profile name, by their key."""
     rows = profile.frame("modules", ["module", "file", "build", "is_program"]).iter_rows()
-    return {key: Module(path, build, bool(is_program)) for key, path, build, is_program in rows}
+    # Of an executable that was deleted while it ran, the system says so behind its name.
+    return {
+        key: Module(path.removesuffix(" (deleted)"), build, bool(is_program))
+        for key, path, build, is_program in rows
+    }
 
 
 def kept_symbols(profile: Profile) -> Functions:
