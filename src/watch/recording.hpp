@@ -138,7 +138,8 @@ inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight
 }
 
 // A call that was not stamped, in its region alone.
-inline void count_in_region(Recorder &to, Function function, std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline void count_in_region(Recorder &to, Function function,
+                                                   std::uint64_t bytes) noexcept {
   CallRecord &call = call_record(to, function);
   call.calls++;
   call.bytes += bytes;

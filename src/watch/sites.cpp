@@ -195,19 +195,18 @@ SiteBook *make_site_book(unsigned depth) noexcept try {
   return nullptr;
 }
 
-Site *find_site(Recorder &to, const Invocation &invoked) noexcept try {
+Site *find_site(Recorder &to, Function function, const void *caller) noexcept try {
   SiteBook &book = *to.sites;
-  const Stack *stack = find_stack(book, invoked.caller, *to.arena);
+  const Stack *stack = find_stack(book, caller, *to.arena);
   if (stack == nullptr) {
     to.dropped();
     return nullptr;
   }
-  const std::uint64_t hash =
-      mixed(Address(stack), Address(to.node)) + static_cast<unsigned>(invoked.function);
+  const std::uint64_t hash = mixed(Address(stack), Address(to.node)) + static_cast<unsigned>(function);
   SiteBook::Recent &recent = book.recent[hash % book.recent.size()];
-  if (recent.stack == stack && recent.node == to.node && recent.site->function == invoked.function)
+  if (recent.stack == stack && recent.node == to.node && recent.site->function == function)
     return recent.site;
-  Site *site = look_up_site(to, *to.node, *stack, invoked.function);
+  Site *site = look_up_site(to, *to.node, *stack, function);
   if (site != nullptr) recent = {stack, to.node, site};
   return site;
 } catch (const std::exception &) {
