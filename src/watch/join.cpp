@@ -103,6 +103,8 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.command = process.command;
   any.library = process.library;
   any.start = process.start;
+  any.mpi_version = process.mpi_version;
+  any.mpi_subversion = process.mpi_subversion;
 }
 
 void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end) {
@@ -138,12 +140,14 @@ void write(Joined &joined, const Wanted &wanted, const char *output) {
   joined.contents.compact();
   Totals totals;
   totals.ended_in = wanted.ended_in;
-  totals.add(joined.contents[TableId::processes]);
   ProfileWriter writer{output, joined.any.size_limit};
-  for (unsigned i = 0; i < table_count; i++) writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  for (unsigned i = 0; i < table_count; i++) {
+    totals.add(static_cast<TableId>(i), joined.contents.tables[i]);
+    writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  }
   totals.left_out = writer.left_out();
-  writer.finish(joined.contents.names,
-                make_info(joined.any, totals, missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
+  writer.finish(joined.contents.names, make_info(joined.any, totals, joined.contents.names,
+                                                 missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
 int join(const Wanted &wanted, std::span<char *const> directories, const char *output) {

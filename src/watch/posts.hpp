@@ -211,12 +211,13 @@ public:
 private:
   template <class Call, class Count>
   [[gnu::always_inline]] int make(const Invocation &invoked, Call &&call, Count &&count) const {
-    const std::uint64_t begin = stamped ? state_->begin_call() : 0;
+    const bool stamp = stamped && weight_ != 0;
+    const std::uint64_t begin = stamp ? state_->begin_call() : 0;
     const int result = call();
-    const std::uint64_t duration = stamped ? ticks() - begin : 0;
+    const std::uint64_t duration = stamp ? ticks() - begin : 0;
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
     count(duration * weight_);
-    if constexpr (stamped) {
+    if (stamp) {
       add_call_time(*state_, invoked, duration, weight_);
       state_->node->p2p_ticks += duration * weight_;
     }

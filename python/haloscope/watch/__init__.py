@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.watch._always import always
     from haloscope.watch._doctor import Finding, doctor
     from haloscope.watch._hangs import Told, roll_calls, stack_lines
-    from haloscope.watch._markers import comm_region, region, value
+    from haloscope.watch._markers import comm_region, metadata, region, value
     from haloscope.watch._outputs import Output, expand
     from haloscope.watch._prometheus import exposition, write_exposition
     from haloscope.watch._rates import RankNow, Running
@@ -36,6 +37,7 @@ __all__ = [
     "Recovery",
     "Running",
     "Told",
+    "always",
     "build_recorder",
     "comm_region",
     "doctor",
@@ -43,6 +45,7 @@ __all__ = [
     "env",
     "expand",
     "exposition",
+    "metadata",
     "plain",
     "recorder_sources",
     "recover",
@@ -67,10 +70,12 @@ if not TYPE_CHECKING:
             "PASSED_ON": "_settings",
             "Recording": "_settings",
             "SETTINGS": "_settings",
+            "always": "_always",
             "build_recorder": "_recorder",
             "comm_region": "_markers",
             "doctor": "_doctor",
             "expand": "_outputs",
+            "metadata": "_markers",
             "env": "_run",
             "recorder_sources": "_recorder",
             "recover": "_recover",

@@ -25,6 +25,7 @@ from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Meanwhile, Outcome, run_child
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _recover
+from haloscope.watch._annotations import left_to_others, tool_variables
 from haloscope.watch._hanging import Hanging, print_hang
 from haloscope.watch._outputs import Output
 from haloscope.watch._places import directories
@@ -81,6 +82,7 @@ def run(
     variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
     watched, environment = launched(launch, found, complete, os.environ)
     places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
     meanwhile = None
@@ -91,6 +93,8 @@ def run(
     _collect(outcome, output, recorder, places())
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
+    elif (remark := left_to_others(complete, os.environ)) is not None:
+        outcome.remarks.append(remark)
     return outcome
 
 
@@ -120,6 +124,7 @@ def env(
     recorder = build_recorder(found.headers)
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
     uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
     return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
 
