@@ -43,6 +43,7 @@ def _invoked(procedure: Procedure, caller: str = "HALOSCOPE_CALLER", is_told: bo
     names = [str(p.name) for p in procedure.parameters] if is_told else ()
     return f"const Invocation invoked = {_invocation(short_name(procedure), names, caller)};"
 
+
 # Where the time of a family's calls goes, and those which return only when others have done their part.
 _SPENT = (
     (re.compile(r"(post_|init_)?collective"), "collective"),
