@@ -259,8 +259,6 @@ struct Slices {
   std::array<Slice, most> slices;
 };
 
-<<<<<<< HEAD
-=======
 // What the program, or its surroundings, say of the run, the latest first.
 enum class MetadataKind : std::uint64_t { user, environment, job };
 struct MetadataRecord {
@@ -269,7 +267,6 @@ struct MetadataRecord {
   MetadataRecord *next;
 };
 
->>>>>>> main
 // What a thread says when it is asked where it is (answer.hpp).
 struct AnsweredRequest {
   std::uint32_t kind, communicator; // a Pending, a number
@@ -281,17 +278,6 @@ struct Answer {
   std::uint32_t frames, requests;    // requests: there may be more than are told
   std::array<std::uint64_t, deepest> addresses;
   std::array<AnsweredRequest, most> waiting;
-<<<<<<< HEAD
-};
-
-// What the program, or its surroundings, say of the run, the latest first.
-enum class MetadataKind : std::uint64_t { user, environment, job };
-struct MetadataRecord {
-  MetadataKind kind;
-  const char *key, *value;
-  MetadataRecord *next;
-=======
->>>>>>> main
 };
 
 // Live: everything one thread has recorded.

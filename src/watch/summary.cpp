@@ -173,11 +173,7 @@ Info Totals::info(const Names &names) const {
     if (ranks_[i].there && !ranks_[i].watched) unwatched.push_back(static_cast<std::int64_t>(i));
   }
   Info info{{"duration", {duration}},           {"unwatched_ranks", {unwatched}},
-<<<<<<< HEAD
-            {"ended_in", {ended_in}},           {"open_calls", whole(open_calls_)},
-=======
             {"open_calls", whole(open_calls_)}, {"ended_in", {ended_in}},
->>>>>>> main
             {"dropped", whole(dropped_)},       {"rows_left_out", whole(left_out)},
             {"sizes_spilled", whole(spilled_)}, {"rollup", {roll_up(names)}}};
   add_said(info, names);
