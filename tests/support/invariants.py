@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -109,7 +110,7 @@ def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
     processes = profile.frame("processes", ["rank", "host", "duration", "watched"])
     there = processes.filter(pl.col("watched") == 1)
     mpi_time = sum(ranks[f"{kind}_time"].sum() for kind in _TIMES)
-    expected = {"rank_time": there["duration"].sum(), "mpi_time": mpi_time}
+    expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": mpi_time}
     for name in (
         "p2p_time",
         "coll_time",

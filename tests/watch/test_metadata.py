@@ -47,7 +47,7 @@ def said(watched: Watched) -> dict[str, str]:
 
 @TWO
 def test_what_the_program_says_is_in_info(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    command = [program(compiler, mpi, "metadata.c"), "--password", "hunter2"]
+    command: list[str | Path] = [program(compiler, mpi, "metadata.c"), "--password", "hunter2"]
     environment = {"HALOSCOPE_META_SEED": "42", "OMP_NUM_THREADS": "3", "HALOSCOPE_META_": "no"}
     watched = watch(mpi, 2, command, tmp_path, env=environment)
     told = watched.info
@@ -99,7 +99,7 @@ def test_a_newer_header_meets_an_older_recorder(mpi: Mpi, compiler: Compiler, tm
 @ONE
 def test_where_each_rank_could_run(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
-    command = ["taskset", "-c", str(cpu), program(compiler, mpi, "metadata.c")]
+    command: list[str | Path] = ["taskset", "-c", str(cpu), program(compiler, mpi, "metadata.c")]
     watched = watch(mpi, 3, command, tmp_path)
     rows = watched.rows("binding")
     assert [row["rank"] for row in rows] == [0, 1, 2]
