@@ -2,6 +2,7 @@
 
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
+#include "watch/annotations/started.hpp"
 #include "watch/process.hpp"
 #include "watch/settings.hpp"
 #include "watch/state.hpp"
@@ -35,6 +36,7 @@ void start() {
     begin_process(world.settings, world.rank, world.size, world.place);
   else if (global().phase == Phase::between)
     resume_process();
+  annotations_started();
 }
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
@@ -44,6 +46,7 @@ void start_alone() {
   start_communicators(world.group);
   if (global().phase == Phase::between) {
     resume_process();
+    annotations_started();
     return;
   }
   const Settings settings = read_settings(world.rank == 0, world.size);
@@ -52,9 +55,11 @@ void start_alone() {
   const std::uint64_t job = interpose::job_identity(settings.run);
   const std::string run = settings.run.empty() ? "sessions-" + std::to_string(job) : settings.run;
   begin_process(settings, world.rank, world.size, {run, {}, job});
+  annotations_started();
 }
 
 void finish_alone() {
+  annotations_ending();
   end_process(Phase::between);
   if (!global().process->watched || global().arena.recoverable()) return;
   interpose::complain("the records of rank " + std::to_string(global().process->rank) +
@@ -95,6 +100,7 @@ void finish_recording() noexcept try {
   {
     const std::lock_guard lock{life().mutex};
     if (!life().world_is_open || global().process == nullptr || global().phase == Phase::after) return;
+    annotations_ending();
     end_process(Phase::after);
   }
   leave_world();

@@ -2,18 +2,12 @@
 // functions for languages that look symbols up by name.
 #include <haloscope/region.h>
 
+#include "watch/marking.hpp"
 #include "watch/metadata.hpp"
-#include "watch/state.hpp"
 
 namespace haloscope::watch {
 
 namespace {
-
-// Markers before MPI_Init, after MPI_Finalize or inside MPI's own calls are not recorded.
-ThreadState *marking_thread() noexcept {
-  if (global().phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
-  return this_thread() != nullptr ? this_thread() : attach_thread();
-}
 
 void begin(const char *name, int communication) noexcept {
   if (ThreadState *state = marking_thread()) begin_region(*state, name, communication != 0);

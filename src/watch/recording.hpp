@@ -285,6 +285,7 @@ void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) 
 Node *make_root(Arena &arena, const char *name) noexcept;
 void begin_region(Recorder &to, const char *name, bool communication) noexcept;
 void end_region(Recorder &to, const char *name) noexcept;
+bool has_child(const Node &parent, const char *name) noexcept;
 void record_value(Recorder &to, const char *name, double value) noexcept;
 // Who has switched recording by a thread off; markers keep their place meanwhile.
 enum class Pause : std::uint8_t { program = 1, schedule = 2 };

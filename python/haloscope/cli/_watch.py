@@ -11,6 +11,7 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli._messages import say, say_lines, say_remarks
 from haloscope.cli._options import mpi_option, setting_options
+from haloscope.cli._symbols import keep_symbols
 from haloscope.watch import SETTINGS
 
 if TYPE_CHECKING:
@@ -63,9 +64,21 @@ def _spread(arguments: list[str]) -> list[str]:
 @click.command(cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
+@click.option(
+    "--hang-after",
+    metavar="S",
+    type=float,
+    help="If no rank on this node makes progress for so many seconds, say once which are in what.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpack[Recording]) -> int:
+def run(
+    command: tuple[str, ...],
+    mpi: Abi | None,
+    hang_after: float | None,
+    quiet: bool,
+    **settings: Unpack[Recording],
+) -> int:
     """Watch a launch command. The program's output and exit status stay its own.
 
     It works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
@@ -77,11 +90,16 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
 
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
-    outcome = watch(command, mpi=mpi, quiet=quiet, **settings)
+    outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
+    asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
+    if settings.get("callsites"):
+        keep_symbols(outcome.profiles, quiet)
+    if not quiet:
         for profile in outcome.profiles[-3:]:
             _summarise(profile)
+        say_remarks(asked)
     return leave_like(outcome.status)
 
 
@@ -114,6 +132,21 @@ def env(
         return
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _as_caliper(profile: Path) -> list[str]:
+    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
+    from haloscope import explain
+
+    try:
+        with explain.open(profile) as opened:
+            return explain.as_caliper(opened, _show)
+    except (HaloscopeError, OSError) as error:
+        return [str(error)]
+
+
+def _show(text: str, stream: str) -> None:
+    click.echo(text, nl=False, err=stream == "stderr")
 
 
 def _summarise(profile: Path) -> None:

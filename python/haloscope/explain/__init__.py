@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain._cali import write_cali
+    from haloscope.explain._caliper_config import as_caliper
     from haloscope.explain._history import COSTS, HISTORY, History, costs, history, read_history
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from haloscope.explain._suspects import suspect_hosts, suspect_sentences
     from haloscope.explain._tables import TABLES
     from haloscope.explain.regimes import RegimeModel
+    from haloscope.explain.sites import keep_symbols
 
 __all__ = [
     "COSTS",
@@ -29,8 +32,10 @@ __all__ = [
     "Instances",
     "Profile",
     "RegimeModel",
+    "as_caliper",
     "costs",
     "history",
+    "keep_symbols",
     "native_library",
     "open",
     "open_all",
@@ -41,6 +46,7 @@ __all__ = [
     "summary",
     "suspect_hosts",
     "suspect_sentences",
+    "write_cali",
     "write_page",
 ]
 
@@ -57,8 +63,10 @@ if not TYPE_CHECKING:
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
+            "as_caliper": "_caliper_config",
             "costs": "_history",
             "history": "_history",
+            "keep_symbols": "sites",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
             "open_all": "_profile",
@@ -69,6 +77,7 @@ if not TYPE_CHECKING:
             "summary": "_summary",
             "suspect_hosts": "_suspects",
             "suspect_sentences": "_suspects",
+            "write_cali": "_cali",
             "write_page": "_page",
         },
     )

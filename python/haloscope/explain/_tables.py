@@ -27,7 +27,7 @@ __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
-    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "version"}
+    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "ended_in", "version"}
 )
 # Texts by key: what the program says of its run, and what its surroundings do.
 _SAID, _AROUND = "metadata", ("job", "environment")
@@ -61,6 +61,8 @@ def _is_ranks(value: object) -> bool:
 
 _KNOWN: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(sorted(TEXT_KEYS), _is_text),
+    "ended_in": _is_text,
+    "open_calls": _is_count,
     "ranks": _is_count,
     "start": _is_number,
     "duration": _is_number,
@@ -85,6 +87,8 @@ _ORDER = [
     "missing_ranks",
     "unfinished_ranks",
     "unwatched_ranks",
+    "ended_in",
+    "open_calls",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",
@@ -148,7 +152,6 @@ def as_text(key: str, value: object) -> str | None:
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 _WITHOUT_REGION = ("communicators", "slices", "binding", "info")
-_PLANNED = ("sites",)
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -210,6 +213,12 @@ def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, ["time_total", "call"], [True, False])
 
 
+def _sites(profile: Profile, scope: Scope) -> pl.DataFrame:
+    from haloscope.explain.sites import sites
+
+    return sites(profile, scope)
+
+
 def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
@@ -247,6 +256,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "regions": regions,
     "ranks": ranks,
     "calls": calls,
+    "sites": _sites,
     "sizes": sizes,
     "partners": partners,
     "collectives": collectives,
@@ -262,8 +272,6 @@ TABLES = tuple(_BUILDERS)
 
 def build(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
     """Return table `name`. Raises `UsageError` for an unknown table or region."""
-    if name in _PLANNED:
-        raise UsageError(f"the table {name} is not built yet; there is {', '.join(TABLES)}")
     if name not in _BUILDERS:
         raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
     if region is not None and name in _WITHOUT_REGION:

@@ -13,7 +13,7 @@ from typing import TypedDict
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
-__all__ = ["PASSED_ON", "SETTINGS", "Recording"]
+__all__ = ["INTERFACES", "PASSED_ON", "SETTINGS", "Recording"]
 
 
 class Recording(TypedDict, total=False):
@@ -36,6 +36,7 @@ class Recording(TypedDict, total=False):
     memory: int
     finalize_time: int
     live: Path | str
+    annotations: str
 
 
 def _lines(setting: Setting, value: Value) -> str:
@@ -60,6 +61,18 @@ def _ranks(setting: Setting, value: Value) -> str:
 
 def _is_rank(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text) < 2**31
+
+
+INTERFACES = ("caliper", "adiak", "kokkos", "nvtx", "itt", "petsc", "hypre", "p4est")
+
+
+def _interfaces(setting: Setting, value: Value) -> str:
+    """Return the names of interfaces of markers, `all` or `none`. Raises `UsageError` for another word."""
+    text = str(value)
+    for word in text.split(",") if text not in ("", "all", "none") else ():
+        if word not in INTERFACES:
+            raise UsageError(f"{setting.title} {word!r}: not one of all, none, {', '.join(INTERFACES)}")
+    return text
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -138,8 +151,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_CALLSITES",
         int,
         "0, none",
-        "Tell calls apart by the line of source that they come from, and by so many lines of the stack above it: "
-        "1 if no number is given.",
+        "Tell calls apart by the line of source that they come from, and by so many lines of the stack: 1 if "
+        "no number is given.",
         metavar="DEPTH",
         bare="1",
         least=0,
@@ -208,6 +221,15 @@ SETTINGS: tuple[Setting, ...] = (
         Path,
         "/dev/shm, else /tmp",
         "Directory on each node for what is being recorded.",
+        is_option=False,
+    ),
+    Setting(
+        "annotations",
+        "HALOSCOPE_ANNOTATIONS",
+        str,
+        "all",
+        f"Whose markers become regions, comma-separated: {', '.join(INTERFACES)}; `none`: only our own.",
+        encoder=_interfaces,
         is_option=False,
     ),
 )
