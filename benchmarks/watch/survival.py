@@ -264,7 +264,8 @@ def main() -> int:
             live = Path(tempfile.mkdtemp(prefix="survival-", dir=SHARED))
             soak = Soak(Path(tempfile.mkdtemp(dir=scratch)), program, launcher, live, given.references)
             soak.watch()
-            command = [COMMAND, "run", "--quiet", "-o", soak.output / "%p.halo", "--"]
+            output = str(soak.output / "%p.halo")
+            command = [str(COMMAND), "run", "--quiet", "-o", output, "--"]
             begin = time.monotonic()
             longest = longest_time(soak)
             each = soak_launched if launcher else soak_alone
