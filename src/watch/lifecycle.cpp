@@ -8,6 +8,7 @@
 #include "watch/state.hpp"
 #include "watch/world.hpp"
 
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -66,11 +67,29 @@ void finish_alone() {
                       "set HALOSCOPE_LIVE to another node-local directory");
 }
 
+// Where everything is watched, programs may use another MPI than this recorder knows, and ranks on other
+// nodes may have none: Open MPI starts them without this environment, unless a batch system passes it on. All
+// ranks decide alike.
+bool stays_out() {
+  if (!interpose::library_fits()) return true;
+  if (!interpose::is_always_on()) return false;
+  const auto variable = [](const char *name) {
+    const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
+    return std::string{value == nullptr ? "" : value};
+  };
+  const bool on_one_node = variable("OMPI_COMM_WORLD_LOCAL_SIZE") == variable("OMPI_COMM_WORLD_SIZE");
+  return !on_one_node && variable("SLURM_JOB_ID").empty() && variable("PBS_JOBID").empty();
+}
+
 } // namespace
 
 void start_recording() noexcept try {
   const std::lock_guard lock{life().mutex};
   if (global().phase == Phase::after || life().world_is_open) return;
+  if (stays_out()) {
+    global().phase = Phase::after;
+    return;
+  }
   life().world_is_open = true;
   start();
 } catch (const std::exception &error) {
@@ -91,6 +110,10 @@ void finish_recording() noexcept try {
 
 void start_session() noexcept try {
   const std::lock_guard lock{life().mutex};
+  if (global().phase == Phase::after || stays_out()) {
+    global().phase = Phase::after;
+    return;
+  }
   expect_sessions();
   if (life().sessions++ > 0 || life().world_is_open) return;
   if (global().phase == Phase::before || global().phase == Phase::between) start_alone();

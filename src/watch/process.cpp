@@ -111,6 +111,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   copy_into(process.library, library_version());
   copy_into(process.command, masked(settings.command.empty() ? own_command() : settings.command));
   copy_into(process.output, expand(settings.output, size, process.program.data()));
+  if (rank == 0 && interpose::is_always_on()) make_directories_of(process.output.data());
 #if !defined(HALOSCOPE_ABI_SIMGRID) // one process of the system for all ranks
   describe_binding(process);
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -52,7 +53,7 @@ def communicating(run: Watched) -> set[str]:
 def assert_balanced(run: Watched, *interfaces: str) -> None:
     info = run.info
     assert (info["unmatched_begins"], info["unmatched_ends"], info["dropped"]) == ("0", "0", "0")
-    assert info["annotations"] == ", ".join(interfaces)
+    assert json.loads(info["annotations"]) == ", ".join(interfaces)
 
 
 def test_exchanges_of_hypre_are_told_apart_by_level(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
@@ -90,7 +91,10 @@ def test_events_of_petsc(mpi: Mpi, compiler: Compiler, tmp_path: Path, options: 
     run = watch(mpi, 2, [program, *options, "-log_view"], tmp_path)
     ours: Counter[str] = Counter()
     for path, number in instances(run).items():
-        ours[path.rpartition("/")[2][:15].strip()] += number
+        *around, name = path.split("/")
+        # PETSc counts the outermost of the same events, and no solves for the sake of a setup.
+        if name not in around and not ("PCSetUp" in around and name in {"KSPSolve", "PCApply"}):
+            ours[name[:15].strip()] += number
     by_petsc = {name: n for name, n in logged(run.done.stdout).items() if name in ours}
     assert {"MatMult", "KSPSolve", "VecScatterBegin", "VecScatterEnd", "my event"} <= set(by_petsc)
     assert {name: ours[name] for name in by_petsc} == by_petsc

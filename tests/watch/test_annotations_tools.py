@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.watched import Watched, program, watch
+from support.watched import PROGRAMS, STRICT, Watched, program, watch
 
 FLAGS = ("-ldl", "-lpthread", "-Wno-pedantic")
 
@@ -27,7 +28,7 @@ def sends(run: Watched) -> dict[str, tuple[int, int]]:
 def assert_balanced(run: Watched, interface: str) -> None:
     info = run.info
     assert (info["unmatched_begins"], info["unmatched_ends"], info["dropped"]) == ("0", "0", "0")
-    assert info["annotations"] == interface
+    assert json.loads(info["annotations"]) == interface
 
 
 def test_kokkos(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_kokkos(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     assert found["past MPI_Finalize"] == (0, 1)
     assert (found["first"], found["first/second"]) == ((4, 2), (4, 2))
     assert_balanced(run, "kokkos")
-    assert run.info["kokkos_space"] == "Serial"
+    assert json.loads(run.info["kokkos_space"]) == "Serial"
 
 
 def test_names_of_kernels_are_bounded(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
@@ -90,3 +91,19 @@ def test_an_unknown_interface_is_named(mpi: Mpi, compiler: Compiler, tmp_path: P
     run = watch(mpi, 2, [program(compiler, mpi, "regions.c")], tmp_path, env=environment)
     (line,) = [line for line in run.done.stderr.splitlines() if "HALOSCOPE_ANNOTATIONS" in line]
     assert "'cuda'" in line
+
+
+def test_petsc_with_handlers(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    source = PROGRAMS / "petsc_handlers.c"
+    library = compiler(mpi, source, ["-DLIBRARY", "-shared", "-fPIC"])
+    flags = [*STRICT, str(library), f"-Wl,-rpath,{library.parent}"]
+    run = watch(mpi, 2, [compiler(mpi, source, flags)], tmp_path)
+    found = sends(run)
+    assert (found["my stage"], found["my stage/my event"]) == ((0, 2), (2, 4))
+    assert found["my stage/another event"] == (2, 4)
+    assert found["my stage/my event/SFReduceBegin"] == (6, 3)
+    assert (found["Main Stage"], found["<program>"]) == ((4, 2), (4, 1))
+    info = run.info
+    # The event that the program did not end.
+    assert (info["unmatched_begins"], info["unmatched_ends"]) == ("4", "0")
+    assert json.loads(info["annotations"]) == "petsc"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.watch._always import always
     from haloscope.watch._doctor import Finding, doctor
     from haloscope.watch._markers import comm_region, metadata, region, value
     from haloscope.watch._outputs import Output, expand
@@ -26,6 +27,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "Recovery",
+    "always",
     "build_recorder",
     "comm_region",
     "doctor",
@@ -50,6 +52,7 @@ if not TYPE_CHECKING:
             "PASSED_ON": "_settings",
             "Recording": "_settings",
             "SETTINGS": "_settings",
+            "always": "_always",
             "build_recorder": "_recorder",
             "comm_region": "_markers",
             "doctor": "_doctor",

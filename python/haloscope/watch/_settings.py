@@ -81,8 +81,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_OUTPUT",
         Path,
         "%p-%n-%d.halo",
-        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date, and "
-        "%% a percent sign.",
+        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date and time, "
+        "%D the date, %j the batch job, and %% a percent sign.",
         metavar="F.halo",
         flag="-o",
     ),
@@ -244,6 +244,16 @@ PASSED_ON: tuple[Setting, ...] = (
         "0, every profile is replaced",
         "Nanoseconds since 1970, by the clock of the output's file system. A profile that changed later is "
         "of the same run and stays: the next one is called `NAME-2.halo`.",
+        is_option=False,
+    ),
+    Setting(
+        "always",
+        "HALOSCOPE_ALWAYS",
+        bool,
+        "0",
+        "1: everything is watched here (`haloscope env --always`). The recorder never writes to standard "
+        "error, makes the directories of the output, and records no launch of Open MPI over several nodes "
+        "outside a batch job, as ranks there may have no recorder.",
         is_option=False,
     ),
     Setting(

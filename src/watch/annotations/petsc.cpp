@@ -27,13 +27,19 @@ bool wanted() noexcept {
   return is;
 }
 
-// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is
-// "(other)".
+// PETSc pads some names for its table.
+const char *kept(std::string_view name) noexcept {
+  const std::size_t first = name.find_first_not_of(' ');
+  if (first == std::string_view::npos) return nullptr;
+  return strndup(name.data() + first, name.find_last_not_of(' ') + 1 - first);
+}
+
+// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is "(other)".
 class Names {
 public:
   void set(int number, const char *name) noexcept {
     if (number >= 0 && number < most && name != nullptr)
-      names_[static_cast<unsigned>(number)].store(strdup(name), std::memory_order_release);
+      names_[static_cast<unsigned>(number)].store(kept(name), std::memory_order_release);
   }
   [[nodiscard]] const char *of(int number) const noexcept {
     const char *name = nullptr;
