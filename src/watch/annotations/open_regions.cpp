@@ -123,8 +123,10 @@ bool is_open(std::uint64_t kind) noexcept {
 
 void close_region_late(std::uint64_t kind) noexcept {
   OpenRegions &regions = open_here;
-  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind)
-    return close_region_if_open(kind);
+  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind) {
+    close_region_if_open(kind);
+    return;
+  }
   for (unsigned place = regions.count; place > 0; place--) {
     if (regions.list[place - 1].kind != kind) continue;
     regions.list[place - 1].ended = true;
