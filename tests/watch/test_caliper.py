@@ -156,3 +156,19 @@ def test_unwanted_markers_are_none(mpi: Mpi, compiler: Compiler, tmp_path: Path)
     quiet = watch(mpi, 1, [linked(compiler, mpi)], tmp_path, env={"HALOSCOPE_ANNOTATIONS": "none"})
     assert [row["region"] for row in quiet.rows("regions")] == ["<program>"]
     assert metadata(quiet) == {"annotations": "caliper, adiak"}
+
+
+def test_regions_that_there_is_no_memory_for_are_counted(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [linked(compiler, any_mpi), "", "watched", "20000"]
+    full = watch(any_mpi, 1, command, tmp_path, env={"HALOSCOPE_MEMORY": "1"})
+    assert int(full.info["dropped"]) > 0
+    assert full.region("main/before MPI")["instances"] == 1
+    assert full.region("main/before MPI/halo")["instances"] == 3
+    known = sum(row["path"].rpartition("/")[2].startswith("pass number") for row in full.rows("regions"))
+    assert 0 < known < 20000
+    assert full.region("<program>")["sends_total"] > 20000
+    # Two in `mistakes`; of the passes, those that found room for all of theirs.
+    assert full.info["unmatched_ends"] == "1"
+    assert 1 < int(full.info["unmatched_begins"]) <= known + 1

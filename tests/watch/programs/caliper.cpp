@@ -8,6 +8,7 @@
 #include <caliper/cali.h>
 
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace {
@@ -124,6 +125,22 @@ void values() {
   CHECK(adiak_namevalue("wrong", adiak_general, nullptr, "%q", 1) != 0);
 }
 
+// More regions than there is memory for: they are lost, and all else is as it was.
+void many_names(int count) {
+  for (int i = 0; i < count; i++) {
+    const std::string name = "pass number " + std::to_string(i);
+    CALI_MARK_BEGIN(name.c_str());
+    {
+      CALI_CXX_MARK_SCOPE("inside");
+      exchange(1);
+    }
+    CALI_MARK_BEGIN("left open");
+    CALI_MARK_END(name.c_str());
+  }
+  CALI_CXX_MARK_SCOPE("halo");
+  exchange(1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -165,6 +182,7 @@ int main(int argc, char **argv) {
   attributes();
   mistakes();
   values();
+  if (argc > 3) many_names(atoi(argv[3])); // NOLINT(bugprone-unchecked-string-to-number-conversion)
   const bool watched = argc > 2;
   CHECK(strcmp(cali_get_current_region_or("none"), watched ? "before MPI" : "none") == 0);
   CALI_MARK_END("before MPI");
