@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import caliperreader
@@ -172,3 +173,38 @@ def test_regions_that_there_is_no_memory_for_are_counted(
     # Two in `mistakes`; of the passes, those that found room for all of theirs.
     assert full.info["unmatched_ends"] == "1"
     assert 1 < int(full.info["unmatched_begins"]) <= known + 1
+
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+find_package(caliper REQUIRED)
+find_package(adiak REQUIRED)
+add_executable(app app.cpp)
+target_link_libraries(app PRIVATE caliper ${adiak_LIBRARIES})
+"""
+SOURCE = """\
+#include <adiak.hpp>
+#include <caliper/cali.h>
+int main() {
+  CALI_CXX_MARK_FUNCTION;
+  return adiak::value("one", 1) ? 0 : 1;
+}
+"""
+
+
+def test_projects_that_look_for_caliper_find_it(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    (tmp_path / "app.cpp").write_text(SOURCE)
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    where = paths.caliper_include() / "cmake"
+    for command in (
+        ["cmake", "-B", "build", "-G", "Ninja", f"-Dcaliper_DIR={where}", f"-Dadiak_DIR={where}"],
+        ["cmake", "--build", "build"],
+        ["build/app"],
+    ):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
