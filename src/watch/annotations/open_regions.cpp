@@ -13,9 +13,9 @@ namespace {
 
 struct Open {
   std::uint64_t kind = 0;
-  const char *name = nullptr; // the recorder's copy, or one of our own as long as nothing records
+  const char *name = nullptr; // the recorder's copy, or one of our own where it has none
   bool recorded = false, communication = false;
-  bool lost = false;  // for want of memory: its end only has to be counted, under whatever name
+  bool lost = false;  // for want of memory: its end only has to be counted
   bool ended = false; // but for what is open inside
 };
 
@@ -33,19 +33,27 @@ std::atomic<unsigned> generation{0};
 [[gnu::always_inline]] inline void record(ThreadState &state, Open &open, const char *name) noexcept {
   begin_region(state, name, open.communication);
   open.lost = state.lost_regions > 0;
-  open.name = state.position->name;
+  open.name = __builtin_expect(open.lost, 0) ? strdup(name) : state.position->name;
   open.recorded = true;
+}
+
+void forget(Open &open) noexcept {
+  if (!open.recorded || open.lost) std::free(const_cast<char *>(open.name));
+}
+
+// What is lost is ended by number, as long as something is.
+[[gnu::always_inline]] inline void end_in_records(ThreadState &state, const Open &open) noexcept {
+  if (__builtin_expect(open.lost && state.lost_regions == 0, 0)) return;
+  end_region(state, open.name);
 }
 
 // Regions that were open when recording started are entered late, each of them from then on.
 [[gnu::noinline, gnu::cold]] void enter_late(ThreadState &state, OpenRegions &regions) noexcept {
   regions.generation = generation.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < regions.count; i++) {
-    Open &open = regions.list[i];
-    const char *name = open.name;
-    const bool ours = !open.recorded;
-    record(state, open, name);
-    if (ours) std::free(const_cast<char *>(name));
+    Open before = regions.list[i];
+    record(state, regions.list[i], before.name == nullptr ? "" : before.name);
+    forget(before);
   }
 }
 
@@ -60,18 +68,13 @@ inline ThreadState *recording(OpenRegions &regions) noexcept {
   return state;
 }
 
-void forget(Open &open) noexcept {
-  if (!open.recorded) std::free(const_cast<char *>(open.name));
-}
-
 // Ends the region in this place and what is inside.
 void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexcept {
   Open &open = regions.list[place];
   if (state != nullptr && open.recorded) {
-    // What was lost inside is ended by number.
     for (unsigned i = regions.count; __builtin_expect(state->lost_regions > 0, 0) && i > place + 1; i--)
-      if (regions.list[i - 1].lost) end_region(*state, open.name);
-    end_region(*state, open.name);
+      if (regions.list[i - 1].lost) end_in_records(*state, regions.list[i - 1]);
+    end_in_records(*state, open);
   }
   for (unsigned i = place; i < regions.count; i++) forget(regions.list[i]);
   regions.count = place;
@@ -91,7 +94,7 @@ bool close_if_open(std::uint64_t kind, const char *name) noexcept {
   for (unsigned place = regions.count; place > 0; place--) {
     const Open &open = regions.list[place - 1];
     if (open.kind != kind) continue;
-    if (name != nullptr && !open.lost && std::strcmp(open.name, name) != 0) continue;
+    if (name != nullptr && (open.name == nullptr || std::strcmp(open.name, name) != 0)) continue;
     close_from(regions, state, place - 1);
     return true;
   }
@@ -166,7 +169,7 @@ void leave_open_regions() noexcept {
   ThreadState *state = this_thread();
   if (state == nullptr || regions.generation != generation.load(std::memory_order_relaxed)) return;
   for (unsigned place = regions.count; place > 0; place--)
-    if (regions.list[place - 1].recorded) end_region(*state, regions.list[place - 1].name);
+    if (regions.list[place - 1].recorded) end_in_records(*state, regions.list[place - 1]);
 }
 
 } // namespace haloscope::watch
