@@ -262,7 +262,6 @@ def test_a_region_is_chosen_by_its_name_or_its_path(read: Read, nested: Draft) -
     ("question", "words"),
     [
         ({"name": "regions", "region": "solv"}, "solv.*solve"),
-        ({"name": "sites"}, "sites is not built yet.*regions"),
         ({"name": "sends"}, "no table 'sends'.*regions"),
         ({"name": "info", "region": "solve"}, "not by region"),
     ],

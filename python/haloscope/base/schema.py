@@ -305,13 +305,21 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
         Column("is_program", "integer", "most", "1 for the executable itself"),
     ),
+    "symbols": (
+        _key("module", "of a frame", "string"),
+        _key("offset", "of a frame"),
+        _key("depth", "0 for the innermost function there, 1 for the one that it was put into, and so on"),
+        _key("function", "as its author wrote it", "string"),
+        _key("file", "of the source; empty if unknown", "string"),
+        _key("line", "in it; 0 if unknown"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
     {
         *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
-        *("metadata", "sites", "modules"),
+        *("metadata", "sites", "modules", "symbols"),
     }
 )
 
@@ -411,6 +419,29 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "chunks helpers",
             "only if a protocol layer has carried messages: in how many pieces, and how many other ranks "
             "took part in copying; null for MPI functions",
+        ),
+    ),
+    "sites": (
+        _of("region", "as everywhere"),
+        _of(
+            "site",
+            "the first place outside the libraries: file and line, else the function, else the file of code "
+            "and the offset in it",
+        ),
+        _of("file line function", "of the site; null where they are unknown"),
+        _of(
+            "stack",
+            "the places that lead to the call, the outermost first, between them `;`; as many as were "
+            "recorded",
+        ),
+        _of("call", "the function, such as `MPI_Isend`"),
+        _of("calls bytes", "how often, and with how many bytes"),
+        _of("time_total", "sum over ranks and calls, as in `calls`"),
+        _of("share", "of the MPI time of all sites of the run"),
+        _of(
+            "time_cv",
+            "coefficient of variation of the time over the ranks that made such calls: their standard "
+            "deviation over their mean; null where a row is put together of several, as of nested regions",
         ),
     ),
     "sizes": (

@@ -11,6 +11,7 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli._messages import say, say_lines, say_remarks
 from haloscope.cli._options import mpi_option, setting_options
+from haloscope.cli._symbols import keep_symbols
 from haloscope.watch import SETTINGS
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
     asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
+    if settings.get("callsites"):
+        keep_symbols(outcome.profiles, quiet)
+    if not quiet:
         for profile in outcome.profiles[-3:]:
             _summarise(profile)
         say_remarks(asked)

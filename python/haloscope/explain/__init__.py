@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from haloscope.explain._suspects import suspect_hosts, suspect_sentences
     from haloscope.explain._tables import TABLES
     from haloscope.explain.regimes import RegimeModel
+    from haloscope.explain.sites import keep_symbols
 
 __all__ = [
     "COSTS",
@@ -33,6 +34,7 @@ __all__ = [
     "as_caliper",
     "costs",
     "history",
+    "keep_symbols",
     "native_library",
     "open",
     "open_all",
@@ -62,6 +64,7 @@ if not TYPE_CHECKING:
             "as_caliper": "_caliper_config",
             "costs": "_history",
             "history": "_history",
+            "keep_symbols": "sites",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
             "open_all": "_profile",

@@ -63,7 +63,7 @@ _TIMES = (
     Metric("min#sum#rc.count", "Calls/rank (min)", "calls_min", _UINT),
     Metric("avg#sum#rc.count", "Calls/rank (avg)", "calls_mean"),
     Metric("max#sum#rc.count", "Calls/rank (max)", "calls_max", _UINT),
-    Metric("sum#sum#rc.count", "Calls/rank (total)", "calls_total", _UINT),
+    Metric("sum#sum#rc.count", "Calls (total)", "calls_total", _UINT),
 )
 
 

@@ -139,6 +139,10 @@ class ProfileFile:
             for column in table:
                 self.column(name, column)
 
+    def fileno(self) -> int:
+        """Return the descriptor of the open file; its position is nobody's."""
+        return self._descriptor
+
     def close(self) -> None:
         """Close the file; columns cannot be read any more."""
         if self._descriptor >= 0:

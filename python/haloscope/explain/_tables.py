@@ -148,7 +148,6 @@ def as_text(key: str, value: object) -> str | None:
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 _WITHOUT_REGION = ("communicators", "slices", "binding", "info")
-_PLANNED = ("sites",)
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -210,6 +209,12 @@ def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, ["time_total", "call"], [True, False])
 
 
+def _sites(profile: Profile, scope: Scope) -> pl.DataFrame:
+    from haloscope.explain.sites import sites
+
+    return sites(profile, scope)
+
+
 def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
@@ -247,6 +252,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "regions": regions,
     "ranks": ranks,
     "calls": calls,
+    "sites": _sites,
     "sizes": sizes,
     "partners": partners,
     "collectives": collectives,
@@ -262,8 +268,6 @@ TABLES = tuple(_BUILDERS)
 
 def build(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
     """Return table `name`. Raises `UsageError` for an unknown table or region."""
-    if name in _PLANNED:
-        raise UsageError(f"the table {name} is not built yet; there is {', '.join(TABLES)}")
     if name not in _BUILDERS:
         raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
     if region is not None and name in _WITHOUT_REGION:
