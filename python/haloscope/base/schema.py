@@ -193,6 +193,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
         Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
         Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
+        Column(
+            "open_calls",
+            "integer",
+            "sum",
+            "MPI calls that it never came back from; they are in `calls`, and last until its end",
+            since=2,
+        ),
     ),
     "ranks": _RANKS,
     "calls": (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
 from haloscope.explain._render import site_text
 from haloscope.explain._tables import run_information
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
+_LONGEST_END = 300  # characters
 # Shares of the time that are not mentioned: in functions that are not named, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
 
@@ -158,7 +159,10 @@ def warnings(told: dict[str, Any]) -> list[str]:
             )
             if told[key]
         ]
-        lines.append("partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize"))
+        line = "partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize")
+        if told["ended_in"]:
+            line += f"; at the end {printable(shortened(told['ended_in'], _LONGEST_END))}"
+        lines.append(line)
     if told["dropped"]:
         lines.append(
             f"{told['dropped']} records were dropped for want of memory; raise HALOSCOPE_MEMORY"

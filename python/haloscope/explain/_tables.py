@@ -27,7 +27,7 @@ __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
-    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "version"}
+    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "ended_in", "version"}
 )
 # Texts by key: what the program says of its run, and what its surroundings do.
 _SAID, _AROUND = "metadata", ("job", "environment")
@@ -61,6 +61,8 @@ def _is_ranks(value: object) -> bool:
 
 _KNOWN: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(sorted(TEXT_KEYS), _is_text),
+    "ended_in": _is_text,
+    "open_calls": _is_count,
     "ranks": _is_count,
     "start": _is_number,
     "duration": _is_number,
@@ -85,6 +87,8 @@ _ORDER = [
     "missing_ranks",
     "unfinished_ranks",
     "unwatched_ranks",
+    "ended_in",
+    "open_calls",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",
