@@ -12,7 +12,7 @@ namespace haloscope::watch {
 namespace {
 
 // Places: the same call after the same calls, `context` in all.
-using Place = std::pair<std::uint64_t, std::uint32_t>; // hash of these calls, number of the last
+using CallPlace = std::pair<std::uint64_t, std::uint32_t>; // hash of these calls, number of the last
 struct Candidate {
   std::vector<std::uint32_t> ends;
   std::vector<bool> alike; // whether the iteration from one end to the next is like a neighbour
@@ -29,10 +29,10 @@ struct Family {
   std::uint64_t ticks = 0;
 };
 
-class Search {
+class PatternSearch {
 public:
   template <class Of>
-  Search(std::span<const Seen> calls, Of &&of)
+  PatternSearch(std::span<const Seen> calls, Of &&of)
       : calls_(calls), symbols_(calls.size(), [&](std::size_t i) { return of(calls[i]); }),
         functions_(calls.size(), [&](std::size_t i) { return calls[i].function; }) {}
 
@@ -54,7 +54,7 @@ public:
 
 private:
   void add_candidates(unsigned context) {
-    std::vector<Place> places;
+    std::vector<CallPlace> places;
     places.reserve(calls_.size());
     for (std::size_t i = context; i <= calls_.size(); i++)
       places.emplace_back(symbols_(i - context, i), static_cast<std::uint32_t>(i - 1));
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  void add_candidates(std::span<const Place> places, unsigned context) {
+  void add_candidates(std::span<const CallPlace> places, unsigned context) {
     const std::size_t count = places.size() - 1; // of the stretches between them
     std::vector<std::uint64_t> hashes(count);
     for (std::size_t i = 0; i < count; i++)
@@ -90,7 +90,7 @@ private:
 
   // The last iteration that belongs to the same stretch as the first. After an interruption it goes on if
   // iterations are as before, or of a form that is new: equal functions with other sizes are a coincidence.
-  std::size_t last_of(std::size_t first, std::span<const Place> places, const std::vector<std::uint64_t> &hashes,
+  std::size_t last_of(std::size_t first, std::span<const CallPlace> places, const std::vector<std::uint64_t> &hashes,
                       const std::vector<bool> &alike) const {
     const auto length = [&](std::size_t i) { return std::size_t{places[i + 1].second} - places[i].second; };
     const auto form = [&](std::size_t i) { return functions_(places[i].second + 1, places[i + 1].second + 1); };
@@ -113,7 +113,7 @@ private:
     return last;
   }
 
-  void add_candidate(std::span<const Place> places, std::vector<bool> alike, unsigned context) {
+  void add_candidate(std::span<const CallPlace> places, std::vector<bool> alike, unsigned context) {
     Candidate made;
     std::vector<std::size_t> certain;
     std::size_t longest = 0;
@@ -124,7 +124,7 @@ private:
       }
     if (certain.size() < 2) return;
     const std::size_t by = distance_to_branch(certain, longest);
-    for (const Place &place : places) made.ends.push_back(static_cast<std::uint32_t>(place.second + by));
+    for (const CallPlace &place : places) made.ends.push_back(static_cast<std::uint32_t>(place.second + by));
     for (std::size_t i = 0; i < alike.size(); i++) {
       if (!alike[i]) continue;
       const std::size_t begin = made.ends[i] + 1, end = made.ends[i + 1] + 1;
@@ -231,8 +231,10 @@ private:
 } // namespace
 
 std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
-  if (auto found = Search(calls, [](const Seen &call) { return call.exact; }).run()) return found;
-  return Search(calls, [](const Seen &call) { return call.coarse; }).run();
+  constexpr std::size_t least_coarse = 512; // what is told by less needs more of it
+  if (auto found = PatternSearch(calls, [](const Seen &call) { return call.exact; }).run()) return found;
+  if (calls.size() < least_coarse) return std::nullopt;
+  return PatternSearch(calls, [](const Seen &call) { return call.coarse; }).run();
 }
 
 } // namespace haloscope::watch

@@ -153,6 +153,7 @@ bool is_detail(TableId id) noexcept {
   case TableId::instances:
   case TableId::values:
   case TableId::slices:
+  case TableId::phases:
     return true;
   default:
     return false;

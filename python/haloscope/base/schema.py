@@ -278,6 +278,18 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "phases": (
+        _RANK,
+        _key("phase", "its number: its region is `phase 1`, and so on"),
+        _count("iterations", "of it, found from the sequence of calls"),
+        _count("found_after", "so many of them had passed when they were found: the rest have regions"),
+        _count("length", "MPI calls of a typical one, of those that were looked at"),
+        _count("forms", "different sequences of functions that they had"),
+        _count("calls", "that were looked at, from the first iteration to the end of the last"),
+        _count("all_calls", "that were looked at in the whole program"),
+        _seconds("start", "of the first one, after `MPI_Init`", "most"),
+        _seconds("end", "of the last one, after `MPI_Init`", "most"),
+    ),
     "sites": (
         _PATH,
         _key("stack", "where the calls came from, see below", "string"),
@@ -299,7 +311,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
-    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "sites", "modules"}
+    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "phases", "sites", "modules"}
 )
 
 
