@@ -203,13 +203,16 @@ private:
   }
 
   static bool is_enough(const Form &form, const Family &family) {
-    constexpr std::size_t least_repeats = 5, least_calls = 16, least_single_calls = 64;
-    return family.repeats >= least_repeats && 2 * family.covered >= family.span &&
-           family.covered >= (form.length == 1 ? least_single_calls : least_calls);
+    constexpr std::size_t least_repeats = 5, least_calls = 16, least_single_calls = 512;
+    if (form.length == 1) { // a call after another of its kind is often no more than that
+      const auto [first, last] = std::ranges::minmax(family.ends);
+      return family.covered >= least_single_calls && 10 * family.covered >= 9 * (last - first);
+    }
+    return family.repeats >= least_repeats && 2 * family.covered >= family.span && family.covered >= least_calls;
   }
 
   std::optional<Pattern> pattern_of(const Form &form, const Family &family) const {
-    Pattern made{family.ends, {form}, 0, family.repeats, family.covered};
+    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false};
     std::ranges::sort(made.ends);
     made.ends.erase(std::ranges::unique(made.ends).begin(), made.ends.end());
     for (std::size_t i = 1; i < made.ends.size(); i++) {
@@ -219,6 +222,7 @@ private:
     // Questions and answers, as of a master and its workers, are no iterations.
     const auto typical = calls_.subspan(made.example - form.length, form.length);
     if (std::ranges::all_of(typical, [](const Seen &call) { return call.is_blocking; })) return std::nullopt;
+    made.is_together = std::ranges::any_of(typical, [](const Seen &call) { return call.is_collective; });
     complete_pattern(made, functions_, calls_);
     return made;
   }

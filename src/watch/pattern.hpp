@@ -20,7 +20,8 @@ struct Seen {
   std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
   std::uint32_t coarse; // the same without bytes
   std::uint16_t function;
-  bool is_blocking; // a blocking send or receive
+  bool is_blocking;   // a blocking send or receive
+  bool is_collective;
   std::uint64_t tick;
 };
 
@@ -37,6 +38,7 @@ struct Pattern {
   std::size_t example;           // one behind the last call of a typical iteration
   std::size_t repeats;           // iterations that were like a neighbour
   std::size_t covered;           // calls in these
+  bool is_together;              // an iteration has a collective
 };
 
 // Return what repeats, if enough does. Time: that of sorting the calls a few times.

@@ -32,9 +32,12 @@ constexpr auto blocks = functions_that([](std::string_view name) {
 // Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only be
 // about to begin.
 constexpr std::size_t sure_repeats = 8, sure_calls = 64;
+// A few messages that repeat are often a part of a longer iteration.
+constexpr std::size_t short_length = 8, sure_short_calls = 256;
 // Searching takes at most this part of the time.
 constexpr std::uint64_t share_of_time = 64;
 
+constexpr std::uint32_t collective = ~std::uint32_t{0};
 constexpr const char *iteration_name = "iteration";
 std::array<char, 24> phase_name(std::uint64_t number) noexcept {
   std::array<char, 24> name{};
@@ -116,7 +119,7 @@ std::vector<Seen> seen_calls(const Phases &phases) {
     const auto partner = static_cast<std::uint32_t>(call.partner);
     const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
     calls.push_back({mixed({call.function, partner, sends, call.what, call.bytes - before.bytes}),
-                     mixed({call.function, partner, sends}), call.function, blocks[call.function], call.tick});
+                     mixed({call.function, partner, sends}), call.function, blocks[call.function], call.what == collective, call.tick});
     before = call;
   }
   return calls;
@@ -183,6 +186,12 @@ bool is_turned(const std::vector<std::uint16_t> &one, const std::vector<std::uin
   std::vector<std::uint16_t> twice = other;
   twice.insert(twice.end(), other.begin(), other.end());
   return !std::ranges::search(twice, one).empty();
+}
+
+bool is_self_similar(const std::vector<std::uint16_t> &typical) {
+  std::vector<std::uint16_t> inner{typical.begin() + 1, typical.end()};
+  inner.insert(inner.end(), typical.begin(), typical.end() - 1);
+  return !std::ranges::search(inner, typical).empty();
 }
 
 bool is_same_phase(const Phases &phases, const FoundPhase &found) {
@@ -267,6 +276,7 @@ bool take(Recorder &to, Phases &phases, const FoundPhase &found, bool is_over) {
   const bool is_same = is_same_phase(phases, found);
   if (!is_same && !start_phase(to, phases, found)) return false;
   phases.typical = found.typical();
+  phases.is_self_similar = is_self_similar(phases.typical);
   phases.forms.fill(0);
   phases.longest = 0;
   learn_forms(phases, found);
@@ -299,6 +309,8 @@ void wait_for_more(Phases &phases) noexcept {
 
 bool is_sure(const Phases &phases, const FoundPhase &found) {
   const Pattern &pattern = found.pattern;
+  const bool is_short = !pattern.is_together && pattern.forms.front().length < short_length;
+  if (is_short && pattern.covered < sure_short_calls) return false;
   return pattern.repeats >= sure_repeats && (pattern.covered >= sure_calls || pattern.repeats >= 2 * sure_repeats) &&
          phases.calls - found.last_end() <= 2 * pattern.forms.front().length + 16;
 }
@@ -317,14 +329,59 @@ void search(Recorder &to, Phases &phases, std::uint64_t now) {
   enter_phase(to);
 }
 
-void end_iteration(Recorder &to, Phases &phases) noexcept {
+void count_end(Phases &phases, std::uint64_t end) noexcept {
   phases.record->iterations++;
-  phases.ring[(phases.calls - 1) % Phases::remembered].counts = 1;
-  tell_end(phases, phases.calls);
+  phases.ring[(end - 1) % Phases::remembered].counts = 1;
+  tell_end(phases, end);
+}
+
+void end_iteration(Recorder &to, Phases &phases) noexcept {
+  count_end(phases, phases.calls);
   phases.functions = 0;
   phases.pause = patience(phases);
   leave_iteration(to);
   enter_iteration(to);
+}
+
+bool is_typical_at(const Phases &phases, std::uint64_t begin) noexcept {
+  for (std::size_t i = 0; i < phases.typical.size(); i++)
+    if (phases.ring[(begin + i) % Phases::remembered].function != phases.typical[i]) return false;
+  return true;
+}
+
+// The end of the first typical iteration after something unknown; 0 if there is none. It is certain only where an
+// iteration is not like itself from another call on.
+std::uint64_t next_typical_end(const Phases &phases) noexcept {
+  const std::size_t length = phases.typical.size();
+  if (phases.is_self_similar || phases.calls - phases.end >= Phases::remembered) return 0;
+  for (std::uint64_t begin = phases.end; begin + length <= phases.calls; begin++)
+    if (is_typical_at(phases, begin)) return begin + length;
+  return 0;
+}
+
+void add_form(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcept {
+  std::uint64_t functions = 0;
+  for (std::uint64_t i = begin; i < end; i++)
+    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+  phases.forms[functions >> 58U] = functions;
+  phases.longest = std::max<std::size_t>(phases.longest, end - begin);
+}
+
+// What was unknown is a form of the iteration from now on. Returns false if it is more than that.
+bool go_on(Phases &phases) noexcept {
+  const std::uint64_t end = next_typical_end(phases);
+  if (end == 0) return false;
+  add_form(phases, phases.end, end);
+  count_end(phases, end);
+  std::uint64_t functions = 0;
+  for (std::uint64_t i = phases.end; i < phases.calls; i++) {
+    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+    if (phases.forms[functions >> 58U] != functions) continue;
+    count_end(phases, i + 1);
+    functions = 0;
+  }
+  follow(phases);
+  return true;
 }
 
 void lose(Recorder &to, Phases &phases) noexcept {
@@ -349,7 +406,10 @@ namespace {
     return;
   }
   if (phases.calls != phases.pause) return;
-  if (phases.is_followed) lose(to, phases);
+  if (phases.is_followed) {
+    if (go_on(phases)) return;
+    lose(to, phases);
+  }
   search(to, phases, now);
 } catch (const std::bad_alloc &) {
   to.dropped();
@@ -369,7 +429,7 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
       static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
       has_partner ? doing.partner : 0,
       phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
-      doing.what == Doing::requests ? doing.count : 0,
+      doing.what == Doing::requests ? doing.count : doing.what == Doing::collective ? collective : 0,
       0,
       now};
   phases.functions = phases.functions * stretch_factor + stretch_weight(doing.call);

@@ -20,7 +20,7 @@ struct Phases {
     std::uint16_t sends; // of the thread so far, their lowest bits
     std::int32_t partner;
     std::uint64_t bytes;  // that the thread has sent so far
-    std::uint32_t what;   // number of requests
+    std::uint32_t what;   // number of requests, ~0: a collective
     std::uint32_t counts; // iterations that were counted as ended by it
     std::uint64_t tick;
   };
@@ -41,6 +41,7 @@ struct Phases {
   std::size_t before = 0;                 // calls of an iteration before the first whole one of this stretch
   std::size_t longest = 0;                // calls of an iteration
   std::vector<std::uint16_t> typical;     // functions of an iteration
+  bool is_self_similar = false;           // it is like itself from another call on
   std::uint64_t first = 0, searched = 0;  // tick of the first call; ticks that searches took
 };
 
