@@ -200,10 +200,16 @@ bool is_same_phase(const Phases &phases, const FoundPhase &found) {
   return found.has_form(functions(0, functions.size())) || is_turned(phases.typical, found.typical());
 }
 
+// Of two in one place the first stays: it is the more frequent one.
+void add_form(Phases &phases, std::uint64_t functions, std::size_t length) noexcept {
+  std::uint64_t &place = phases.forms[Phases::place_of(functions)];
+  if (place == 0) place = functions;
+  phases.longest = std::max(phases.longest, length);
+}
+
 void learn_forms(Phases &phases, const FoundPhase &found) {
   for (const Form &form : found.pattern.forms) {
-    phases.forms[form.functions >> 58U] = form.functions;
-    phases.longest = std::max(phases.longest, form.length);
+    add_form(phases, form.functions, form.length);
   }
 }
 
@@ -359,24 +365,23 @@ std::uint64_t next_typical_end(const Phases &phases) noexcept {
   return 0;
 }
 
-void add_form(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcept {
+void add_form_of(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcept {
   std::uint64_t functions = 0;
   for (std::uint64_t i = begin; i < end; i++)
     functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
-  phases.forms[functions >> 58U] = functions;
-  phases.longest = std::max<std::size_t>(phases.longest, end - begin);
+  add_form(phases, functions, end - begin);
 }
 
 // What was unknown is a form of the iteration from now on. Returns false if it is more than that.
 bool go_on(Phases &phases) noexcept {
   const std::uint64_t end = next_typical_end(phases);
   if (end == 0) return false;
-  add_form(phases, phases.end, end);
+  add_form_of(phases, phases.end, end);
   count_end(phases, end);
   std::uint64_t functions = 0;
   for (std::uint64_t i = phases.end; i < phases.calls; i++) {
     functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
-    if (phases.forms[functions >> 58U] != functions) continue;
+    if (phases.forms[Phases::place_of(functions)] != functions) continue;
     count_end(phases, i + 1);
     functions = 0;
   }
@@ -401,7 +406,7 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] void pause_at_call(Recorder &to, std::uint64_t now) noexcept try {
   Phases &phases = *to.phases;
-  if (phases.is_followed && phases.forms[phases.functions >> 58U] == phases.functions) {
+  if (phases.is_followed && phases.forms[Phases::place_of(phases.functions)] == phases.functions) {
     end_iteration(to, phases);
     return;
   }
@@ -434,7 +439,7 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
       now};
   phases.functions = phases.functions * stretch_factor + stretch_weight(doing.call);
   phases.calls++;
-  if (__builtin_expect(phases.forms[phases.functions >> 58U] == phases.functions || phases.calls == phases.pause, 0))
+  if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions || phases.calls == phases.pause, 0))
     pause_at_call(to, now);
 }
 

@@ -25,11 +25,12 @@ struct Phases {
     std::uint64_t tick;
   };
   static constexpr std::size_t remembered = 8192;
+  static constexpr std::size_t place_of(std::uint64_t functions) noexcept { return functions >> 55U; }
 
   std::uint64_t calls = 0;                // so far
   std::uint64_t pause = 32;               // when there are so many, something is to be done
   std::uint64_t functions = 0;            // since the last iteration's end
-  std::array<std::uint64_t, 64> forms{};  // of iterations; the first bits tell the place
+  std::array<std::uint64_t, 512> forms{}; // of iterations, at place_of
   std::uint64_t sends = 0, bytes = 0;     // of the regions that the thread was in before, less those of this one
   std::array<Call, remembered> ring;      // not cleared: untouched memory costs nothing
 
