@@ -3,7 +3,8 @@
 One rank with itself (calls.c), bare and watched processes in turn; a round is one of each, the
 difference of their medians is one sample, in nanoseconds a call. `ratio` is clock_gettime ÷ added
 time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` are the floor: a
-library that stamps every call and does nothing else (stamps.c).
+library that stamps every call and does nothing else (stamps.c). Rows `watch-callsites` are what call sites
+add to a call that is watched anyway: with one frame, with eight, and in Python (`python.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cg import measure as measure_cg
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
+from markers import measure as measure_markers
 
 from haloscope.base.toolchain import toolchain
 
@@ -44,6 +46,11 @@ ALLOWED = {
     HALO: 15.0,
 }
 ALLOWED_EXACT = {HALO: 32.0}
+# What call sites may add to each call: one frame one clock_gettime, eight 1000 ns, those of Python 2000 ns.
+SITES = "-callsites"
+SITES_8 = "-callsites-8"
+IN_PYTHON = "Allreduce of mpi4py"
+PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
 Times = dict[str, float]
 
@@ -55,6 +62,14 @@ class Bench:
     program: Path
     stamps: Path
     launch: list[str]
+
+    def python(self, prefix: list[str], calls: int) -> float:
+        """Return the nanoseconds of an Allreduce of mpi4py."""
+        command = [*prefix, *self.launch, sys.executable, str(HERE / "allreduce.py"), str(calls)]
+        done = subprocess.run(
+            command, env=MPI_ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600
+        )
+        return float(done.stdout)
 
     def run(self, prefix: list[str], calls: int, *, stamped: bool = False) -> Times:
         preloaded = ["env", f"LD_PRELOAD={self.stamps}"] if stamped else []
@@ -95,6 +110,17 @@ def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, f
     return {name: estimate(added).median for name, added in samples.items()}
 
 
+def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
+    """Emits what call sites add to calls that are watched."""
+    cases = [name for name in ALLOWED if "region" not in name]
+    for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
+        for name in cases:
+            added = [a[name] - b[name] for a, b in zip(results[kind], results[""], strict=True)]
+            emit_cost(f"watch{kind}", name, estimate(added), clock, allowed)
+        added = [(a - b) / PYTHON_CALLS for a, b in zip(python[kind], python[""], strict=True)]
+        emit_cost(f"watch{kind}", IN_PYTHON, estimate(added), clock, 2000 / clock)
+
+
 def emit_cost(benchmark: str, case: str, cost: Estimate, clock: float, allowed: float | None) -> None:
     """Times that are not told from zero count as a thousandth of a nanosecond."""
     median, low, high = (max(value, 1e-3) for value in (cost.median, cost.low, cost.high))
@@ -113,11 +139,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         bench = build(directory)
-        kinds = {"bare": [], "": watched(directory), "-exact": watched(directory, "--exact-times")}
+        kinds = {
+            "bare": [],
+            "": watched(directory),
+            "-exact": watched(directory, "--exact-times"),
+            SITES: watched(directory, "--callsites"),
+            SITES_8: watched(directory, "--callsites=8"),
+        }
+        python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
         results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
         for _ in range(options.rounds):
             for kind, prefix in kinds.items():
                 results[kind].append(bench.run(prefix, options.calls))
+            for kind, times in python.items():
+                times.append(bench.python(kinds[kind], options.calls))
             results["-stamps"].append(bench.run([], options.calls, stamped=True))
         markers = estimate([times["empty region"] / 2 for times in results["bare"]])
         clock = estimate([times[CLOCK] for times in results["bare"]]).median
@@ -125,8 +160,10 @@ def main() -> None:
         costs = report("", results["bare"], results[""], ALLOWED)
         report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
         report("-stamps", results["bare"], results["-stamps"], {})
+        report_sites(results, python, clock)
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
+    measure_markers(options.rounds, options.calls)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 !   call haloscope_region_begin('assemble')       a phase of the program
 !   call haloscope_comm_region_begin('halo')      a phase whose MPI calls form one pattern
 !   call haloscope_value('iterations', 12.0d0)    a number that belongs to the current instance
+!   call haloscope_metadata('case', 'wing')       a text that belongs to the run; also before MPI_Init
 !
 ! Names are used without trailing blanks. How the recorder is found: see region.h.
 module haloscope
@@ -14,6 +15,7 @@ module haloscope
   private
   public :: haloscope_region_begin, haloscope_region_end
   public :: haloscope_comm_region_begin, haloscope_comm_region_end, haloscope_value
+  public :: haloscope_metadata
 
   integer(c_int32_t), parameter :: segment_is_note = 4
   integer(c_int32_t), parameter :: note_type = 1
@@ -23,6 +25,7 @@ module haloscope
   type, bind(c) :: recorder_type
     integer(c_int32_t) :: version, reserved
     type(c_funptr) :: begin, end, value
+    type(c_funptr) :: metadata ! since version 2
   end type
 
   ! The first members of struct dl_phdr_info
@@ -54,6 +57,10 @@ module haloscope
       character(kind=c_char), intent(in) :: name(*)
       real(c_double), value :: number
     end subroutine
+    subroutine metadata_interface(key, text) bind(c)
+      import :: c_char
+      character(kind=c_char), intent(in) :: key(*), text(*)
+    end subroutine
   end interface
 
   interface
@@ -70,6 +77,7 @@ module haloscope
   procedure(mark_interface), pointer, save :: recorder_begin => null()
   procedure(mark_interface), pointer, save :: recorder_end => null()
   procedure(value_interface), pointer, save :: recorder_value => null()
+  procedure(metadata_interface), pointer, save :: recorder_metadata => null()
 
 contains
 
@@ -104,6 +112,13 @@ contains
     if (watched) call recorder_value(trim(name) // c_null_char, number)
   end subroutine
 
+  subroutine haloscope_metadata(key, text)
+    character(len=*), intent(in) :: key, text
+    if (.not. looked) call look()
+    if (associated(recorder_metadata)) &
+      call recorder_metadata(trim(key) // c_null_char, trim(text) // c_null_char)
+  end subroutine
+
   subroutine look()
     integer(c_intptr_t), target :: place
     type(recorder_type), pointer :: recorder
@@ -116,6 +131,7 @@ contains
     call c_f_procpointer(recorder%begin, recorder_begin)
     call c_f_procpointer(recorder%end, recorder_end)
     call c_f_procpointer(recorder%value, recorder_value)
+    if (recorder%version >= 2) call c_f_procpointer(recorder%metadata, recorder_metadata)
     watched = .true.
   end subroutine
 

@@ -4,6 +4,7 @@
  *   HALOSCOPE_REGION_BEGIN("assemble");        a phase of the program
  *   HALOSCOPE_COMM_REGION_BEGIN("halo");       a phase whose MPI calls form one pattern
  *   HALOSCOPE_VALUE("iterations", 12.0);       a number that belongs to the current instance
+ *   HALOSCOPE_METADATA("case", "wing");        a text that belongs to the run; also before MPI_Init
  *
  * A name is any string, another at each pass; begin and end must use equal ones on the same thread.
  *
@@ -30,6 +31,7 @@ struct haloscope_recorder {
   void (*begin)(const char *name, int communication);
   void (*end)(const char *name, int communication);
   void (*value)(const char *name, double value);
+  void (*metadata)(const char *key, const char *value); /* since version 2 */
 };
 
 #define HALOSCOPE_NOTE_NAME "Haloscope"
@@ -116,11 +118,17 @@ __attribute__((unused)) static inline void haloscope_value_(const char *name, do
   if (__builtin_expect(recorder != NULL, 0)) recorder->value(name, value);
 }
 
+__attribute__((unused)) static inline void haloscope_metadata_(const char *key, const char *value) {
+  const struct haloscope_recorder *recorder = haloscope_get_();
+  if (recorder != NULL && recorder->version >= 2) recorder->metadata(key, value);
+}
+
 #define HALOSCOPE_REGION_BEGIN(name) haloscope_begin_((name), 0)
 #define HALOSCOPE_REGION_END(name) haloscope_end_((name), 0)
 #define HALOSCOPE_COMM_REGION_BEGIN(name) haloscope_begin_((name), 1)
 #define HALOSCOPE_COMM_REGION_END(name) haloscope_end_((name), 1)
 #define HALOSCOPE_VALUE(name, number) haloscope_value_((name), (number))
+#define HALOSCOPE_METADATA(key, value) haloscope_metadata_((key), (value))
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TimingsError,
         UsageError,
     )
-    from haloscope.explain import open, open_all, report
+    from haloscope.explain import history, open, open_all, report
     from haloscope.explain.regimes import regimes
     from haloscope.hide import inject, stencil
     from haloscope.predict import model
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench import stencil as bench_stencil
     from haloscope.predict.simulate import simulate
     from haloscope.predict.tune import tune
-    from haloscope.watch import comm_region, doctor, env, recover, region, run, value
+    from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, value
 
     __version__: str
 
@@ -55,7 +55,9 @@ __all__ = [
     "comm_region",
     "doctor",
     "env",
+    "history",
     "inject",
+    "metadata",
     "model",
     "open",
     "open_all",
@@ -91,7 +93,9 @@ if not TYPE_CHECKING:
             "comm_region": "watch",
             "doctor": "watch",
             "env": "watch",
+            "history": "explain",
             "inject": "hide",
+            "metadata": "watch",
             "model": "predict",
             "open": "explain",
             "open_all": "explain",

@@ -48,6 +48,16 @@ void *library_with(const char *symbol) noexcept {
   return search.found;
 }
 
+// What a library of another interface lacks: our wrappers of Fortran's functions convert handles before they
+// know that nobody wants them.
+void *no_handle() noexcept { return nullptr; }
+
+void fill_gaps() noexcept {
+  auto *places = reinterpret_cast<void **>(&real);
+  for (std::size_t i = 0; i < sizeof real / sizeof(void *); i++)
+    if (places[i] == nullptr) places[i] = reinterpret_cast<void *>(no_handle);
+}
+
 } // namespace
 
 void resolve() noexcept {
@@ -64,12 +74,29 @@ void resolve() noexcept {
                "start the program with its own MPI library linked");
       std::abort();
     }
+    if (!library_fits()) fill_gaps();
     // A library that was opened for its user alone has nothing before it but us.
     RealFunctions found = real;
     if (from == RTLD_DEFAULT) look_up(RTLD_NEXT, found, next_names);
     // Last what `ensure_resolved` looks at: other threads may be waiting for it.
     next = found;
   });
+}
+
+bool library_fits() noexcept {
+  Dl_info where{};
+  if (real.Init == nullptr || dladdr(reinterpret_cast<void *>(real.Init), &where) == 0 ||
+      where.dli_fname == nullptr)
+    return true;
+  [[maybe_unused]] void *library = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+  [[maybe_unused]] const bool standard = std::strstr(where.dli_fname, "mpi_abi") != nullptr;
+#if defined(HALOSCOPE_ABI_OPENMPI)
+  return library == nullptr || dlsym(library, "ompi_mpi_comm_world") != nullptr;
+#elif defined(HALOSCOPE_ABI_MPICH)
+  return !standard && (library == nullptr || dlsym(library, "ompi_mpi_comm_world") == nullptr);
+#else
+  return standard || std::strstr(where.dli_fname, "libmpi.so") == nullptr;
+#endif
 }
 
 } // namespace haloscope::interpose

@@ -8,6 +8,10 @@ namespace haloscope::interpose {
 // Fills `real`, `next` and, for Open MPI, `predefined`, once.
 [[gnu::noinline, gnu::cold]] void resolve() noexcept;
 
+// Whether the library in the process, once it is resolved, has the interface that this is built for. Where
+// everything is watched it may be another: then nothing of it may be touched.
+[[nodiscard]] bool library_fits() noexcept;
+
 // Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the
 // called function sees through; the bits are the same.
 template <class Result, class... Parameters, class... Arguments>

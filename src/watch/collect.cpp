@@ -55,6 +55,7 @@ public:
         add_communicator(*use);
       threads_++;
     }
+    add_metadata();
     for (auto &[path, region] : regions_) spread_partners(region);
     for (auto &[path, region] : regions_) add_rank_row(region);
     add_process_row(begins, ends);
@@ -348,7 +349,22 @@ private:
     add(TableId::processes,
         {rank(), string(text(process_.host.data())), static_cast<std::uint64_t>(process_.pid),
          word(process_.start), time(duration), threads_, begins, ends, process_.dropped.load(),
-         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_)});
+         process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_),
+         string(text(process_.cpus.data())), string(text(process_.numa_nodes.data())),
+         string(text(process_.sockets.data()))});
+  }
+
+  // What was said last of a key comes first.
+  void add_metadata() {
+    constexpr const char *kinds[] = {"user", "environment", "job"};
+    std::set<std::pair<MetadataKind, std::string_view>> said;
+    for (const MetadataRecord *record = valid(process_.metadata.load()); record != nullptr;
+         record = valid(record->next)) {
+      const auto kind = std::min(static_cast<std::size_t>(record->kind), std::size(kinds) - 1);
+      if (said.insert({record->kind, text(record->key)}).second)
+        add(TableId::metadata, {string(kinds[kind]), string(text(record->key)), string(text(record->value)),
+                                1, process_.rank == 0 ? 1U : 0U});
+    }
   }
 
   const ProcessRecord &process_;

@@ -153,9 +153,10 @@ template <class Rule, class Call, class Then>
     if (synchronized) let_others_wait(comm);
     return call();
   }
+  const std::uint64_t begin = state->begin_call();
+  // Read while MPI works, as in `send`.
   CommunicatorUse *use = known_use(*state, comm);
   state->tell_collective(invoked, use == nullptr ? 0 : use->communicator->number);
-  const std::uint64_t begin = state->begin_call();
   const std::uint64_t skew = synchronized ? wait_for_others(comm) : 0;
   const int result = call();
   const std::uint64_t end = ticks();

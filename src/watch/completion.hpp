@@ -172,14 +172,14 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
 }
 
 template <class Call>
-[[gnu::noinline]] int wait_taken(ThreadState &state, const Invocation &invoked, const MPI_Request *request,
+[[gnu::noinline]] int wait_taken(ThreadState &state, Function function, const MPI_Request *request,
                                  MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
-  tell_requests(state, claim.request(), 1);
   const std::uint64_t begin = state.begin_call();
+  tell_requests(state, claim.request(), 1);
   const int result = call(status);
   const std::uint64_t end = ticks();
-  if (result == MPI_SUCCESS) finish_wait(state, invoked, claim.request(), *status, begin, end);
+  if (result == MPI_SUCCESS) finish_wait(state, function, claim.request(), *status, begin, end);
   return result;
 }
 
@@ -192,8 +192,8 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
   if (__builtin_expect(global().several_threads, 0))
     return wait_taken(*state, invoked, request, result_status, call);
   Request *known = request_slot(*state, *request);
-  tell_requests(*state, known, 1);
   const std::uint64_t begin = state->begin_call();
+  tell_requests(*state, known, 1);
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (__builtin_expect(result == MPI_SUCCESS, 1))
@@ -202,8 +202,8 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
 }
 
 template <class Call>
-[[gnu::noinline]] int test_taken(ThreadState &state, const Invocation &invoked, MPI_Request *request,
-                                 const int *flag, MPI_Status *status, Call &&call) {
+[[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
+                                 MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
@@ -216,7 +216,7 @@ template <class Call>
   } else if (counts(*claim.request())) {
     bytes = complete(state, *claim.request(), *result_status, 0);
   }
-  count_call(state, invoked, bytes);
+  count_call(state, function, bytes);
   return result;
 }
 
@@ -284,8 +284,8 @@ int wait_all(const Invocation &invoked, int count, const MPI_Request *requests, 
   const auto all = span_of(requests, count);
   AllClaims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
-  tell_requests(*state, claims.first(), all.size());
   const std::uint64_t begin = state->begin_call();
+  tell_requests(*state, claims.first(), all.size());
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) {
@@ -343,8 +343,8 @@ int wait_any(const Invocation &invoked, int count, const MPI_Request *requests, 
   Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  tell_requests(*state, nullptr, static_cast<std::size_t>(std::max(count, 0)));
   const std::uint64_t begin = state->begin_call();
+  tell_requests(*state, nullptr, static_cast<std::size_t>(std::max(count, 0)));
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) {
@@ -404,8 +404,8 @@ int wait_some(const Invocation &invoked, int count, const MPI_Request *requests,
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
-  tell_requests(*state, nullptr, all.size());
   const std::uint64_t begin = state->begin_call();
+  tell_requests(*state, nullptr, all.size());
   const int result = call(result_statuses);
   const std::uint64_t end = ticks();
   const auto done = completed(result, *outcount, indices);

@@ -105,7 +105,8 @@ private:
     std::vector<std::size_t> step(end - begin + 1); // of the form that leads on to the end; 0: none does
     for (std::size_t at = end; at-- > begin;)
       for (const auto &[length, hashes] : forms_)
-        if (at + length <= end && (at + length == end || step[at + length - begin] > 0) && is_form(at, at + length)) {
+        if (at + length <= end && (at + length == end || step[at + length - begin] > 0) &&
+            is_form(at, at + length)) {
           step[at - begin] = length;
           break;
         }
@@ -128,9 +129,9 @@ private:
   const Stretches &functions_;
   std::span<const Seen> calls_;
   std::size_t typical_;
-  std::pair<std::size_t, std::size_t> like_; // the form met last
+  std::pair<std::size_t, std::size_t> like_;                // the form met last
   std::map<std::size_t, std::vector<std::uint64_t>> forms_; // by length
-  std::vector<std::size_t> ends_; // one behind the last calls
+  std::vector<std::size_t> ends_;                           // one behind the last calls
 };
 
 } // namespace

@@ -40,7 +40,8 @@ bool is_intact(const ProcessRecord &process) {
   const auto ends = [](const auto &text) { return text.back() == '\0'; };
   return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
          process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
-         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output);
+         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output) &&
+         ends(process.cpus) && ends(process.numa_nodes) && ends(process.sockets);
 }
 
 std::vector<std::string> files_in(std::span<char *const> directories) {
@@ -76,6 +77,8 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.command = process.command;
   any.library = process.library;
   any.start = process.start;
+  any.mpi_version = process.mpi_version;
+  any.mpi_subversion = process.mpi_subversion;
 }
 
 void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick) {
@@ -109,12 +112,14 @@ std::vector<std::int64_t> missing_ranks(const Joined &joined) {
 void write(Joined &joined, const char *output) {
   joined.contents.compact();
   Totals totals;
-  totals.add(joined.contents[TableId::processes]);
   ProfileWriter writer{output, joined.any.size_limit};
-  for (unsigned i = 0; i < table_count; i++) writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  for (unsigned i = 0; i < table_count; i++) {
+    totals.add(static_cast<TableId>(i), joined.contents.tables[i]);
+    writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
+  }
   totals.left_out = writer.left_out();
-  writer.finish(joined.contents.names,
-                make_info(joined.any, totals, missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
+  writer.finish(joined.contents.names, make_info(joined.any, totals, joined.contents.names,
+                                                 missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
 int join(std::uint64_t world, std::span<char *const> directories, const char *output) {

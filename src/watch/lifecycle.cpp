@@ -2,11 +2,13 @@
 
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
+#include "watch/annotations/started.hpp"
 #include "watch/process.hpp"
 #include "watch/settings.hpp"
 #include "watch/state.hpp"
 #include "watch/world.hpp"
 
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -34,6 +36,7 @@ void start() {
     begin_process(world.settings, world.rank, world.size, world.place);
   else if (global().phase == Phase::between)
     resume_process();
+  annotations_started();
 }
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
@@ -43,6 +46,7 @@ void start_alone() {
   start_communicators(world.group);
   if (global().phase == Phase::between) {
     resume_process();
+    annotations_started();
     return;
   }
   const Settings settings = read_settings(world.rank == 0, world.size);
@@ -51,9 +55,11 @@ void start_alone() {
   const std::uint64_t job = interpose::job_identity(settings.run);
   const std::string run = settings.run.empty() ? "sessions-" + std::to_string(job) : settings.run;
   begin_process(settings, world.rank, world.size, {run, {}, job});
+  annotations_started();
 }
 
 void finish_alone() {
+  annotations_ending();
   end_process(Phase::between);
   if (!global().process->watched || global().arena.recoverable()) return;
   interpose::complain("the records of rank " + std::to_string(global().process->rank) +
@@ -61,11 +67,29 @@ void finish_alone() {
                       "set HALOSCOPE_LIVE to another node-local directory");
 }
 
+// Where everything is watched, programs may use another MPI than this recorder knows, and ranks on other
+// nodes may have none: Open MPI starts them without this environment, unless a batch system passes it on. All
+// ranks decide alike.
+bool stays_out() {
+  if (!interpose::library_fits()) return true;
+  if (!interpose::is_always_on()) return false;
+  const auto variable = [](const char *name) {
+    const char *value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): inside MPI_Init
+    return std::string{value == nullptr ? "" : value};
+  };
+  const bool on_one_node = variable("OMPI_COMM_WORLD_LOCAL_SIZE") == variable("OMPI_COMM_WORLD_SIZE");
+  return !on_one_node && variable("SLURM_JOB_ID").empty() && variable("PBS_JOBID").empty();
+}
+
 } // namespace
 
 void start_recording() noexcept try {
   const std::lock_guard lock{life().mutex};
   if (global().phase == Phase::after || life().world_is_open) return;
+  if (stays_out()) {
+    global().phase = Phase::after;
+    return;
+  }
   life().world_is_open = true;
   start();
 } catch (const std::exception &error) {
@@ -76,6 +100,7 @@ void finish_recording() noexcept try {
   {
     const std::lock_guard lock{life().mutex};
     if (!life().world_is_open || global().process == nullptr || global().phase == Phase::after) return;
+    annotations_ending();
     end_process(Phase::after);
   }
   leave_world();
@@ -85,6 +110,10 @@ void finish_recording() noexcept try {
 
 void start_session() noexcept try {
   const std::lock_guard lock{life().mutex};
+  if (global().phase == Phase::after || stays_out()) {
+    global().phase = Phase::after;
+    return;
+  }
   expect_sessions();
   if (life().sessions++ > 0 || life().world_is_open) return;
   if (global().phase == Phase::before || global().phase == Phase::between) start_alone();

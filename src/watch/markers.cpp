@@ -2,17 +2,12 @@
 // functions for languages that look symbols up by name.
 #include <haloscope/region.h>
 
-#include "watch/state.hpp"
+#include "watch/marking.hpp"
+#include "watch/metadata.hpp"
 
 namespace haloscope::watch {
 
 namespace {
-
-// Markers before MPI_Init, after MPI_Finalize or inside MPI's own calls are not recorded.
-ThreadState *marking_thread() noexcept {
-  if (global().phase.load(std::memory_order_relaxed) != Phase::running) return nullptr;
-  return this_thread() != nullptr ? this_thread() : attach_thread();
-}
 
 void begin(const char *name, int communication) noexcept {
   if (ThreadState *state = marking_thread()) begin_region(*state, name, communication != 0);
@@ -33,8 +28,12 @@ void value(const char *name, double number) noexcept {
 extern "C" {
 
 __attribute__((visibility("hidden"))) extern const haloscope_recorder haloscope_recorder_table;
-[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {
-    1, 0, haloscope::watch::begin, haloscope::watch::end, haloscope::watch::value};
+[[gnu::used]] const haloscope_recorder haloscope_recorder_table = {2,
+                                                                   0,
+                                                                   haloscope::watch::begin,
+                                                                   haloscope::watch::end,
+                                                                   haloscope::watch::value,
+                                                                   haloscope::watch::add_metadata};
 
 // The note (region.h): its descriptor is the distance to the table.
 __asm__(".pushsection .note.haloscope,\"a\",%note\n"
@@ -54,5 +53,8 @@ HALOSCOPE_EXPORT void haloscope_comm_region_begin(const char *name) { haloscope:
 HALOSCOPE_EXPORT void haloscope_comm_region_end(const char *name) { haloscope::watch::end(name, 1); }
 HALOSCOPE_EXPORT void haloscope_value(const char *name, double number) {
   haloscope::watch::value(name, number);
+}
+HALOSCOPE_EXPORT void haloscope_metadata(const char *key, const char *value) {
+  haloscope::watch::add_metadata(key, value);
 }
 }

@@ -15,7 +15,7 @@ namespace {
 using CallPlace = std::pair<std::uint64_t, std::uint32_t>; // hash of these calls, number of the last
 struct Candidate {
   std::vector<std::uint32_t> ends;
-  std::vector<bool> alike; // whether the iteration from one end to the next is like a neighbour
+  std::vector<bool> alike;           // whether the iteration from one end to the next is like a neighbour
   std::map<Form, std::size_t> forms; // of those that are
   std::size_t covered = 0, repeats = 0;
   unsigned context = 0;
@@ -81,8 +81,9 @@ private:
         continue;
       }
       const std::size_t last = last_of(i, places, hashes, alike);
-      add_candidate(places.subspan(i, last - i + 2), {alike.begin() + static_cast<std::ptrdiff_t>(i),
-                                                     alike.begin() + static_cast<std::ptrdiff_t>(last) + 1},
+      add_candidate(places.subspan(i, last - i + 2),
+                    {alike.begin() + static_cast<std::ptrdiff_t>(i),
+                     alike.begin() + static_cast<std::ptrdiff_t>(last) + 1},
                     context);
       i = last + 1;
     }
@@ -90,10 +91,12 @@ private:
 
   // The last iteration that belongs to the same stretch as the first. After an interruption it goes on if
   // iterations are as before, or of a form that is new: equal functions with other sizes are a coincidence.
-  std::size_t last_of(std::size_t first, std::span<const CallPlace> places, const std::vector<std::uint64_t> &hashes,
-                      const std::vector<bool> &alike) const {
+  std::size_t last_of(std::size_t first, std::span<const CallPlace> places,
+                      const std::vector<std::uint64_t> &hashes, const std::vector<bool> &alike) const {
     const auto length = [&](std::size_t i) { return std::size_t{places[i + 1].second} - places[i].second; };
-    const auto form = [&](std::size_t i) { return functions_(places[i].second + 1, places[i + 1].second + 1); };
+    const auto form = [&](std::size_t i) {
+      return functions_(places[i].second + 1, places[i + 1].second + 1);
+    };
     std::size_t last = first, longest = length(first);
     std::set<std::uint64_t> known{hashes[first]}, forms{form(first)};
     for (std::size_t i = first + 1; i < hashes.size(); i++) {
@@ -208,7 +211,8 @@ private:
       const auto [first, last] = std::ranges::minmax(family.ends);
       return family.covered >= least_single_calls && 10 * family.covered >= 9 * (last - first);
     }
-    return family.repeats >= least_repeats && 2 * family.covered >= family.span && family.covered >= least_calls;
+    return family.repeats >= least_repeats && 2 * family.covered >= family.span &&
+           family.covered >= least_calls;
   }
 
   std::optional<Pattern> pattern_of(const Form &form, const Family &family) const {

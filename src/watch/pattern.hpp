@@ -20,7 +20,7 @@ struct Seen {
   std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
   std::uint32_t coarse; // the same without bytes
   std::uint16_t function;
-  bool is_blocking;   // a blocking send or receive
+  bool is_blocking; // a blocking send or receive
   bool is_collective;
   std::uint64_t tick;
 };

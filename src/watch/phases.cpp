@@ -1,5 +1,7 @@
 #include "watch/phases.hpp"
 
+#include "watch/phase_count.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <new>
@@ -16,21 +18,23 @@ constexpr bool is_named(std::string_view name, std::initializer_list<std::string
     if (name == other) return true;
   return false;
 }
-template <class Condition> constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {
+template <class Condition>
+constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {
   std::array<bool, function_count + 1> result{};
-  for (unsigned i = 0; i < function_count; i++) result[i + 1] = condition(std::string_view{function_names[i]});
+  for (unsigned i = 0; i < function_count; i++)
+    result[i + 1] = condition(std::string_view{function_names[i]});
   return result;
 }
-constexpr auto is_seen = functions_that([](std::string_view name) {
-  return !is_named(name, {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"});
-});
+constexpr auto is_seen = functions_that(
+    [](std::string_view name) { return !is_named(name, {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}); });
 constexpr auto blocks = functions_that([](std::string_view name) {
-  return is_named(name, {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Recv", "MPI_Mrecv", "MPI_Send_c",
-                         "MPI_Ssend_c", "MPI_Rsend_c", "MPI_Bsend_c", "MPI_Recv_c", "MPI_Mrecv_c"});
+  return is_named(name,
+                  {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Recv", "MPI_Mrecv", "MPI_Send_c",
+                   "MPI_Ssend_c", "MPI_Rsend_c", "MPI_Bsend_c", "MPI_Recv_c", "MPI_Mrecv_c"});
 });
 
-// Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only be
-// about to begin.
+// Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only
+// be about to begin.
 constexpr std::size_t sure_repeats = 8, sure_calls = 64;
 // A few messages that repeat are often a part of a longer iteration.
 constexpr std::size_t short_length = 8, sure_short_calls = 256;
@@ -99,7 +103,7 @@ void enter_phase(Recorder &to) noexcept {
 
 // The part of the time in which the thread was seen that searches may take.
 bool may_search(const Phases &phases, std::uint64_t now) noexcept {
-  return phases.calls <= 1024 || phases.searched * share_of_time < now - phases.first;
+  return phases.calls <= 1024 || phases.searched * share_of_time < now - phases.started.tick;
 }
 
 std::uint32_t mixed(std::initializer_list<std::uint64_t> values) noexcept {
@@ -119,192 +123,25 @@ std::vector<Seen> seen_calls(const Phases &phases) {
     const auto partner = static_cast<std::uint32_t>(call.partner);
     const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
     calls.push_back({mixed({call.function, partner, sends, call.what, call.bytes - before.bytes}),
-                     mixed({call.function, partner, sends}), call.function, blocks[call.function], call.what == collective, call.tick});
+                     mixed({call.function, partner, sends}), call.function, blocks[call.function],
+                     call.what == collective, call.tick});
     before = call;
   }
   return calls;
 }
 
-void tell_end(Phases &phases, std::uint64_t end) noexcept {
-  const Phases::Call &call = phases.ring[(end - 1) % Phases::remembered];
-  phases.end = end;
-  phases.record->calls = end - phases.record->first_call;
-  phases.record->last = call.tick;
-}
-
-PhaseRecord *make_record(Recorder &to, const Phases &phases) noexcept {
-  auto *made = to.arena->make<PhaseRecord>();
-  if (made == nullptr) {
-    to.dropped();
-    return nullptr;
-  }
-  made->number = phases.record == nullptr ? 1 : phases.record->number + 1;
-  made->before = phases.record;
-  std::atomic_signal_fence(std::memory_order_release);
-  to.record->phases = made;
-  return made;
-}
-
-// A pattern in the ring, whose calls are numbered from `offset` on.
-struct FoundPhase {
-  Pattern pattern;
-  std::span<const Seen> calls;
-  std::uint64_t offset;
-
-  [[nodiscard]] std::uint64_t end(std::size_t i) const { return offset + pattern.ends[i] + 1; }
-  [[nodiscard]] std::uint64_t last_end() const { return end(pattern.ends.size() - 1); }
-  [[nodiscard]] bool has_form(std::uint64_t functions) const {
-    return std::ranges::any_of(pattern.forms, [&](const Form &form) { return form.functions == functions; });
-  }
-  // How many of the calls up to an end, and behind it, are those of an iteration.
-  [[nodiscard]] std::size_t calls_before(std::size_t i, const std::vector<std::uint16_t> &typical) const {
-    const std::size_t end = pattern.ends[i];
-    std::size_t same = 0;
-    while (same < typical.size() && same <= end &&
-           calls[end - same].function == typical[typical.size() - 1 - same])
-      same++;
-    return same;
-  }
-  [[nodiscard]] std::size_t calls_behind(std::size_t i, const std::vector<std::uint16_t> &typical) const {
-    const std::size_t begin = pattern.ends[i] + 1;
-    std::size_t same = 0;
-    while (same < typical.size() && begin + same < calls.size() && calls[begin + same].function == typical[same])
-      same++;
-    return same;
-  }
-  [[nodiscard]] std::vector<std::uint16_t> typical() const {
-    std::vector<std::uint16_t> functions;
-    const std::size_t length = pattern.forms.front().length;
-    for (const Seen &call : calls.subspan(pattern.example - length, length)) functions.push_back(call.function);
-    return functions;
-  }
-};
-
-// From whichever call on.
-bool is_turned(const std::vector<std::uint16_t> &one, const std::vector<std::uint16_t> &other) {
-  if (one.size() != other.size()) return false;
-  std::vector<std::uint16_t> twice = other;
-  twice.insert(twice.end(), other.begin(), other.end());
-  return !std::ranges::search(twice, one).empty();
-}
-
-bool is_self_similar(const std::vector<std::uint16_t> &typical) {
-  std::vector<std::uint16_t> inner{typical.begin() + 1, typical.end()};
-  inner.insert(inner.end(), typical.begin(), typical.end() - 1);
-  return !std::ranges::search(inner, typical).empty();
-}
-
-bool is_same_phase(const Phases &phases, const FoundPhase &found) {
-  if (phases.record == nullptr || phases.record->iterations == 0) return false;
-  const Stretches functions(phases.typical.size(), [&](std::size_t i) { return phases.typical[i]; });
-  return found.has_form(functions(0, functions.size())) || is_turned(phases.typical, found.typical());
-}
-
-// Of two in one place the first stays: it is the more frequent one.
-void add_form(Phases &phases, std::uint64_t functions, std::size_t length) noexcept {
-  std::uint64_t &place = phases.forms[Phases::place_of(functions)];
-  if (place == 0) place = functions;
-  phases.longest = std::max(phases.longest, length);
-}
-
-void learn_forms(Phases &phases, const FoundPhase &found) {
-  for (const Form &form : found.pattern.forms) {
-    add_form(phases, form.functions, form.length);
-  }
-}
-
-// Counts the iterations in the ring anew: the more is known, the better they are told.
-class Count {
-public:
-  Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
-    for (std::uint64_t i = found.offset; i < phases.calls; i++) {
-      std::uint32_t &counts = phases.ring[i % Phases::remembered].counts;
-      phases.record->iterations -= std::min<std::uint64_t>(counts, phases.record->iterations);
-      counts = 0;
-    }
-  }
-
-  void run(bool is_over) {
-    const auto &ends = found_.pattern.ends;
-    for (std::size_t i = 0; i < ends.size();) {
-      std::size_t last = i;
-      while (last + 1 < ends.size() && ends[last + 1] - ends[last] <= most_) last++;
-      add_stretch(i, last, is_over || last + 1 < ends.size());
-      i = last + 1;
-    }
-    tell_end(phases_, found_.last_end());
-  }
-
-private:
-  bool is_older() const { return phases_.record->first_call < found_.offset; }
-
-  // What is begun at one end of a stretch of iterations and lacks at the other is one more: where an iteration
-  // begins is not known for certain.
-  void add_stretch(std::size_t first, std::size_t last, bool is_over) {
-    for (std::size_t i = first + 1; i <= last; i++) add(i, 1);
-    const std::size_t length = phases_.typical.size();
-    const bool is_known = first == 0 && goes_on_; // an iteration began before the ring does
-    phases_.before = is_known ? length : found_.calls_before(first, phases_.typical);
-    const std::size_t behind = is_over ? found_.calls_behind(last, phases_.typical) : 0;
-    add(first, (phases_.before + behind) / length);
-    phases_.before = is_over ? 0 : phases_.before % length;
-  }
-  void add(std::size_t i, std::size_t iterations) {
-    phases_.ring[(found_.end(i) - 1) % Phases::remembered].counts += static_cast<std::uint32_t>(iterations);
-    phases_.record->iterations += iterations;
-  }
-
-  Phases &phases_;
-  const FoundPhase &found_;
-  bool goes_on_;
-  std::size_t most_ = 16 * phases_.typical.size() + 64; // calls between two that are of one stretch
-};
-
-bool start_phase(Recorder &to, Phases &phases, const FoundPhase &found) {
-  PhaseRecord *former = phases.record;
-  PhaseRecord *record = make_record(to, phases);
-  if (record == nullptr) return false;
-  phases.record = record;
-  phases.typical = found.typical();
-  const std::size_t before = found.calls_before(0, phases.typical);
-  const std::size_t first = found.pattern.ends.front() + 1 - before;
-  record->first_call = found.offset + first;
-  record->first = found.calls[std::min(first, found.calls.size() - 1)].tick;
-  // What was found before was a part of it.
-  if (former != nullptr && record->first_call <= former->first_call + phases.typical.size()) former->iterations = 0;
-  for (Phases::Call &call : std::span{phases.ring}.first(std::min(phases.calls, std::uint64_t{Phases::remembered})))
-    call.counts = 0;
-  return true;
-}
-
-// Takes up what was found. Returns whether there was room.
-bool take(Recorder &to, Phases &phases, const FoundPhase &found, bool is_over) {
-  const bool is_same = is_same_phase(phases, found);
-  if (!is_same && !start_phase(to, phases, found)) return false;
-  phases.typical = found.typical();
-  phases.is_self_similar = is_self_similar(phases.typical);
-  phases.forms.fill(0);
-  phases.longest = 0;
-  learn_forms(phases, found);
-  Count(phases, found).run(is_over);
-  PhaseRecord &record = *phases.record;
-  record.length = phases.typical.size();
-  record.forms = std::max<std::uint64_t>(record.forms, found.pattern.forms.size());
-  if (!is_same) record.found_after = record.iterations;
-  return true;
-}
-
 // The number of calls at which an iteration should have ended.
 std::uint64_t patience(const Phases &phases) noexcept {
-  return phases.end + phases.longest + 2 * phases.typical.size() + 16;
+  const std::size_t typical = phases.typical.size();
+  return phases.end + std::min(phases.longest, 4 * typical) + 2 * typical + 16;
 }
 
 // The functions called since the last end, and when to give up waiting for the next.
 void follow(Phases &phases) noexcept {
   phases.functions = 0;
   for (std::uint64_t i = phases.end; i < phases.calls; i++)
-    phases.functions = phases.functions * stretch_factor +
-                       stretch_weight(phases.ring[i % Phases::remembered].function);
+    phases.functions =
+        phases.functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
   phases.pause = std::max(phases.calls + 1, patience(phases));
 }
 
@@ -313,16 +150,27 @@ void wait_for_more(Phases &phases) noexcept {
   phases.pause = phases.calls + std::max<std::uint64_t>(16, std::min<std::uint64_t>(since / 2, 1U << 16U));
 }
 
+// Whether its regions cost little of its time.
+bool is_long(const Phases &phases, const FoundPhase &found) {
+  constexpr std::uint64_t least_nanoseconds = 10'000;
+  const ClockPair now = ClockPair::now();
+  const ClockPair &first = phases.started;
+  const auto &ends = found.pattern.ends;
+  const std::uint64_t duration = found.calls[ends.back()].tick - found.calls[ends.front()].tick;
+  return static_cast<double>(duration) * seconds_per_tick(first, now) * 1e9 >=
+         static_cast<double>(least_nanoseconds * (ends.size() - 1));
+}
+
 bool is_sure(const Phases &phases, const FoundPhase &found) {
   const Pattern &pattern = found.pattern;
   const bool is_short = !pattern.is_together && pattern.forms.front().length < short_length;
   if (is_short && pattern.covered < sure_short_calls) return false;
-  return pattern.repeats >= sure_repeats && (pattern.covered >= sure_calls || pattern.repeats >= 2 * sure_repeats) &&
+  return pattern.repeats >= sure_repeats &&
+         (pattern.covered >= sure_calls || pattern.repeats >= 2 * sure_repeats) && is_long(phases, found) &&
          phases.calls - found.last_end() <= 2 * pattern.forms.front().length + 16;
 }
 
 void search(Recorder &to, Phases &phases, std::uint64_t now) {
-  if (phases.first == 0) phases.first = phases.ring[0].tick;
   wait_for_more(phases);
   if (!may_search(phases, now)) return;
   const std::vector<Seen> calls = seen_calls(phases);
@@ -355,8 +203,8 @@ bool is_typical_at(const Phases &phases, std::uint64_t begin) noexcept {
   return true;
 }
 
-// The end of the first typical iteration after something unknown; 0 if there is none. It is certain only where an
-// iteration is not like itself from another call on.
+// The end of the first typical iteration after something unknown; 0 if there is none. It is certain only
+// where an iteration is not like itself from another call on.
 std::uint64_t next_typical_end(const Phases &phases) noexcept {
   const std::size_t length = phases.typical.size();
   if (phases.is_self_similar || phases.calls - phases.end >= Phases::remembered) return 0;
@@ -400,6 +248,7 @@ void forget(Recorder &to) noexcept { delete std::exchange(to.phases, nullptr); }
 
 void start_phases(Recorder &to) noexcept {
   to.phases = new (std::nothrow) Phases;
+  if (to.phases != nullptr) to.phases->started = ClockPair::now();
 }
 
 namespace {
@@ -434,12 +283,16 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
       static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
       has_partner ? doing.partner : 0,
       phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
-      doing.what == Doing::requests ? doing.count : doing.what == Doing::collective ? collective : 0,
+      doing.what == Doing::requests     ? doing.count
+      : doing.what == Doing::collective ? collective
+                                        : 0,
       0,
       now};
   phases.functions = phases.functions * stretch_factor + stretch_weight(doing.call);
   phases.calls++;
-  if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions || phases.calls == phases.pause, 0))
+  if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions ||
+                           phases.calls == phases.pause,
+                       0))
     pause_at_call(to, now);
 }
 
@@ -455,7 +308,8 @@ void finish_phases(Recorder &to) noexcept try {
   const std::vector<Seen> calls = seen_calls(phases);
   if (auto pattern = find_pattern(calls)) {
     const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
-    if (phases.record == nullptr || is_same_phase(phases, found) || found.last_end() > phases.end) take(to, phases, found, true);
+    if (phases.record == nullptr || is_same_phase(phases, found) || found.last_end() > phases.end)
+      take(to, phases, found, true);
   }
   for (PhaseRecord *record = to.record->phases; record != nullptr; record = record->before)
     record->all_calls = phases.calls;

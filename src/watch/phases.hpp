@@ -31,19 +31,20 @@ struct Phases {
   std::uint64_t pause = 32;               // when there are so many, something is to be done
   std::uint64_t functions = 0;            // since the last iteration's end
   std::array<std::uint64_t, 512> forms{}; // of iterations, at place_of
-  std::uint64_t sends = 0, bytes = 0;     // of the regions that the thread was in before, less those of this one
-  std::array<Call, remembered> ring;      // not cleared: untouched memory costs nothing
+  std::uint64_t sends = 0, bytes = 0; // of the regions that the thread was in before, less those of this one
+  std::array<Call, remembered> ring;  // not cleared: untouched memory costs nothing
 
   // From here on for phases.cpp alone.
-  PhaseRecord *record = nullptr;          // of the phase that is running, or that was last
-  bool is_followed = false;               // a phase is running: its regions are open
-  bool is_inside = false;                 // the region of an iteration is open
-  std::uint64_t end = 0;                  // number of calls at the last iteration's end
-  std::size_t before = 0;                 // calls of an iteration before the first whole one of this stretch
-  std::size_t longest = 0;                // calls of an iteration
-  std::vector<std::uint16_t> typical;     // functions of an iteration
-  bool is_self_similar = false;           // it is like itself from another call on
-  std::uint64_t first = 0, searched = 0;  // tick of the first call; ticks that searches took
+  PhaseRecord *record = nullptr;      // of the phase that is running, or that was last
+  bool is_followed = false;           // a phase is running: its regions are open
+  bool is_inside = false;             // the region of an iteration is open
+  std::uint64_t end = 0;              // number of calls at the last iteration's end
+  std::size_t before = 0;             // calls of an iteration before the first whole one of this stretch
+  std::size_t longest = 0;            // calls of an iteration
+  std::vector<std::uint16_t> typical; // functions of an iteration
+  bool is_self_similar = false;       // it is like itself from another call on
+  ClockPair started{};
+  std::uint64_t searched = 0; // ticks that searches took
 };
 
 // Starts looking, in a thread that has recorded nothing yet.

@@ -40,7 +40,8 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   if (__builtin_expect(repeated, 1))
     tell_message(*state, Doing::send, invoked, place.request.communicator, bytes);
   else
-    tell_new_message(*state, Doing::send, invoked, known_payload(*state, given, datatype), comm);
+    tell_message(*state, Doing::send, invoked, known_number(*state, comm),
+                 known_payload(*state, given, datatype));
   const int result = call();
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
@@ -99,7 +100,7 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   if (__builtin_expect(repeated, 1))
     tell_message(*state, Doing::receive, invoked, place.request.communicator, unknown_bytes);
   else
-    tell_new_message(*state, Doing::receive, invoked, unknown_bytes, comm);
+    tell_message(*state, Doing::receive, invoked, known_number(*state, comm), unknown_bytes);
   const int result = call(result_status);
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
@@ -142,7 +143,8 @@ int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int 
   if (!state) return call(status);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
-  tell_new_message(*state, Doing::exchange, invoked, known_payload(*state, count, datatype), comm);
+  tell_message(*state, Doing::exchange, invoked, known_number(*state, comm),
+               known_payload(*state, count, datatype));
   state->doing.source = invoked.source;
   const std::uint64_t begin = state->begin_call();
   const int result = call(result_status);
@@ -223,7 +225,9 @@ template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &
         count_call(state, invoked, 0, duration);
         add_waiting(state, duration);
       },
-      [&](ThreadState &state) { tell_new_message(state, Doing::receive, invoked, unknown_bytes, comm); });
+      [&](ThreadState &state) {
+        tell_message(state, Doing::receive, invoked, known_number(state, comm), unknown_bytes);
+      });
 }
 
 // A poll: counted, not timed.

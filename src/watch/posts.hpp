@@ -55,11 +55,9 @@ inline CommunicatorUse *message_use(ThreadState &state, MPI_Comm comm, int rank)
 }
 
 // A message whose like was not there before: the communicator's number costs a look.
-[[gnu::noinline]] inline void tell_new_message(ThreadState &state, Doing::What what,
-                                               const Invocation &invoked, std::uint64_t bytes,
-                                               MPI_Comm comm) noexcept {
+[[gnu::noinline]] inline std::uint32_t known_number(ThreadState &state, MPI_Comm comm) noexcept {
   const CommunicatorUse *use = known_use(state, comm);
-  tell_message(state, what, invoked, use == nullptr ? 0 : use->communicator->number, bytes);
+  return use == nullptr ? 0 : use->communicator->number;
 }
 
 // Returns whether it counted: MPI_PROC_NULL (negative in every MPI) and empty statuses do not.
@@ -149,20 +147,6 @@ inline void keep_receive(ThreadState &state, const Invocation &invoked, const Co
          post.node == state.node && post.request.partner == rank && post.request.function == function;
 }
 
-[[gnu::always_inline]] inline void count_posted_send(ThreadState &state, const Post &post,
-                                                     const Invocation &invoked, MPI_Request handle,
-                                                     std::uint64_t duration) noexcept {
-  count_sent(*post.node, *post.request.record, post.request.bytes, duration);
-  count_at_site(state, post.request.bytes);
-  keep_send(state, handle, post.request, invoked.tag);
-}
-[[gnu::always_inline]] inline void count_posted_receive(ThreadState &state, const Post &post,
-                                                        const Invocation &invoked,
-                                                        MPI_Request handle) noexcept {
-  count_call(state, invoked, 0);
-  put_request(state, handle, post.request, invoked.tag);
-}
-
 // Whether a record that was known is still one of this region's, and of `rank`.
 [[gnu::always_inline]] inline bool is_current(const MessageRecord *record, const Node &node, int rank,
                                               std::uint64_t bytes, std::uint64_t message) noexcept {
@@ -181,20 +165,22 @@ public:
                                       MPI_Comm comm) noexcept
       : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) return;
+    if (!stamped && __builtin_expect(state_->sites != nullptr, 0)) return; // no room here to find them
     const auto wide = static_cast<std::uint64_t>(count);
     const Post &post = place_of_post(*state_, invoked, rank, wide);
     if (!is_repeated(*state_, post, invoked, comm, datatype, wide, rank) || state_->doing.call != 0 ||
         state_->handle_epoch != global().handle_epoch.load(std::memory_order_relaxed))
       return;
-    if constexpr (!stamped)
-      if (__builtin_expect(state_->sites != nullptr, 0)) return; // no room here to find them
     const bool large = post.request.bytes >= state_->stamped_size;
     if constexpr (stamped)
       weight_ = large ? 1 : state_->stamp_weight();
     else if (large || !state_->goes_unstamped())
       return;
     post_ = &post;
-    enter_call(*state_, invoked);
+    if constexpr (stamped)
+      enter_call(*state_, invoked);
+    else
+      enter_call(*state_, invoked.function);
   }
   ~RepeatedPost() {
     if (post_ != nullptr) leave_call(*state_);
@@ -207,26 +193,31 @@ public:
   template <class Call>
   [[gnu::always_inline]] int send(const Invocation &invoked, const MPI_Request *request, Call &&call) const {
     return make(invoked, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
-      count_posted_send(*state_, *post_, invoked, *request, duration);
+      count_sent(*post_->node, *post_->request.record, post_->request.bytes, duration);
+      keep_send(*state_, *request, post_->request, invoked.tag);
+      if constexpr (stamped) count_at_site(*state_, post_->request.bytes);
     });
   }
   template <class Call>
   [[gnu::always_inline]] int receive(const Invocation &invoked, const MPI_Request *request,
                                      Call &&call) const {
     return make(invoked, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
-      count_posted_receive(*state_, *post_, invoked, *request);
+      count_in_region(*state_, invoked, 0);
+      if constexpr (stamped) count_at_site(*state_, 0);
+      put_request(*state_, *request, post_->request, invoked.tag);
     });
   }
 
 private:
   template <class Call, class Count>
   [[gnu::always_inline]] int make(const Invocation &invoked, Call &&call, Count &&count) const {
-    const std::uint64_t begin = stamped ? state_->begin_call() : 0;
+    const bool stamp = stamped && weight_ != 0;
+    const std::uint64_t begin = stamp ? state_->begin_call() : 0;
     const int result = call();
-    const std::uint64_t duration = stamped ? ticks() - begin : 0;
+    const std::uint64_t duration = stamp ? ticks() - begin : 0;
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
     count(duration * weight_);
-    if constexpr (stamped) {
+    if (stamp) {
       add_call_time(*state_, invoked, duration, weight_);
       state_->node->p2p_ticks += duration * weight_;
     }

@@ -3,12 +3,16 @@
 #include "watch/phases.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/binding.hpp"
+#include "watch/masking.hpp"
+#include "watch/metadata.hpp"
 #include "watch/program.hpp"
 #include "watch/state.hpp"
 #include "watch/world.hpp"
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <new>
 #include <pthread.h>
 #include <string_view>
@@ -37,6 +41,27 @@ std::string library_version() {
   std::string version{text.data()};
   std::ranges::replace(version, '\t', ' ');
   return version.substr(0, version.find('\n'));
+}
+
+// The words that started this process.
+std::string own_command() {
+  std::ifstream stream{"/proc/self/cmdline"};
+  std::string command;
+  for (std::string word; std::getline(stream, word, '\0');)
+    command += (command.empty() ? "" : " ") + quoted_word(word);
+  return command;
+}
+
+// A list that is too long is not told in part.
+template <std::size_t size> void copy_list(std::array<char, size> &to, const std::string &list) {
+  copy_into(to, list.size() < size ? list : "");
+}
+
+[[maybe_unused]] void describe_binding(ProcessRecord &process) {
+  const Binding binding = read_binding();
+  copy_list(process.cpus, binding.cpus);
+  copy_list(process.numa_nodes, binding.numa_nodes);
+  copy_list(process.sockets, binding.sockets);
 }
 
 // Room for a process that only says that it was there.
@@ -87,8 +112,13 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   copy_into(process.only, settings.only);
   copy_into(process.program, program_name());
   copy_into(process.library, library_version());
-  copy_into(process.command, settings.command);
+  copy_into(process.command, masked(settings.command.empty() ? own_command() : settings.command));
   copy_into(process.output, expand(settings.output, size, process.program.data()));
+  if (rank == 0 && interpose::is_always_on()) make_directories_of(process.output.data());
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one process of the system for all ranks
+  describe_binding(process);
+#endif
+  real.Get_version(&process.mpi_version, &process.mpi_subversion);
   process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
   process.first = ClockPair::now();
   process.layout = record_layout;
@@ -108,6 +138,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   global().process->watched = watched;
   global().process->world = place.world;
   describe(*global().process, settings, rank, size);
+  begin_metadata(*global().process);
   global().sync_interval = settings.sync_interval;
   if (!watched) {
     global().phase.store(Phase::aside, std::memory_order_release);

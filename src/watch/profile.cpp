@@ -77,24 +77,28 @@ std::string quoted(std::string_view text) {
   return json + "\"";
 }
 
-std::string json_of(const Value &value) {
-  struct Visitor {
-    std::string operator()(const std::string &text) const { return quoted(text); }
-    std::string operator()(double number) const {
-      std::array<char, 32> text{};
-      std::snprintf(text.data(), text.size(), "%.17g", number);
-      return text.data();
-    }
-    std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-    std::string operator()(const std::vector<std::int64_t> &list) const {
-      std::string json;
-      for (const auto number : list) json += (json.empty() ? "" : ",") + std::to_string(number);
-      return "[" + json + "]";
-    }
-  };
-  return std::visit(Visitor{}, value.content);
-}
+struct Json {
+  std::string operator()(const Value &value) const { return std::visit(*this, value.content); }
+  std::string operator()(const std::string &text) const { return quoted(text); }
+  std::string operator()(double number) const {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", number);
+    return text.data();
+  }
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+  std::string operator()(const Info &entries) const {
+    std::string json;
+    for (const auto &[key, entry] : entries)
+      json += (json.empty() ? "" : ",") + quoted(key) + ":" + (*this)(entry);
+    return "{" + json + "}";
+  }
+  template <class Item> std::string operator()(const std::vector<Item> &list) const {
+    std::string json;
+    for (const auto &item : list) json += (json.empty() ? "" : ",") + (*this)(item);
+    return "[" + json + "]";
+  }
+};
 
 [[noreturn]] void fail(const char *what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -154,6 +158,7 @@ bool is_detail(TableId id) noexcept {
   case TableId::values:
   case TableId::slices:
   case TableId::phases:
+  case TableId::metadata:
     return true;
   default:
     return false;
@@ -217,10 +222,7 @@ void ProfileWriter::add_paths(const Names &names) {
 }
 
 std::string ProfileWriter::directory(const Names &names, const Info &info) const {
-  std::string json = "{\"info\":{";
-  for (const auto &[key, value] : info)
-    json += (json.back() == '{' ? "" : ",") + quoted(key) + ":" + json_of(value);
-  json += "},\n\"strings\":[";
+  std::string json = "{\"info\":" + Json{}(info) + ",\n\"strings\":[";
   for (const auto &text : names.strings) json += (json.back() == '[' ? "" : ",") + quoted(text);
   json += "],\n\"tables\":[";
   const auto put_chunk = [&](const Chunk &chunk) {

@@ -9,10 +9,13 @@
 
 namespace haloscope::watch {
 
-struct Value {
-  std::variant<std::string, double, std::int64_t, bool, std::vector<std::int64_t>> content;
-};
+struct Value;
 using Info = std::vector<std::pair<std::string, Value>>;
+struct Value {
+  std::variant<std::string, double, std::int64_t, bool, std::vector<std::int64_t>, std::vector<double>,
+               std::vector<std::string>, Info>
+      content;
+};
 
 class ProfileWriter {
 public:

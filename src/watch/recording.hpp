@@ -141,7 +141,8 @@ inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight
 }
 
 // A call that was not stamped, in its region alone.
-inline void count_in_region(Recorder &to, Function function, std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline void count_in_region(Recorder &to, Function function,
+                                                   std::uint64_t bytes) noexcept {
   CallRecord &call = call_record(to, function);
   call.calls++;
   call.bytes += bytes;
@@ -287,6 +288,7 @@ void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) 
 Node *make_root(Arena &arena, const char *name) noexcept;
 void begin_region(Recorder &to, const char *name, bool communication) noexcept;
 void end_region(Recorder &to, const char *name) noexcept;
+bool has_child(const Node &parent, const char *name) noexcept;
 void record_value(Recorder &to, const char *name, double value) noexcept;
 // Who has switched recording by a thread off; markers keep their place meanwhile.
 enum class Pause : std::uint8_t { program = 1, schedule = 2 };

@@ -266,6 +266,14 @@ struct PhaseRecord {
   PhaseRecord *before;
 };
 
+// What the program, or its surroundings, say of the run, the latest first.
+enum class MetadataKind : std::uint64_t { user, environment, job };
+struct MetadataRecord {
+  MetadataKind kind;
+  const char *key, *value;
+  MetadataRecord *next;
+};
+
 // Live: everything one thread has recorded.
 struct Recorder;
 struct ThreadRecord {
@@ -284,7 +292,7 @@ struct ProcessRecord {
   static constexpr std::uint64_t expected_magic = 0x3145'5649'4C4F'4C48U; // HLOLIVE1
   std::uint64_t magic, layout;
   std::uint64_t world; // the same in all processes of a world, and in no other
-  std::int32_t rank, size, pid;
+  std::int32_t rank, size, pid, mpi_version, mpi_subversion;
   bool exact_times, finalized, watched;
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
   std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
@@ -296,9 +304,12 @@ struct ProcessRecord {
   std::array<char, 1024> only;              // regions that alone count, one a line
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
+  std::array<char, 512> cpus; // what the process may run on, as lists such as 0-3,8; empty: not known
+  std::array<char, 128> numa_nodes, sockets;
   double start; // seconds since 1970
   ClockPair first, last;
   std::atomic<ThreadRecord *> threads;
+  std::atomic<MetadataRecord *> metadata;
   std::atomic<std::uint64_t> dropped;
 };
 // What records mean, to builds of the same sources for the same functions; the reader refuses others.

@@ -260,6 +260,13 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
   enter(*node, ticks());
 }
 
+bool has_child(const Node &parent, const char *name) noexcept {
+  const NodeName *entry = parent.child_names.find(hash_of_name(name));
+  for (const Node *node = entry == nullptr ? nullptr : entry->node; node != nullptr; node = node->same_hash)
+    if (std::strcmp(node->name, name) == 0) return true;
+  return false;
+}
+
 void end_region(Recorder &to, const char *name) noexcept {
   const std::uint64_t now = ticks();
   if (to.lost_regions > 0) {

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <limits>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace haloscope::watch {
@@ -95,6 +96,24 @@ Ranges read_ranks(bool speak, int size) {
   return {};
 }
 
+std::string moment(const char *form) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  std::array<char, 32> text{};
+  localtime_r(&now, &local);
+  std::strftime(text.data(), text.size(), form, &local);
+  return text.data();
+}
+
+// What may be part of a file's name.
+std::string job_name() {
+  std::string name;
+  for (const char *variable : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"})
+    if (name.empty()) name = environment(variable);
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.'; }, '_');
+  return name.empty() ? "0" : name;
+}
+
 } // namespace
 
 bool Settings::records(int rank) const {
@@ -142,12 +161,11 @@ std::string expand(const std::string &pattern, int ranks, const std::string &pro
     } else if (next == 'p') {
       result += program;
     } else if (next == 'd') {
-      const std::time_t now = std::time(nullptr);
-      std::tm local{};
-      std::array<char, 32> text{};
-      localtime_r(&now, &local);
-      std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
-      result += text.data();
+      result += moment("%Y%m%d-%H%M%S");
+    } else if (next == 'D') {
+      result += moment("%Y-%m-%d");
+    } else if (next == 'j') {
+      result += job_name();
     } else {
       result += pattern[i];
       if (next == '%') i++;
@@ -156,6 +174,16 @@ std::string expand(const std::string &pattern, int ranks, const std::string &pro
     i++;
   }
   return result;
+}
+
+void make_directories_of(const std::string &file) noexcept {
+  for (std::size_t slash = file.find('/', 1); slash != std::string::npos; slash = file.find('/', slash + 1)) {
+    const std::string directory = file.substr(0, slash),
+                      parent = file.substr(0, file.rfind('/', slash - 1) + 1);
+    struct stat status{};
+    if (mkdir(directory.c_str(), 0777) == 0 && stat(parent.c_str(), &status) == 0)
+      chmod(directory.c_str(), status.st_mode & 07777U);
+  }
 }
 
 } // namespace haloscope::watch

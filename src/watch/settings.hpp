@@ -30,7 +30,9 @@ struct Settings {
 // Of a world of `size` ranks.
 Settings read_settings(bool speak, int size);
 
-// %n: number of ranks, %p: the program's name, %d: date and time.
+// %n: number of ranks, %p: the program's name, %d: date and time, %D: date, %j: the batch job, 0 outside one.
 std::string expand(const std::string &pattern, int ranks, const std::string &program);
+// Makes the directories of a file that are missing, each with the mode of the one that it is in.
+void make_directories_of(const std::string &file) noexcept;
 
 } // namespace haloscope::watch

@@ -60,12 +60,14 @@ void describe_simulation(Info &info) {
 void write(Contents &contents, const ProcessRecord &any) {
   contents.compact();
   Totals totals;
-  totals.add(contents[TableId::processes]);
   ProfileWriter writer{any.output.data(), any.size_limit};
-  for (const Table &table : contents.tables)
-    writer.add(static_cast<TableId>(&table - contents.tables.data()), table);
+  for (const Table &table : contents.tables) {
+    const auto id = static_cast<TableId>(&table - contents.tables.data());
+    totals.add(id, table);
+    writer.add(id, table);
+  }
   totals.left_out = writer.left_out();
-  Info info = make_info(any, totals, {}, true, interpose::interface_name);
+  Info info = make_info(any, totals, contents.names, {}, true, interpose::interface_name);
   describe_simulation(info);
   writer.finish(contents.names, info);
 }

@@ -22,10 +22,10 @@ struct SiteBook {
     std::uint32_t distance;
     Address value;
   };
-  // What was found when this was called from there the last time.
+  // What was found when this was called from there.
   struct Memory {
-    const void *caller = nullptr;
-    const Stack *stack = nullptr;
+    const void *caller;
+    const Stack *stack;
     std::vector<Slot> slots;
   };
   struct Recent {
@@ -39,7 +39,8 @@ struct SiteBook {
   unsigned depth;
   Modules modules;
   PythonFrames python;
-  std::array<Memory, 1024> remembered;
+  // By the innermost return address and where it lies: calls that differ further up are in one place.
+  std::array<std::vector<Memory>, 1024> remembered;
   std::array<Recent, 1024> recent;
   std::unordered_multimap<std::uint64_t, const Stack *> stacks;
 };
@@ -50,6 +51,7 @@ using Slot = SiteBook::Slot;
 using Memory = SiteBook::Memory;
 
 constexpr unsigned most_frames = 256; // that are looked at
+constexpr unsigned most_alike = 32;   // stacks that are alike where they are innermost
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) noexcept { return hash_of(hash ^ hash_of(with)); }
 
@@ -57,7 +59,7 @@ struct Walk {
   Address from; // frames below are those of the recorder
   std::vector<Slot> slots;
   std::vector<Address> addresses;
-  bool is_checkable = true; // all return addresses lie where they are expected
+  std::size_t checkable = 0; // so many of the first return addresses lie where they are expected
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context *context, void *data) {
@@ -69,9 +71,8 @@ _Unwind_Reason_Code visit(_Unwind_Context *context, void *data) {
   const Address distance = end - walk.from;
 #if defined(__x86_64__)
   const Address *slot = reinterpret_cast<const Address *>(end) - 1; // NOLINT(performance-no-int-to-ptr)
-  if (distance > ~std::uint32_t{0} || *slot != address) walk.is_checkable = false;
-#else
-  walk.is_checkable = false;
+  if (walk.checkable == walk.slots.size() && distance <= ~std::uint32_t{0} && *slot == address)
+    walk.checkable++;
 #endif
   walk.slots.push_back({static_cast<std::uint32_t>(distance), address});
   walk.addresses.push_back(address);
@@ -130,27 +131,28 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
   return stack;
 }
 
-[[gnu::noinline, gnu::cold]] const Stack *unwind(SiteBook &book, Memory &memory, const void *caller,
-                                                 Arena &arena) {
+[[gnu::noinline, gnu::cold]] const Stack *unwind(SiteBook &book, std::vector<Memory> &place,
+                                                 const void *caller, Arena &arena) {
   if (book.modules.have_changed()) // what was unloaded may have left its addresses to others
-    for (Memory &other : book.remembered) other.stack = nullptr;
-  Walk walk{Address(caller), {}, {}};
+    for (std::vector<Memory> &others : book.remembered) others.clear();
+  Walk walk{Address(caller), {}, {}, 0};
 #if !defined(__x86_64__)
   walk.from = 0;
 #endif
   _Unwind_Backtrace(visit, &walk);
   const Kept kept = keep_frames(book, walk.addresses, arena);
   const Stack *stack = intern(book, kept.frames, {}, kept.interpreted, arena);
-  if (stack == nullptr || !walk.is_checkable) return stack;
+  if (stack == nullptr || walk.checkable < kept.seen) return stack;
   walk.slots.resize(kept.seen);
-  memory = {caller, stack, std::move(walk.slots)};
+  if (place.size() == most_alike) place.erase(place.begin()); // the oldest
+  place.push_back({caller, stack, std::move(walk.slots)});
   return stack;
 }
 
 // Return addresses that lie where they lay are of the same calls.
 [[gnu::no_sanitize("address", "thread")]] inline bool is_remembered(const Memory &memory,
                                                                     const void *caller) noexcept {
-  if (memory.caller != caller || memory.stack == nullptr) return false;
+  if (memory.caller != caller) return false;
   const auto *frame = static_cast<const char *>(caller);
   bool same = true;
   for (const Slot &slot : memory.slots)
@@ -164,8 +166,14 @@ const Stack *find_stack(SiteBook &book, const void *caller, Arena &arena) {
 #else
   const Address address = 0;
 #endif
-  Memory &memory = book.remembered[mixed(Address(caller), address) % book.remembered.size()];
-  const Stack *stack = is_remembered(memory, caller) ? memory.stack : unwind(book, memory, caller, arena);
+  std::vector<Memory> &place = book.remembered[mixed(Address(caller), address) % book.remembered.size()];
+  const Stack *stack = nullptr;
+  for (const Memory &memory : place)
+    if (is_remembered(memory, caller)) {
+      stack = memory.stack;
+      break;
+    }
+  if (__builtin_expect(stack == nullptr, 0)) stack = unwind(book, place, caller, arena);
   if (stack == nullptr || __builtin_expect(!stack->interpreted, 1)) return stack;
   return book.python.on(stack, book.depth, [&](const std::string &text) {
     return intern(book, {stack->frames, stack->frames + stack->count}, text, false, arena);
@@ -195,19 +203,18 @@ SiteBook *make_site_book(unsigned depth) noexcept try {
   return nullptr;
 }
 
-Site *find_site(Recorder &to, const Invocation &invoked) noexcept try {
+Site *find_site(Recorder &to, Function function, const void *caller) noexcept try {
   SiteBook &book = *to.sites;
-  const Stack *stack = find_stack(book, invoked.caller, *to.arena);
+  const Stack *stack = find_stack(book, caller, *to.arena);
   if (stack == nullptr) {
     to.dropped();
     return nullptr;
   }
-  const std::uint64_t hash =
-      mixed(Address(stack), Address(to.node)) + static_cast<unsigned>(invoked.function);
+  const std::uint64_t hash = mixed(Address(stack), Address(to.node)) + static_cast<unsigned>(function);
   SiteBook::Recent &recent = book.recent[hash % book.recent.size()];
-  if (recent.stack == stack && recent.node == to.node && recent.site->function == invoked.function)
+  if (recent.stack == stack && recent.node == to.node && recent.site->function == function)
     return recent.site;
-  Site *site = look_up_site(to, *to.node, *stack, invoked.function);
+  Site *site = look_up_site(to, *to.node, *stack, function);
   if (site != nullptr) recent = {stack, to.node, site};
   return site;
 } catch (const std::exception &) {

@@ -41,7 +41,8 @@ struct SiteBook; // what a thread needs to find its sites
 // nullptr if there is no memory.
 SiteBook *make_site_book(unsigned depth) noexcept;
 // Where the call comes from that a thread makes in its current region; nullptr if there is no memory.
-[[gnu::noinline]] Site *find_site(Recorder &to, const Invocation &invoked) noexcept;
+// `caller`: HALOSCOPE_CALLER.
+[[gnu::noinline]] Site *find_site(Recorder &to, Function function, const void *caller) noexcept;
 
 // Of a wrapper, that a call came from.
 #if defined(__x86_64__)

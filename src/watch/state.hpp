@@ -94,10 +94,14 @@ inline void ensure_resolved() noexcept {
 [[gnu::noinline, gnu::cold]] ThreadState *attach_thread() noexcept;
 
 // A thread is in this call from now on.
-[[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
-  state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(invoked.function) + 1);
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function) noexcept {
+  state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(function) + 1);
   state.doing.what = Doing::other;
-  if (__builtin_expect(state.sites != nullptr, 0)) state.site = find_site(state, invoked);
+}
+[[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
+  enter_call(state, invoked.function);
+  if (__builtin_expect(state.sites != nullptr, 0))
+    state.site = find_site(state, invoked.function, invoked.caller);
 }
 inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
 // Between the two: what more is known of it.

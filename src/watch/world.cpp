@@ -69,14 +69,14 @@ bool reduce_and_write(Contents &mine) {
   if (process.rank == 0) attempt([&] { writer.emplace(process.output.data(), process.size_limit); });
   Totals totals;
   const auto store = [&](TableId id, const Table &rows) {
-    if (id == TableId::processes) totals.add(rows);
+    totals.add(id, rows);
     attempt([&] { writer.value().add(id, rows); });
   };
   const auto finish = [&](const Names &names) {
     if (writer) totals.left_out = writer->left_out();
     attempt([&] {
       const std::string wanted{process.output.data()};
-      const Info info = make_info(process, totals, {}, true, interpose::interface_name);
+      const Info info = make_info(process, totals, names, {}, true, interpose::interface_name);
       const std::string name = writer.value().finish(names, info, since);
       if (name != wanted)
         interpose::complain(wanted + " stays as it is, being another profile of this run or none at all: " +

@@ -337,6 +337,87 @@ def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
         explain.report([], tmp_path / "report.html")
 
 
+def with_sites(written: Draft, name: str = "solve()") -> Draft:
+    """Two regions' calls from three lines of source, one of them through a library."""
+    places = [
+        (0x10, "main", "/src/main.cpp", 5),
+        (0x20, name, "/src/solve.cpp", 40),
+        (0x30, "halo(int)", "/src/halo.cpp", 9),
+    ]
+    rows = [
+        (1, "1+20\n1+10", "MPI_Allreduce", 3.0),
+        (1, "2+99\n1+30\n1+20\n1+10", "MPI_Waitall", 5.0),
+        (2, "1+30\n1+10", "MPI_Waitall", 2.0),
+    ]
+    sites = [
+        {
+            "path": path,
+            "stack": stack,
+            "call": call,
+            "ranks": 2,
+            "calls": 4,
+            "bytes": 8,
+            "time_total": time,
+            "time_squares": time**2,
+        }
+        for path, stack, call, time in rows
+    ]
+    modules: list[dict[str, Any]] = [
+        {"module": "1", "file": "/bin/cg", "is_program": 1},
+        {"module": "2", "file": "/lib/libpetsc.so.3"},
+    ]
+    symbols: list[dict[str, Any]] = [
+        {"module": "1", "offset": at, "function": f, "file": file, "line": line}
+        for at, f, file, line in places
+    ]
+    symbols.append({"module": "2", "offset": 0x99, "function": "VecScatterEnd"})
+    tables: dict[str, list[dict[str, Any]]] = {"sites": sites, "modules": modules, "symbols": symbols}
+    for table, more in tables.items():
+        written.tables[table] = columns_of(table, more)
+    return written
+
+
+def test_call_sites_are_a_flame_graph_and_a_table(look: Callable[..., Page]) -> None:
+    page = look(with_sites(halo_profile((2, 1, 1))))
+    wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
+    labels = [text for text in page.locator("#flames-plot .slicetext").all_text_contents() if text]
+    assert {"MPI", "solve", "main", "halo", "VecScatterEnd", "MPI_Waitall", "MPI_Allreduce"} <= set(labels)
+    values = page.evaluate(
+        "(() => { const t = document.getElementById('flames-plot').data[0];"
+        " return t.labels.map((label, i) => [label, t.values[i] / 1e9]); })()"
+    )
+    assert values[0] == ["MPI", 10]
+    assert [value for label, value in values if label == "MPI_Waitall"] == [5, 2]
+    rows = page.locator("#sites-table tbody tr").all_inner_texts()
+    assert [row.split("\t")[:3] for row in rows] == [
+        ["halo.cpp:9 halo", "MPI_Waitall", "8"],
+        ["solve.cpp:40 solve", "MPI_Allreduce", "4"],
+    ]
+    assert [row.split("\t")[4:] for row in rows] == [
+        ["7.00 s", "70.0 %", "–"],
+        ["3.00 s", "30.0 %", "100.0 %"],
+    ]
+    page.select_option("#region", index=1)
+    page.click("#nesting >> text=exclusive")
+    assert page.locator("#sites-table tbody tr").count() == 2
+    assert "VecScatterEnd" in "".join(page.locator("#flames-plot .slicetext").all_text_contents())
+    page.select_option("#region", index=0)
+    assert "No call of this region" in page.locator("#flames-plot").inner_text()
+
+
+def test_functions_may_be_called_anything(look: Callable[..., Page]) -> None:
+    page = look(with_sites(halo_profile((2, 1, 1)), HOSTILE))
+    wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
+    assert any(HOSTILE[:12] in text for text in page.locator("#flames-plot .slicetext").all_text_contents())
+    assert HOSTILE in page.locator("#sites-table").inner_text()
+    assert page.locator("body img, body b").count() == 0
+
+
+def test_without_call_sites_nothing_speaks_of_them(look: Callable[..., Page]) -> None:
+    page = look(halo_profile((2, 1, 1)))
+    assert not page.locator("#sites").is_visible()
+
+
 def test_sums_that_overflow_are_unknown(tmp_path: Path) -> None:
     row = {"path": 0, "rank": 0, "instances": 1, "p2p_time": 1e308, "coll_time": 1e308}
     path = draft(paths=path_rows(), ranks=[row]).write(tmp_path / "run.halo")

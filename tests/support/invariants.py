@@ -64,6 +64,7 @@ def check(path: Path) -> None:
             return
         ranks = _by_path(profile.frame("ranks"))
         _check_calls(profile, ranks)
+        _check_sites(profile)
         _check_messages(profile, ranks)
         _check_collectives(profile, ranks)
         _check_ranks(profile)
@@ -132,6 +133,31 @@ def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:
                 f"{kind}_exactly": _same(own + shares[kind], time) if exact else pl.lit(value=True),
             },
         )
+
+
+def _check_sites(profile: Profile) -> None:
+    """Where calls were told apart by where they come from, each is in a row, and its time."""
+    sites = profile.frame("sites")
+    if sites.is_empty():
+        return
+    keys, sums = ["path", "call"], ["calls", "bytes", "time_total"]
+    longest = pl.col("time_max").max()
+    told = profile.frame("calls").group_by(keys).agg(pl.col(sums).sum(), longest)
+    added = sites.group_by(keys).agg(pl.col(sums).sum().name.suffix("_there"), longest.alias("longest"))
+    both = told.join(added, on=keys, how="full", coalesce=True).fill_null(-1)
+    _hold(
+        both,
+        calls=pl.col("calls") == pl.col("calls_there"),
+        bytes=pl.col("bytes") == pl.col("bytes_there"),
+        times=_same(pl.col("time_total_there"), pl.col("time_total")),
+        longest=_same(pl.col("longest"), pl.col("time_max")),
+    )
+    mean = pl.col("time_total") / pl.col("ranks")
+    _hold(
+        sites,
+        ranks=pl.col("ranks").is_between(1, pl.col("calls")),
+        squares=_at_most(mean * mean * pl.col("ranks"), pl.col("time_squares")),
+    )
 
 
 def _check_messages(profile: Profile, ranks: pl.DataFrame) -> None:

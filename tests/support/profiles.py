@@ -77,6 +77,13 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
         [],
     ),
     "values": (["path", "rank", "instance"], ["value"], ["name"]),
+    "sites": (
+        ["path", "ranks", "calls", "bytes"],
+        ["time_total", "time_squares", "time_max"],
+        ["stack", "call"],
+    ),
+    "modules": (["is_program"], [], ["module", "file", "build"]),
+    "symbols": (["offset", "depth", "line"], [], ["module", "function", "file"]),
 }
 
 Rows = Sequence[Mapping[str, Any]]
@@ -197,7 +204,9 @@ def draft(info: Mapping[str, Any] | None = None, **tables: Rows) -> Draft:
     The rows of `series` are instances, as the reader shows them.
     """
     written: dict[str, Arrays] = {
-        name: columns_of(name, tables.get(name, ())) for name in COLUMNS if name != "series"
+        name: columns_of(name, tables.get(name, ()))
+        for name in COLUMNS
+        if name != "series" and (name != "symbols" or name in tables)
     }
     return Draft(written | series_tables(tables.get("series", ())), {**INFO, **(info or {})})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["include", "is_checkout", "root", "source"]
+__all__ = ["caliper_include", "include", "is_checkout", "root", "source"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent.parent
@@ -23,6 +23,11 @@ def root() -> Path:
 def include() -> Path:
     """Return the directory to put on a compiler's include path for `<haloscope/region.h>`."""
     return root() / "include"
+
+
+def caliper_include() -> Path:
+    """Return the directory for `<caliper/cali.h>` and `<adiak.h>`: Caliper's and Adiak's interfaces."""
+    return include() / "caliper"
 
 
 def source(*parts: str) -> Path:

@@ -190,6 +190,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
             "watched", "integer", "sum", "0 if the rank did not record: it has this row only", is_needed=False
         ),
         _seconds("tick", "of a tick in `instances`"),
+        Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
+        Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
+        Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
     ),
     "ranks": _RANKS,
     "calls": (
@@ -290,6 +293,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("start", "of the first one, after `MPI_Init`", "most"),
         _seconds("end", "of the last one, after `MPI_Init`", "most"),
     ),
+    "metadata": (
+        _key("kind", "who says so: `user`, `environment` or `job`", "string"),
+        _key("key", "what it is about", "string"),
+        _key("value", "the text, secrets masked", "string"),
+        _count("ranks", "that say so"),
+        _count("first", "1 if rank 0 does"),
+    ),
     "sites": (
         _PATH,
         _key("stack", "where the calls came from, see below", "string"),
@@ -307,11 +317,22 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
         Column("is_program", "integer", "most", "1 for the executable itself"),
     ),
+    "symbols": (
+        _key("module", "of a frame", "string"),
+        _key("offset", "of a frame"),
+        _key("depth", "0 for the innermost function there, 1 for the one that it was put into, and so on"),
+        _key("function", "as its author wrote it", "string"),
+        _key("file", "of the source; empty if unknown", "string"),
+        _key("line", "in it; 0 if unknown"),
+    ),
 }
 
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
-    {"neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "phases", "sites", "modules"}
+    {
+        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
+        *("phases", "metadata", "sites", "modules", "symbols"),
+    }
 )
 
 
@@ -412,6 +433,29 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "took part in copying; null for MPI functions",
         ),
     ),
+    "sites": (
+        _of("region", "as everywhere"),
+        _of(
+            "site",
+            "the first place outside the libraries: file and line, else the function, else the file of code "
+            "and the offset in it",
+        ),
+        _of("file line function", "of the site; null where they are unknown"),
+        _of(
+            "stack",
+            "the places that lead to the call, the outermost first, between them `;`; as many as were "
+            "recorded",
+        ),
+        _of("call", "the function, such as `MPI_Isend`"),
+        _of("calls bytes", "how often, and with how many bytes"),
+        _of("time_total", "sum over ranks and calls, as in `calls`"),
+        _of("share", "of the MPI time of all sites of the run"),
+        _of(
+            "time_cv",
+            "coefficient of variation of the time over the ranks that made such calls: their standard "
+            "deviation over their mean; null where a row is put together of several, as of nested regions",
+        ),
+    ),
     "sizes": (
         _of("region kind", "`kind` is `p2p`, `coll` or `rma`"),
         _of("bytes", "the exact size of each message"),
@@ -467,6 +511,11 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "time without calls, went on",
         ),
         _of("p2p_time coll_time rma_time io_time wait_time", "as in `ranks`"),
+    ),
+    "binding": (
+        _of("rank host pid", "the rank, its host, and its process there"),
+        _of("cpus", "that it might run on when MPI was initialised, such as `0-3,8`; null: not known"),
+        _of("numa_nodes sockets", "that these are of, likewise"),
     ),
 }
 

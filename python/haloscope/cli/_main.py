@@ -23,6 +23,7 @@ _VERBS = {
     "recover": "_recover",
     "show": "_show",
     "report": "_report",
+    "history": "_history",
     "regimes": "_regimes",
     "bench": "_bench",
     "model": "_model",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from haloscope.cli._messages import say_remarks
+from haloscope.cli._symbols import keep_symbols
 
 __all__ = ["recover"]
 
@@ -47,6 +48,7 @@ def recover(directory: Path | None, output: Path | None, keep: bool, force: bool
     from haloscope.watch import recover
 
     done = recover(directory, output=output, keep=keep, force=force)
+    keep_symbols(done.profiles)
     for profile in done.profiles:
         with explain.open(profile) as opened:
             click.echo("\n".join(explain.summary(opened)))

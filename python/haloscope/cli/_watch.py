@@ -11,6 +11,7 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli._messages import say, say_lines, say_remarks
 from haloscope.cli._options import mpi_option, setting_options
+from haloscope.cli._symbols import keep_symbols
 from haloscope.watch import SETTINGS
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _ENV_EXAMPLES = """\b
 Examples:
   eval "$(haloscope env -o run.halo)"; srun -n 64 ./app
   eval "$(haloscope env -- mpiexec python solver.py)"
+  haloscope env --always /scratch/profiles > /etc/profile.d/haloscope.sh
 """
 
 
@@ -77,28 +79,62 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, **settings)
+    asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
+    if settings.get("callsites"):
+        keep_symbols(outcome.profiles, quiet)
+    if not quiet:
         for profile in outcome.profiles[-3:]:
             _summarise(profile)
+        say_remarks(asked)
     return leave_like(outcome.status)
 
 
 @click.command(cls=_Watching, epilog=_ENV_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
+@click.option(
+    "--always",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Print a file for all shells of a machine instead, with profiles in DIR/DATE.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def env(command: tuple[str, ...], mpi: Abi | None, **settings: Unpack[Recording]) -> None:
+def env(
+    command: tuple[str, ...], mpi: Abi | None, always: Path | None, **settings: Unpack[Recording]
+) -> None:
     """Print shell exports that do what run does, for job scripts.
 
     A COMMAND is not started, only looked at, to find its MPI; without one, it is the MPI whose
     mpicc is on PATH. Programs that load MPI themselves, such as Python's, need it given. Of a run
     that is interrupted, haloscope recover makes the profile.
     """
+    from haloscope.watch import always as script_of
     from haloscope.watch import env as variables_of
 
+    if always is not None:
+        if command or any(value not in (None, False, ()) for value in settings.values()):
+            raise click.UsageError("--always stands alone, or with --mpi: settings can follow as HALOSCOPE_…")
+        click.echo(script_of(always, mpi=mpi), nl=False)
+        return
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _as_caliper(profile: Path) -> list[str]:
+    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
+    from haloscope import explain
+
+    try:
+        with explain.open(profile) as opened:
+            return explain.as_caliper(opened, _show)
+    except (HaloscopeError, OSError) as error:
+        return [str(error)]
+
+
+def _show(text: str, stream: str) -> None:
+    click.echo(text, nl=False, err=stream == "stderr")
 
 
 def _summarise(profile: Path) -> None:

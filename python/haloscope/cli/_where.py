@@ -17,6 +17,7 @@ __all__ = ["where"]
 _EXAMPLES = """\b
 Examples:
   cc -I"$(haloscope where include)" -c solver.c
+  cc -I"$(haloscope where caliper-include)" -L"$(haloscope where lib)" amg.c -lcaliper -ladiak
   haloscope run -- mpiexec -n 4 "$(haloscope where cg)" --nx 32
 """
 
@@ -26,7 +27,8 @@ Examples:
 def where(what: str) -> None:
     """Print one path and nothing else, for scripts and builds.
 
-    WHAT is include (the headers with the markers), lib (the recorder for the MPI on PATH), stencil
+    WHAT is include (the headers with the markers), caliper-include (those of Caliper's and Adiak's
+    interfaces), lib (the recorder for the MPI on PATH, and libraries for these interfaces), stencil
     (the protocol layer for it), heap (its shareable heap), overlap, halo or fem (libraries to be
     linked), or the name of a bundled application: cg, sweep, poisson. It is built first if need be.
     """
@@ -46,6 +48,7 @@ def _places() -> dict[str, Callable[[], Path]]:
 
     fixed: dict[str, Callable[[], Path]] = {
         "include": paths.include,
+        "caliper-include": paths.caliper_include,
         "lib": _recorder,
         "overlap": hide.build_overlap,
         "halo": hide.build_halo,

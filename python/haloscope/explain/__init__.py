@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain._cali import write_cali
+    from haloscope.explain._caliper_config import as_caliper
+    from haloscope.explain._history import COSTS, History, costs, history, read_history
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
     from haloscope.explain._page import page, report, write_page
@@ -14,23 +17,35 @@ if TYPE_CHECKING:
     from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
     from haloscope.explain._summary import summary
+    from haloscope.explain._suspects import suspect_hosts, suspect_sentences
     from haloscope.explain._tables import TABLES
     from haloscope.explain.regimes import RegimeModel
+    from haloscope.explain.sites import keep_symbols
 
 __all__ = [
+    "COSTS",
     "FORMATS",
     "TABLES",
     "Ensemble",
+    "History",
     "Instances",
     "Profile",
     "RegimeModel",
+    "as_caliper",
+    "costs",
+    "history",
+    "keep_symbols",
     "native_library",
     "open",
     "open_all",
     "page",
+    "read_history",
     "render",
     "report",
     "summary",
+    "suspect_hosts",
+    "suspect_sentences",
+    "write_cali",
     "write_page",
 ]
 
@@ -38,19 +53,29 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "COSTS": "_history",
             "Ensemble": "_profile",
             "FORMATS": "_render",
+            "History": "_history",
             "Instances": "_instances",
             "Profile": "_profile",
             "RegimeModel": "regimes",
             "TABLES": "_tables",
+            "as_caliper": "_caliper_config",
+            "costs": "_history",
+            "history": "_history",
+            "keep_symbols": "sites",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
             "open_all": "_profile",
             "page": "_page",
+            "read_history": "_history",
             "render": "_render",
             "report": "_page",
             "summary": "_summary",
+            "suspect_hosts": "_suspects",
+            "suspect_sentences": "_suspects",
+            "write_cali": "_cali",
             "write_page": "_page",
         },
     )

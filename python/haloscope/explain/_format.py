@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["ProfileFile", "decode", "low_bytes"]
+__all__ = ["TRAILER_BYTES", "ProfileFile", "check_header", "decode", "directory_place", "low_bytes"]
 
 _MAGIC = b"\x89HALO\r\n\x1a"
 _END = b"HALOEND\n"
 _MAJOR = 1
 _TRAILER = struct.Struct("<QQII8s")
+TRAILER_BYTES = _TRAILER.size
 # Inflating lets go of the interpreter's lock; more threads than this only wait for memory.
 _THREADS = min(4, os.cpu_count() or 1)
 
@@ -138,6 +139,10 @@ class ProfileFile:
             for column in table:
                 self.column(name, column)
 
+    def fileno(self) -> int:
+        """Return the descriptor of the open file; its position is nobody's."""
+        return self._descriptor
+
     def close(self) -> None:
         """Close the file; columns cannot be read any more."""
         if self._descriptor >= 0:
@@ -181,36 +186,13 @@ class ProfileFile:
     def _read_directory(self) -> Directory:
         size = os.fstat(self._descriptor).st_size
         header = self._read(0, min(size, HEADER_BYTES))
-        self._check_header(header)
-        if size < HEADER_BYTES + _TRAILER.size:
-            raise DamageError(f"it was cut short at byte {size}")
-        raw = self._read(size - _TRAILER.size, _TRAILER.size)
-        start, length, directory_crc, crc, end = _TRAILER.unpack(raw)
-        if end != _END:
-            raise DamageError("it was cut short, its last bytes are missing")
-        if zlib.crc32(raw[:20], zlib.crc32(header)) != crc:
-            raise DamageError("the checksum of its header is wrong")
-        if start < HEADER_BYTES or start + length != size - _TRAILER.size:
-            raise DamageError("its directory stands outside the file")
+        check_header(self.path, header)
+        raw = self._read(max(size - TRAILER_BYTES, 0), min(size, TRAILER_BYTES))
+        start, length, directory_crc = directory_place(header, raw, size)
         content = self._read(start, length)
         if zlib.crc32(content) != directory_crc:
             raise DamageError("the checksum of its directory is wrong")
         return parse(content, start)
-
-    def _check_header(self, header: bytes) -> None:
-        if not header:
-            raise ProfileError(f"{self.path}: is empty; {REMEDY}")
-        if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
-            raise ProfileError(
-                f"{self.path}: is not a Haloscope profile; name a file that `haloscope run` wrote"
-            )
-        if len(header) == HEADER_BYTES:
-            major, minor = struct.unpack_from("<II", header, len(_MAGIC))
-            if major > _MAJOR:
-                raise ProfileError(
-                    f"{self.path}: has the newer format version {major}.{minor}, and this"
-                    f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
-                )
 
     def _load(self, column: Column) -> NDArray[np.int64] | NDArray[np.float64]:
         values = _joined([self._load_chunk(chunk, column.name) for chunk in column.chunks])
@@ -222,6 +204,38 @@ class ProfileFile:
 
     def _load_chunk(self, chunk: Chunk, name: str) -> NDArray[np.int64]:
         return decode(self._read(chunk.offset, chunk.size), chunk, name)
+
+
+def check_header(path: Path, header: bytes) -> None:
+    """Check the first bytes of a file, as many of `HEADER_BYTES` as it has. Raises `ProfileError`."""
+    if not header:
+        raise ProfileError(f"{path}: is empty; {REMEDY}")
+    if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
+        raise ProfileError(f"{path}: is not a Haloscope profile; name a file that `haloscope run` wrote")
+    if len(header) == HEADER_BYTES:
+        major, minor = struct.unpack_from("<II", header, len(_MAGIC))
+        if major > _MAJOR:
+            raise ProfileError(
+                f"{path}: has the newer format version {major}.{minor}, and this"
+                f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
+            )
+
+
+def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int, int]:
+    """Return where the directory of a file of `size` bytes stands, its length and its checksum.
+
+    Raises `DamageError` for a trailer that cannot be.
+    """
+    if size < HEADER_BYTES + TRAILER_BYTES:
+        raise DamageError(f"it was cut short at byte {size}")
+    start, length, directory_crc, crc, end = _TRAILER.unpack(trailer)
+    if end != _END:
+        raise DamageError("it was cut short, its last bytes are missing")
+    if zlib.crc32(trailer[:20], zlib.crc32(header)) != crc:
+        raise DamageError("the checksum of its header is wrong")
+    if start < HEADER_BYTES or start + length != size - TRAILER_BYTES:
+        raise DamageError("its directory stands outside the file")
+    return start, length, directory_crc
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -68,6 +68,7 @@ _SCRIPTS = (
     "figures.js",
     "sizes.js",
     "history.js",
+    "sites.js",
     "sections.js",
     "main.js",
 )

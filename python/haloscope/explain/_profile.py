@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from haloscope.explain._instances import Instances
+    from haloscope.explain.sites import SiteBook
 
 __all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
 
@@ -146,6 +147,13 @@ class Profile:
         processes = self.frame("processes", ["rank", "host"])
         ranks = processes["rank"].to_numpy()
         return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
+
+    @cached_property
+    def site_book(self) -> SiteBook:
+        """Where in the source the calls came from, if that was recorded (`run --callsites`)."""
+        from haloscope.explain.sites import SiteBook
+
+        return SiteBook(self)
 
     @cached_property
     def _strings(self) -> pl.Series:

@@ -17,8 +17,9 @@ from haloscope.base.errors import UsageError, printable
 from haloscope.base.units import UNKNOWN, bytes_text, count_text, moment_text, percent_text, time_text
 from haloscope.explain._tables import TEXT_KEYS
 from haloscope.explain._tree import PROGRAM, region_text
+from haloscope.explain.sites import without_arguments
 
-__all__ = ["FORMATS", "View", "render", "views"]
+__all__ = ["FORMATS", "View", "render", "site_text", "views"]
 
 Row = Mapping[str, Any]
 _MOST_LISTED = 16
@@ -32,6 +33,7 @@ class View:
     sources: tuple[str, ...]
     text: Callable[..., str]
     left: bool = False
+    is_whole: bool = False  # is never folded
 
     def of(self, row: Row) -> str:
         return self.text(*(row[source] for source in self.sources))
@@ -55,6 +57,12 @@ def _times(gain: float | None, low: float | None, high: float | None) -> str:
     if gain is None or low is None or high is None:
         return UNKNOWN
     return f"{gain:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _slower(by: float | None, low: float | None, high: float | None) -> str:
+    if by is None or low is None or high is None:
+        return UNKNOWN
+    return f"{100 * by:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def _yes(value: bool | None) -> str:
@@ -83,6 +91,16 @@ def _time(title: str, source: str) -> View:
 
 def _share(title: str, part: str, whole: str) -> View:
     return View(title, (part, whole), percent_text)
+
+
+def site_text(site: str, function: str | None) -> str:
+    """Return a place of the source as people see it: the file, the line and the function's name."""
+    is_said = function is None or site.startswith(f"{function} (")
+    return region_text(site if is_said else f"{site} {without_arguments(function or '')}")
+
+
+def _part(title: str, source: str) -> View:
+    return View(title, (source,), lambda part: percent_text(part, 1))
 
 
 def _told(key: str, value: str | None) -> str:
@@ -145,6 +163,15 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _time("longest", "time_max"),
         _count("chunks", "chunks"),
         _count("helpers", "helpers"),
+    ],
+    "sites": [
+        _REGION,
+        View("site", ("site", "function"), site_text, left=True),
+        View("call", ("call",), printable, left=True, is_whole=True),
+        _count("calls", "calls"),
+        _time("time", "time_total"),
+        _part("share", "share"),
+        _part("±", "time_cv"),
     ],
     "sizes": [
         _REGION,
@@ -210,15 +237,15 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _exact("bytes", "bytes"),
         _time("time", "time"),
         _time("modelled", "modelled"),
-        View("error", ("error",), lambda share: percent_text(share, 1)),
+        _part("error", "error"),
     ],
     "errors": [
         _text("collective", "collective"),
         _text("algorithm", "algorithm"),
         _count("points", "points"),
-        View("median error", ("error_median",), lambda share: percent_text(share, 1)),
-        View("90 % below", ("error_p90",), lambda share: percent_text(share, 1)),
-        View("largest", ("error_max",), lambda share: percent_text(share, 1)),
+        _part("median error", "error_median"),
+        _part("90 % below", "error_p90"),
+        _part("largest", "error_max"),
     ],
     "points": [
         _text("collective", "collective"),
@@ -231,11 +258,7 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         View("median ±", ("median", "ci_low", "ci_high"), _within),
         _text("status", "status"),
     ],
-    "sensitivity": [
-        _text("region", "path"),
-        _time("slope", "slope"),
-        View("share", ("share",), lambda share: percent_text(share, 1)),
-    ],
+    "sensitivity": [_text("region", "path"), _time("slope", "slope"), _part("share", "share")],
     "tune": [
         _text("collective", "collective"),
         _exact("ranks", "ranks"),
@@ -253,9 +276,30 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _time("mean", "mean"),
         _time("std", "std"),
         _time("median", "median"),
-        View("share", ("share",), lambda share: percent_text(share, 1)),
+        _part("share", "share"),
         _count("instances", "instances"),
         View("mean ±", ("mean", "mean_low", "mean_high"), _within),
+    ],
+    "binding": [
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _text("CPUs", "cpus"),
+        _text("NUMA nodes", "numa_nodes"),
+        _text("sockets", "sockets"),
+    ],
+    "history": [
+        _text("program", "program"),
+        _text("host", "host"),
+        _text("MPI", "mpi_library"),
+        View("start", ("start",), moment_text),
+        _count("runs", "runs"),
+        _count("ranks", "ranks"),
+        _time("ranks' time", "rank_time"),
+        _time("in MPI", "mpi_time"),
+        View("of all", ("share",), lambda share: percent_text(share, 1)),
+        _bytes("sent", "bytes_sent"),
+        View("slower by", ("slowdown", "slowdown_low", "slowdown_high"), _slower),
+        View("p", ("p_value",), lambda p: UNKNOWN if p is None else f"{p:.2g}"),
     ],
     "info": [_text("about the run", "key"), View("", ("key", "value"), _told, left=True)],
 }
@@ -326,17 +370,33 @@ def _write_table(frame: pl.DataFrame, table_name: str, stream: TextIO) -> None:
     # Region names may look like markup or emoji codes, and must not be interpreted.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     shown = views(table_name, frame.columns)
+    if table_name == "sites":
+        frame = by_site(frame)
     rows = frame.head(_MOST_ROWS).to_dicts()
     console.print(_rich_table(rows, shown, table_name))
     for note in _notes(frame, shown, table_name):
         console.print(Text(note, style="dim"))
 
 
+def by_site(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table `sites` with one row a region, site and function, for whatever stacks lead there."""
+    keys = ["region", "site", "file", "line", "function", "call"]
+    sums = pl.col("calls", "bytes", "time_total", "share").sum()
+    one = pl.when(pl.len() == 1).then(pl.col("time_cv").first()).alias("time_cv")
+    regions = frame["region"].unique(maintain_order=True).to_list()
+    summed = frame.group_by(keys, maintain_order=True).agg(sums, one, pl.lit("").alias("stack"))
+    order = summed["region"].replace_strict(regions, range(len(regions)), return_dtype=pl.Int64)
+    return summed.sort(order, -pl.col("time_total"), maintain_order=True).select(frame.columns)
+
+
 def _rich_table(rows: Sequence[Row], shown: Sequence[View], table_name: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     for view in shown:
         table.add_column(
-            view.title, justify="left" if view.left else "right", no_wrap=not view.left, overflow="fold"
+            view.title,
+            justify="left" if view.left else "right",
+            no_wrap=view.is_whole or not view.left,
+            overflow="fold",
         )
     indents = _indents(rows) if table_name == "regions" else [""] * len(rows)
     for row, indent in zip(rows, indents, strict=True):
@@ -379,6 +439,8 @@ def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[
 _MEANINGS = {
     "regions": "time: mean over the ranks; MPI: its share of that; partners: distinct ranks sent"
     " to, min–max over ranks",
+    "sites": "time: all ranks; share: of the MPI time of all sites; ±: standard deviation over ranks;"
+    " stacks that lead there: --format csv or json",
     "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
     "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
 }

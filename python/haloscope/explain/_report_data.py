@@ -50,6 +50,7 @@ def page_data(profile: Profile, runs: int = 1) -> dict[str, Any]:
         "matrix": _matrix(profile, most_rows),
         "sizes": _sizes(profile),
         "history": _history(profile, most_rows),
+        "sites": _sites(profile),
         "regimes": _regimes(profile),
     }
 
@@ -146,6 +147,14 @@ def _regimes(profile: Profile) -> list[dict[str, Any]]:
     from haloscope.explain.regimes.figures._regimes_page import report_sections
 
     return report_sections(profile)
+
+
+def _sites(profile: Profile) -> dict[str, Any] | None:
+    if not profile.file.rows("sites"):
+        return None
+    from haloscope.explain.sites import site_data
+
+    return site_data(profile)
 
 
 def _sizes(profile: Profile) -> dict[str, Any]:

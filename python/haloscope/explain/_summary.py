@@ -10,6 +10,7 @@ import polars as pl
 
 from haloscope.base.errors import printable
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
+from haloscope.explain._render import site_text
 from haloscope.explain._tables import run_information
 from haloscope.explain._tree import PROGRAM, region_text
 
@@ -27,6 +28,8 @@ _UNSAID, _ROUNDING = 0.05, 1e-3
 
 def summary(profile: Profile) -> list[str]:
     """Return at most ten lines: the run, its costliest regions, warnings, where to look further.
+
+    With call sites there are three more, for the costliest of them.
 
     Raises `ProfileError` if the profile is damaged.
     """
@@ -48,6 +51,7 @@ def _summary(profile: Profile) -> list[str]:
         else:
             lines.append(_communication(whole))
             lines += functions.in_lines(printable, "functions")
+    lines += _sites(profile)
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -74,6 +78,21 @@ def _calls(profile: Profile) -> pl.DataFrame:
     """Return the functions of each region; a layer's protocols are at work within them."""
     calls = profile.table("calls", exclusive=True)
     return calls.filter(pl.col("chunks").is_null()) if "chunks" in calls.columns else calls
+
+
+def _sites(profile: Profile) -> list[str]:
+    """Return a line for each of the costliest lines of source, none without call sites."""
+    if not profile.file.rows("sites"):
+        return []
+    rows = profile.table("sites", exclusive=True)
+    place = ["site", "function", "call"]
+    sums = rows.group_by(place, maintain_order=True).agg(pl.col("time_total").sum())
+    total = float(rows["time_total"].sum())
+    costs = sums.filter(pl.col("time_total") > _ROUNDING * total).sort("time_total", descending=True)
+    return [
+        f"  {percent_text(time, total):>7} of it at {site_text(site, function)}: {printable(call)}"
+        for site, function, call, time in costs.head(_COSTLIEST).iter_rows()
+    ]
 
 
 def _place(region: str) -> str:

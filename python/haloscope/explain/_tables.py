@@ -10,6 +10,7 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.base.schema import shown_columns
+from haloscope.explain._binding import binding, binding_text
 from haloscope.explain._columns import keys, reductions
 from haloscope.explain._directory import DamageError
 from haloscope.explain._instances import QUANTITIES, Series
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
-TEXT_KEYS = frozenset({"program", "command", "mpi_library", "mpi_abi", "only", "version"})
+TEXT_KEYS = frozenset(
+    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "version"}
+)
+# Texts by key: what the program says of its run, and what its surroundings do.
+_SAID, _AROUND = "metadata", ("job", "environment")
+# Sums of the tables, for who reads many profiles.
+_ROLL_UP = "rollup"
 
 
 def _is_text(value: object) -> bool:
@@ -38,6 +45,10 @@ def _is_count(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_said(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _is_flag(value: object) -> bool:
@@ -56,6 +67,7 @@ _KNOWN: Mapping[str, Callable[[object], bool]] = {
     "partial": _is_flag,
     "missing_ranks": _is_ranks,
     "unwatched_ranks": _is_ranks,
+    **dict.fromkeys((_SAID, *_AROUND), _is_said),
 }
 
 _ORDER = [
@@ -63,7 +75,9 @@ _ORDER = [
     "command",
     "ranks",
     "hosts",
+    "binding",
     "mpi_library",
+    "mpi_standard",
     "mpi_abi",
     "start",
     "duration",
@@ -100,18 +114,28 @@ def run_information(profile: Profile) -> dict[str, Any]:
         **{key: totals[key] or 0 for key in sums},
         "unfinished_ranks": unfinished.to_list(),
         "hosts": profile.hosts.names,
+        "binding": binding_text(profile),
         "unaccounted": dict(unaccounted.select("call", "calls").iter_rows()),
     }
-    return {key: known.get(key) for key in [*_ORDER, *sorted(known.keys() - set(_ORDER))]}
+    return {key: known.get(key) for key in [*_ORDER, *sorted(known.keys() - {*_ORDER, _ROLL_UP})]}
 
 
 def info(profile: Profile) -> pl.DataFrame:
     """Return key and value; values other than text are JSON, null is unknown."""
-    told = run_information(profile)
+    told = _flat(run_information(profile))
     return pl.DataFrame(
         {"key": list(told), "value": [as_text(key, value) for key, value in told.items()]},
         schema={"key": pl.String, "value": pl.String},
     )
+
+
+def _flat(told: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for each text by key: the program's under its own key, unless that is one of ours."""
+    said = told.pop(_SAID, None) or {}
+    for kind in _AROUND:
+        told |= {f"{kind}.{key}": text for key, text in (told.pop(kind, None) or {}).items()}
+    taken = {key for key in said if key in told or key in _ORDER}
+    return told | {f"{_SAID}.{key}" if key in taken else key: text for key, text in said.items()}
 
 
 def as_text(key: str, value: object) -> str | None:
@@ -123,8 +147,7 @@ def as_text(key: str, value: object) -> str | None:
 
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
-_WITHOUT_REGION = ("communicators", "slices", "info")
-_PLANNED = ("sites",)
+_WITHOUT_REGION = ("communicators", "slices", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -186,6 +209,12 @@ def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, ["time_total", "call"], [True, False])
 
 
+def _sites(profile: Profile, scope: Scope) -> pl.DataFrame:
+    from haloscope.explain.sites import sites
+
+    return sites(profile, scope)
+
+
 def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
@@ -223,12 +252,14 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "regions": regions,
     "ranks": ranks,
     "calls": calls,
+    "sites": _sites,
     "sizes": sizes,
     "partners": partners,
     "collectives": collectives,
     "communicators": communicators,
     "series": series,
     "slices": slices,
+    "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),
 }
 
@@ -237,8 +268,6 @@ TABLES = tuple(_BUILDERS)
 
 def build(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
     """Return table `name`. Raises `UsageError` for an unknown table or region."""
-    if name in _PLANNED:
-        raise UsageError(f"the table {name} is not built yet; there is {', '.join(TABLES)}")
     if name not in _BUILDERS:
         raise UsageError(f"there is no table {name!r}; there is {', '.join(TABLES)}")
     if region is not None and name in _WITHOUT_REGION:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.watch._always import always
     from haloscope.watch._doctor import Finding, doctor
-    from haloscope.watch._markers import comm_region, region, value
+    from haloscope.watch._markers import comm_region, metadata, region, value
     from haloscope.watch._outputs import Output, expand
     from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
     from haloscope.watch._recover import Recovery, recover
@@ -26,11 +27,13 @@ __all__ = [
     "Recorder",
     "Recording",
     "Recovery",
+    "always",
     "build_recorder",
     "comm_region",
     "doctor",
     "env",
     "expand",
+    "metadata",
     "recorder_sources",
     "recover",
     "region",
@@ -49,10 +52,12 @@ if not TYPE_CHECKING:
             "PASSED_ON": "_settings",
             "Recording": "_settings",
             "SETTINGS": "_settings",
+            "always": "_always",
             "build_recorder": "_recorder",
             "comm_region": "_markers",
             "doctor": "_doctor",
             "expand": "_outputs",
+            "metadata": "_markers",
             "env": "_run",
             "recorder_sources": "_recorder",
             "recover": "_recover",

@@ -8,7 +8,7 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["comm_region", "region", "value"]
+__all__ = ["comm_region", "metadata", "region", "value"]
 
 
 def _nothing(*_: object) -> None:
@@ -32,10 +32,11 @@ _end = _entry("haloscope_region_end", ctypes.c_char_p)
 _comm_begin = _entry("haloscope_comm_region_begin", ctypes.c_char_p)
 _comm_end = _entry("haloscope_comm_region_end", ctypes.c_char_p)
 _value = _entry("haloscope_value", ctypes.c_char_p, ctypes.c_double)
+_metadata = _entry("haloscope_metadata", ctypes.c_char_p, ctypes.c_char_p)
 
 
 def _encode(name: str) -> bytes:
-    """Names are C strings: what follows a NUL would be lost, so it is refused."""
+    """Return a C string: what follows a NUL would be lost, so it is refused with `ValueError`."""
     encoded = name.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:
         raise ValueError(f"{name!r}: a name can't hold a NUL character")
@@ -81,3 +82,12 @@ def value(name: str, number: float) -> None:
     """Record a number with the current instance of the innermost region."""
     if _value is not _nothing:
         _value(_encode(name), float(number))
+
+
+def metadata(key: str, text: object) -> None:
+    """Record what belongs to the run as a whole, such as `metadata("case", "wing")`, as text.
+
+    It becomes a row of the profile's table `info`. What is said last of a key holds.
+    """
+    if _metadata is not _nothing:
+        _metadata(_encode(key), _encode(str(text)))

@@ -17,6 +17,8 @@ from haloscope.base.errors import OutputError
 __all__ = ["DEFAULT_NAME", "Output", "expand", "is_other", "place"]
 
 DEFAULT_NAME = "%p-%n-%d.halo"
+# Which batch job it is, for %j.
+_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 _MAGIC = b"\x89HALO\r\n\x1a"
 
 
@@ -60,7 +62,9 @@ class Output:
         return not is_other(path) and path.stat().st_mtime_ns <= self.since
 
     def _matching(self) -> list[Path]:
-        wild = re.sub("%[npd%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name))
+        wild = re.sub(
+            "%[npdDj%]", lambda m: "%" if m.group() == "%%" else "*", glob.escape(self.pattern.name)
+        )
         suffix = ".halo" * wild.endswith(".halo")
         numbered = f"{wild.removesuffix('.halo')}-[0-9]*{suffix}"
         names = [name for form in (wild, numbered) for name in self.pattern.parent.glob(form)]
@@ -69,9 +73,11 @@ class Output:
 
 def expand(pattern: Path, ranks: int, program: str) -> Path:
     """Return the path that the recorder would have chosen."""
-    date = time.strftime("%Y%m%d-%H%M%S")
-    values = {"%n": str(ranks), "%p": program, "%d": date, "%%": "%"}
-    return pattern.with_name(re.sub("%[npd%]", lambda m: values[m.group()], pattern.name))
+    date, day = time.strftime("%Y%m%d-%H%M%S"), time.strftime("%Y-%m-%d")
+    job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "0")
+    values = {"%n": str(ranks), "%p": program, "%d": date, "%D": day, "%%": "%"}
+    values["%j"] = re.sub("[^0-9A-Za-z.]", "_", job)
+    return pattern.with_name(re.sub("%[npdDj%]", lambda m: values[m.group()], pattern.name))
 
 
 def is_other(path: Path) -> bool:

@@ -13,6 +13,9 @@ from haloscope.watch import _settings
 
 __all__ = ["Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
 
+# The last three are for programs with other people's markers, to be linked: they do nothing by themselves.
+_MADE = ("libhaloscope-watch.so", "haloscope-join", "libcaliper.so", "libcaliper.so.2", "libadiak.so")
+
 
 @dataclass(frozen=True)
 class Recorder:
@@ -31,8 +34,7 @@ class Recorder:
 
 def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
     """Return the recorder for these headers, from the cache or built now."""
-    made = ("libhaloscope-watch.so", "haloscope-join")
-    return Recorder(build_preload("recorder", headers, made, recorder_sources(), quiet))
+    return Recorder(build_preload("recorder", headers, _MADE, recorder_sources(), quiet))
 
 
 def built_recorders() -> list[Recorder]:

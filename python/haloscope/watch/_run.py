@@ -24,6 +24,7 @@ from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Outcome, run_child
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _recover
+from haloscope.watch._annotations import left_to_others, tool_variables
 from haloscope.watch._outputs import Output
 from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
@@ -72,11 +73,14 @@ def run(
     variables |= {"HALOSCOPE_COMMAND": shlex.join(words), "HALOSCOPE_RUN": identity}
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
     watched, environment = launched(launch, found, complete, os.environ)
     outcome = Outcome(run_child(watched.command, environment))
     _collect(outcome, output, recorder, _recover.directories(identity, variables.get("HALOSCOPE_LIVE")))
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
+    elif (remark := left_to_others(complete, os.environ)) is not None:
+        outcome.remarks.append(remark)
     return outcome
 
 
@@ -106,6 +110,7 @@ def env(
     recorder = build_recorder(found.headers)
     earlier = earlier_preload(launch, os.environ)
     complete = recorder_environment(found, recorder, variables, earlier)
+    complete |= tool_variables(complete, os.environ)
     uses_x = launch is not None and {"-x", "--x"} & set(launch.options)
     return forwarded(complete, os.environ, found.abi == "openmpi" and not uses_x)
 

@@ -13,7 +13,7 @@ from typing import TypedDict
 from haloscope.base.errors import UsageError
 from haloscope.base.settings import Setting, Value
 
-__all__ = ["PASSED_ON", "SETTINGS", "Recording"]
+__all__ = ["INTERFACES", "PASSED_ON", "SETTINGS", "Recording"]
 
 
 class Recording(TypedDict, total=False):
@@ -37,6 +37,7 @@ class Recording(TypedDict, total=False):
     memory: int
     finalize_time: int
     live: Path | str
+    annotations: str
 
 
 def _lines(setting: Setting, value: Value) -> str:
@@ -63,14 +64,26 @@ def _is_rank(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text) < 2**31
 
 
+INTERFACES = ("caliper", "adiak", "kokkos", "nvtx", "itt", "petsc", "hypre", "p4est")
+
+
+def _interfaces(setting: Setting, value: Value) -> str:
+    """Return the names of interfaces of markers, `all` or `none`. Raises `UsageError` for another word."""
+    text = str(value)
+    for word in text.split(",") if text not in ("", "all", "none") else ():
+        if word not in INTERFACES:
+            raise UsageError(f"{setting.title} {word!r}: not one of all, none, {', '.join(INTERFACES)}")
+    return text
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
         "HALOSCOPE_OUTPUT",
         Path,
         "%p-%n-%d.halo",
-        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date, and "
-        "%% a percent sign.",
+        "Where the profile goes. %n becomes the number of ranks, %p the program, %d the date and time, "
+        "%D the date, %j the batch job, and %% a percent sign.",
         metavar="F.halo",
         flag="-o",
     ),
@@ -222,6 +235,15 @@ SETTINGS: tuple[Setting, ...] = (
         "Directory on each node for what is being recorded.",
         is_option=False,
     ),
+    Setting(
+        "annotations",
+        "HALOSCOPE_ANNOTATIONS",
+        str,
+        "all",
+        f"Whose markers become regions, comma-separated: {', '.join(INTERFACES)}; `none`: only our own.",
+        encoder=_interfaces,
+        is_option=False,
+    ),
 )
 
 # What `run` tells the recorder beside the user's settings.
@@ -234,6 +256,16 @@ PASSED_ON: tuple[Setting, ...] = (
         "0, every profile is replaced",
         "Nanoseconds since 1970, by the clock of the output's file system. A profile that changed later is "
         "of the same run and stays: the next one is called `NAME-2.halo`.",
+        is_option=False,
+    ),
+    Setting(
+        "always",
+        "HALOSCOPE_ALWAYS",
+        bool,
+        "0",
+        "1: everything is watched here (`haloscope env --always`). The recorder never writes to standard "
+        "error, makes the directories of the output, and records no launch of Open MPI over several nodes "
+        "outside a batch job, as ranks there may have no recorder.",
         is_option=False,
     ),
     Setting(

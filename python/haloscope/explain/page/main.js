@@ -4,6 +4,7 @@ const state = {
   run: 0, region: 0, nesting: "inclusive", columns: "totals", "matrix-measure": "bytes", "sizes-measure": "messages",
 };
 const order = { column: null, down: false, chosen: 0 };
+const siteOrder = { column: null, down: false, chosen: null };
 const runOrder = { column: null, down: false, chosen: 0 };
 
 const run = () => RUNS[state.run];
@@ -106,12 +107,27 @@ function showHistory() {
     + "Share of " + each + " that was spent waiting in MPI. Source: slices.";
 }
 
+function showSites() {
+  const sites = run().sites;
+  at("sites").hidden = !sites;
+  if (!sites) return;
+  drawFlames(at("flames-plot"), run(), state.region, inclusive());
+  at("flames-source").textContent = "The wider, the longer; each box stands on the one that called it. Grey: regions; dark blue: the sites;"
+    + " light blue: what led to them, and libraries; yellow: MPI. Click a box to see what is above it. Source: sites.";
+  const rows = sitesOf(run(), state.region, inclusive());
+  tableInto(at("sites-table"), siteColumns(sites.time), rows.slice(0, MOST_SITES), siteOrder, () => {});
+  at("sites-source").textContent = (rows.length > MOST_SITES ? "The costliest " + MOST_SITES + " of " + asCount(rows.length) + ". " : "")
+    + "Sums over ranks. Source: sites, " + state.nesting + "."
+    + sites.remarks.map((remark) => " " + remark + ".").join("");
+}
+
 function showRegion() {
   for (const place of document.querySelectorAll(".where")) place.textContent = "in " + run().full[state.region];
   at("region").value = String(state.region);
   showRegions();
   showTimes();
   showTraffic();
+  showSites();
 }
 
 function chooseRegion(p) {

@@ -1,0 +1,29 @@
+"""Sites: the lines of source that calls of MPI come from, and the stacks that lead there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.explain.sites._book import SiteBook
+    from haloscope.explain.sites._flame import flames, site_data
+    from haloscope.explain.sites._keeping import keep_symbols
+    from haloscope.explain.sites._readable import without_arguments
+    from haloscope.explain.sites._table import sites
+
+__all__ = ["SiteBook", "flames", "keep_symbols", "site_data", "sites", "without_arguments"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "SiteBook": "_book",
+            "flames": "_flame",
+            "keep_symbols": "_keeping",
+            "site_data": "_flame",
+            "sites": "_table",
+            "without_arguments": "_readable",
+        },
+    )

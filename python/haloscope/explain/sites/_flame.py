@@ -1,0 +1,131 @@
+"""What a page shows of sites: the time in MPI by the stacks that lead there, and rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from haloscope.base.errors import printable, shortened
+from haloscope.explain._render import site_text
+from haloscope.explain._tree import Scope
+from haloscope.explain.sites._readable import without_arguments
+from haloscope.explain.sites._stacks import site_of
+from haloscope.explain.sites._table import site_rows
+
+if TYPE_CHECKING:
+    from haloscope.explain._profile import Profile
+    from haloscope.explain.sites._stacks import Place
+
+__all__ = ["flames", "site_data"]
+
+# Of a run's time; what is narrower can't be seen.
+_LEAST = 1e-3
+_LONGEST = 160
+_LONGEST_TIME = 1e6  # seconds of a row, whose sums are exact in a browser then
+_MOST_BOXES = 4000
+_MOST_ROWS = 2000
+
+
+@dataclass
+class _Flame:
+    name: str
+    hover: str
+    time: int = 0
+    calls: int = 0
+    bytes: int = 0
+    is_site: bool = False
+    above: dict[str, _Flame] = field(default_factory=dict)
+
+    def child(self, name: str, hover: str) -> _Flame:
+        return self.above.setdefault(f"{name}\n{hover}", _Flame(name, hover))
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.time += round(1e9 * min(max(row["time_total"] or 0.0, 0.0), _LONGEST_TIME))
+        self.calls += row["calls"]
+        self.bytes += row["bytes"]
+
+
+def site_data(profile: Profile) -> dict[str, Any]:
+    """Return what a page shows of the sites: flames, rows, seconds of all, and what is not known.
+
+    A row is region (its place in the tree), place, file, function of MPI, calls, bytes, seconds, spread.
+    """
+    rows = site_rows(profile, Scope(profile.regions, exclusive=True)).sort("time_total", descending=True)
+    regions = profile.regions.order.tolist()
+    return {
+        "flames": flames(profile),
+        "rows": [
+            [
+                regions[row["path"]],
+                site_text(row["site"], row["function"]),
+                _text(row["file"] or ""),
+                _text(row["call"]),
+                *(row[name] for name in ("calls", "bytes", "time_total", "time_cv")),
+            ]
+            for row in rows.head(_MOST_ROWS).to_dicts()
+        ],
+        "time": rows["time_total"].sum(),
+        "remarks": [printable(remark) for remark in profile.site_book.remarks],
+    }
+
+
+def flames(profile: Profile) -> dict[str, list[Any]]:
+    """Return the boxes of all regions' flames by column, each box after the one that it stands on.
+
+    `region` is the region's place in the tree; `parent` is the number of the box below, −1 for that of a
+    region itself. Times are nanoseconds of all ranks, inclusive of the boxes above: as whole numbers they
+    add up without rounding.
+    """
+    roots = _grown(profile)
+    least = _LEAST * sum(flame.time for flame in roots.values())
+    boxes = _cut(roots, least)
+    while len(boxes) > _MOST_BOXES:
+        least *= 2
+        boxes = _cut(roots, least)
+    return {name: [box[index] for box in boxes] for index, name in enumerate(_COLUMNS)}
+
+
+def _grown(profile: Profile) -> dict[int, _Flame]:
+    """Return the flame of each region, by the region's place in the tree."""
+    book, tree = profile.site_book, profile.regions
+    roots: dict[int, _Flame] = {}
+    for row in book.rows.to_dicts():
+        path = row["path"]
+        flame = roots.setdefault(int(tree.order[path]), _Flame(tree.full_names[path], ""))
+        flame.add(row)
+        stack = book.places[row["stack"]]
+        site = site_of(stack)
+        for depth in range(len(stack) - 1, -1, -1):
+            flame = flame.child(*_labels(stack[depth]))
+            flame.is_site |= depth == site
+            flame.add(row)
+        flame.child(row["call"], "").add(row)
+    return roots
+
+
+_COLUMNS = ("region", "parent", "name", "where", "time", "calls", "bytes", "site")
+
+
+def _cut(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]:
+    """Return a row of `_COLUMNS` for each box that is not narrower than `least`."""
+    boxes: list[tuple[Any, ...]] = []
+    waiting = [(place, roots[place], -1) for place in sorted(roots, reverse=True)]
+    while waiting:
+        place, flame, below = waiting.pop()
+        names = (_text(flame.name), _text(flame.hover))
+        boxes.append((place, below, *names, flame.time, flame.calls, flame.bytes, flame.is_site))
+        seen = [above for above in flame.above.values() if above.time >= least]
+        number = len(boxes) - 1
+        waiting += [(place, above, number) for above in sorted(seen, key=lambda above: above.time)]
+    return boxes
+
+
+def _labels(place: Place) -> tuple[str, str]:
+    if place.function is None:
+        return place.code, ""
+    where = f"{place.file}:{place.line}" if place.file is not None else place.code
+    return without_arguments(place.function), where
+
+
+def _text(text: str) -> str:
+    return printable(shortened(text, _LONGEST))

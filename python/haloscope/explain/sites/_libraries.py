@@ -1,0 +1,53 @@
+"""What a site is not in: the libraries between a program and MPI, each named here, once."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import PurePath
+
+__all__ = ["is_library", "is_library_source"]
+
+# Of a call through one of these, the place of the program that called it is the site.
+_MODULES = """
+    libmpi* libpmpi* libmpich* libopen-rte.* libopen-pal.* libucp.* libucs.* libuct.* libfabric.* libpmix*
+    libhaloscope* libsmpi* libsimgrid*
+    libpetsc* libslepc* libHYPRE* libp4est* libsc.* libsc-* libsuperlu* libdmumps* libsmumps* libcmumps*
+    libzmumps* libmumps* libstrumpack* libpastix* libscotch* libptscotch* libmetis* libparmetis*
+    libtrilinos_* libtpetra* libepetra* libbelos* libamesos* libifpack* libml.* libzoltan* libteuchos*
+    libkokkos* libRAJA* libumpire* libcamp.* libscalapack* libblacs* libelpa* libEl.* libslate* libdplasma*
+    libmkl_* libsundials_* libarpack* libparpack*
+    libfftw* libheffte* libp3dfft* lib2decomp* libaccfft* libhdf5* libnetcdf* libpnetcdf* libadios2*
+    libcgns* libsilo* libboost_* libmpl.* libcaliper* libadiak* libnccl* librccl*
+    libc.so* libc-* libm.so* libdl.so* libpthread* librt.so* libstdc++* libc++* libgcc_s* libgfortran*
+    libgomp* libomp.* libiomp5* ld-linux* ld-*.so* libpython*
+    MPI.*so PETSc.*so SLEPc.*so libpetsc4py*so
+""".split()
+# The executable is the program, unless it is one of these.
+_INTERPRETERS = ["python", "python[0-9]*", "pypy*"]
+# Sources of headers that programs include, and of what stands between Python and MPI.
+_SOURCES = """
+    */boost/* */mpl/* */kokkos/* */RAJA/* */camp/* */umpire/* */openmpi/ompi/mpi/cxx/* */mpicxx.h
+    /usr/include/c++/* <frozen*> */mpi4py/* */petsc4py/* */slepc4py/* */h5py/* */mpi4jax/* */mpi4py_fft/*
+""".split()
+
+
+def _any(patterns: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
+
+
+_MODULE, _INTERPRETER, _SOURCE = _any([*_MODULES, *_INTERPRETERS]), _any(_INTERPRETERS), _any(_SOURCES)
+
+
+@lru_cache(maxsize=1 << 12)
+def is_library(path: str, is_program: bool = False) -> bool:
+    """Return whether the module at `path` is no part of the program; `is_program` if it is the executable."""
+    name = PurePath(path).name
+    return (_INTERPRETER if is_program else _MODULE).match(name) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def is_library_source(file: str) -> bool:
+    """Return whether a source file is of a library, and only included or called by the program."""
+    return _SOURCE.match(file) is not None

@@ -1,0 +1,95 @@
+"""Stacks as the recorder left them, as places of the source, and which place of one is the site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from haloscope.explain.sites._libraries import is_library, is_library_source
+from haloscope.explain.sites._symbols import Address, Module, Symbols
+
+__all__ = ["Place", "addresses_in", "places", "site_of"]
+
+_PYTHON = "python\t"
+_START = re.compile(r"_start|__libc_start_\w+|start_thread|__clone\d?|clone\d?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the source, or if that is not known in which file of code, a stack leads through."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+    code: str
+    is_library: bool = False
+    module: str = ""  # its key
+
+    @property
+    def at(self) -> str:
+        """File and line without folders, else the function, else the module and the offset in it."""
+        if self.file is not None:
+            return f"{PurePath(self.file).name}:{self.line}"
+        return f"{self.function} ({self.code})" if self.function is not None else self.code
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.at})" if self.file is not None else self.at
+
+
+def addresses_in(stacks: Iterable[str]) -> set[Address]:
+    """Return the return addresses that stand in stacks of a profile."""
+    frames = {frame for stack in stacks for frame in stack.split("\n")}
+    return {address for frame in frames if (address := _address(frame)) is not None}
+
+
+def places(stack: str, modules: Mapping[str, Module], symbols: Symbols) -> list[Place]:
+    """Return the places of a stack, the innermost first, with those that the compiler put into others.
+
+    What starts a program or a thread is left out: all stacks would have it.
+    """
+    found = [place for frame in stack.split("\n") for place in _places(frame, modules, symbols)]
+    while len(found) > 1 and _START.fullmatch(found[-1].function or ""):
+        found.pop()
+    return found
+
+
+def site_of(stack: Sequence[Place]) -> int:
+    """Return which place of a stack is the program's: the first one outside the libraries, else the first."""
+    return next((index for index, place in enumerate(stack) if not place.is_library), 0)
+
+
+def _address(frame: str) -> Address | None:
+    module, plus, offset = frame.partition("+")
+    try:
+        return (module, int(offset, 16)) if plus else None
+    except ValueError:
+        return None
+
+
+def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[Place]:
+    if frame.startswith(_PYTHON):
+        yield _of_python(frame)
+        return
+    address = _address(frame)
+    module = modules.get(address[0]) if address is not None else None
+    if address is None or module is None:
+        # Generated code, or of a library that was not loaded any more.
+        yield Place(None, None, None, f"?+{frame.partition('+')[2]}" if address is not None else frame)
+        return
+    code = f"{module.name}+0x{address[1]:x}"
+    outside = is_library(module.path, module.is_program)
+    functions = symbols.functions.get(address, ())
+    for function, file, line in functions:
+        included = file is not None and is_library_source(file)
+        yield Place(function, file, line if file is not None else None, code, outside or included, address[0])
+    if not functions:
+        yield Place(None, None, None, code, outside, address[0])
+
+
+def _of_python(frame: str) -> Place:
+    file, _, rest = frame.removeprefix(_PYTHON).partition("\t")
+    line, _, function = rest.partition("\t")
+    number = int(line) if line.isdecimal() else 0
+    return Place(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))

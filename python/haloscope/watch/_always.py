@@ -1,0 +1,54 @@
+"""What a centre lets every shell read, so that every MPI program is watched and none notices."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haloscope.base.errors import LaunchError, OutputError
+from haloscope.base.mpi import detect
+from haloscope.watch._recorder import build_recorder
+
+if TYPE_CHECKING:
+    from haloscope.base.objects import Abi
+
+__all__ = ["always"]
+
+# Below the directory: a folder a day, and names that no two jobs share; a profile that is there stays.
+PATTERN = "%D/%p-%n-%j-%d.halo"
+_SIZE_LIMIT = "16"  # MiB of a profile
+
+
+def always(directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[Path, ...] = ()) -> str:
+    """Return a script for `sh` that has all programs of one MPI watched, with profiles in `directory`.
+
+    The MPI is that whose mpicc is on PATH, or `mpi` with the headers in `mpi_include`; its recorder is built
+    if need be. What a user has set stays, and `HALOSCOPE_ALWAYS=0` before it keeps it from doing anything.
+    Raises `LaunchError` where there is no MPI, `OutputError` if there is no such directory.
+
+    >>> Path("/etc/profile.d/haloscope.sh").write_text(always("/scratch/profiles"))
+    """
+    top = Path(directory).absolute()
+    if not top.is_dir():
+        raise OutputError(f"{top}: no such directory; make it first, writable for those who are watched")
+    found = detect(None, mpi, mpi_include)
+    if found is None:
+        raise LaunchError("no MPI found to watch; name one with --mpi")
+    library = shlex.quote(str(build_recorder(found.headers).library))
+    pattern = shlex.quote(os.path.join(str(top).replace("%", "%%"), PATTERN))
+    return f"""\
+# Programs with {found.headers.product or found.abi} are watched; `haloscope history` reads the profiles.
+if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
+  case ":${{LD_PRELOAD:-}}:" in
+    *libhaloscope-watch.so*) ;;
+    *) export LD_PRELOAD={library}"${{LD_PRELOAD:+:$LD_PRELOAD}}" ;;
+  esac
+  export HALOSCOPE_ALWAYS=1 HALOSCOPE_SINCE=1
+  [ -n "${{HALOSCOPE_OUTPUT:-}}" ] || export HALOSCOPE_OUTPUT={pattern}
+  export HALOSCOPE_SIZE_LIMIT="${{HALOSCOPE_SIZE_LIMIT:-{_SIZE_LIMIT}}}"
+  # The recorder is no part of a container.
+  export APPTAINERENV_LD_PRELOAD= SINGULARITYENV_LD_PRELOAD=
+fi
+"""

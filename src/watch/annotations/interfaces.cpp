@@ -1,0 +1,77 @@
+#include "watch/annotations/interfaces.hpp"
+
+#include "watch/declared.hpp"
+#include "watch/metadata.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace haloscope::watch {
+
+namespace {
+
+constexpr unsigned bit(Interface interface) noexcept { return 1U << static_cast<unsigned>(interface); }
+constexpr unsigned all = (1U << interface_names.size()) - 1;
+
+struct Wanted {
+  unsigned interfaces = 0;
+  std::string unknown;
+};
+
+void add_word(Wanted &wanted, std::string_view word) {
+  const auto found = std::ranges::find(interface_names, word);
+  if (found != interface_names.end())
+    wanted.interfaces |= 1U << static_cast<unsigned>(found - interface_names.begin());
+  else if (!word.empty() && word != "none")
+    wanted.unknown += (wanted.unknown.empty() ? "" : ",") + std::string{word};
+}
+
+Wanted read_wanted() {
+  const char *value = std::getenv(declared::annotations.variable); // NOLINT(concurrency-mt-unsafe)
+  std::string_view text = value == nullptr ? "" : value;
+  if (text.empty() || text == "all") return {all, {}};
+  Wanted wanted;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    add_word(wanted, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return wanted;
+}
+
+const Wanted &wanted() {
+  static const auto *const read = new Wanted{read_wanted()};
+  return *read;
+}
+
+std::atomic<unsigned> used{0};
+
+// In the order of the enumeration, whatever came first. One at a time: what is said last holds.
+[[gnu::noinline, gnu::cold]] void say_used(Interface interface) noexcept try {
+  static std::mutex mutex;
+  const std::lock_guard lock{mutex};
+  const unsigned now = used.fetch_or(bit(interface)) | bit(interface);
+  std::string names;
+  for (unsigned i = 0; i < interface_names.size(); i++)
+    if ((now >> i & 1U) != 0) names += (names.empty() ? "" : ", ") + std::string{interface_names[i]};
+  add_metadata("annotations", names.c_str());
+} catch (...) { // NOLINT(bugprone-empty-catch): no memory for it
+}
+
+} // namespace
+
+bool is_wanted(Interface interface) noexcept { return (wanted().interfaces & bit(interface)) != 0; }
+
+void note_use(Interface interface) noexcept {
+  if (__builtin_expect((used.load(std::memory_order_relaxed) & bit(interface)) == 0, 0)) say_used(interface);
+}
+
+const char *unknown_interfaces() noexcept {
+  return wanted().unknown.empty() ? nullptr : wanted().unknown.c_str();
+}
+
+} // namespace haloscope::watch

@@ -1,0 +1,9 @@
+#include "watch/annotations/said.hpp"
+
+#include "watch/metadata.hpp"
+
+namespace haloscope::watch {
+
+void say_of_run(const char *key, const char *value) noexcept { add_metadata(key, value); }
+
+} // namespace haloscope::watch

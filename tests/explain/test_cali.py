@@ -1,0 +1,238 @@
+"""What Caliper's readers make of a profile: the files and reports that programs ask Caliper for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import caliperreader
+import pytest
+
+from haloscope import explain
+from haloscope.base.errors import OutputError
+from haloscope.explain._caliper_config import parse_configuration
+from haloscope.explain._caliper_report import mpi_report, runtime_report
+from support.profiles import Draft, draft, path_rows, process_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from haloscope.explain import Profile
+
+    Read = Callable[[Draft], Profile]
+
+METADATA = {"mesh": "a=b, c\\d\nnext", "iterations": "12", "tolerance": "0.5", "gcc": "1.10", "year": "007"}
+
+
+def in_regions(**entries: tuple[float, int, int]) -> list[dict[str, Any]]:
+    """Rows of `ranks` for rank 0 and 1, by the number of the path: seconds, instances, messages."""
+    return [
+        {
+            "path": int(path[1:]),
+            "rank": rank,
+            "time": seconds * (1 + rank),
+            "instances": instances,
+            "sends": messages * (1 + rank),
+            "recvs": messages,
+            "bytes_sent": 8 * messages * (1 + rank),
+            "bytes_recv": 8 * messages,
+            "dest_ranks": 1,
+            "src_ranks": 1,
+            "dest_ranks_exclusive": 1,
+            "src_ranks_exclusive": 1,
+            "coll_time": 0.25,
+            **{f"{name}_instance_{end}": messages for name in ("sends", "recvs") for end in ("min", "max")},
+        }
+        for path, (seconds, instances, messages) in entries.items()
+        for rank in (0, 1)
+    ]
+
+
+@pytest.fixture
+def marked(read: Read) -> Profile:
+    """A loop with halo regions in its iterations, and one beside them, on two ranks."""
+    loop = "main/loop"
+    inside = f"{loop}/iteration#loop"
+    paths = path_rows("main", loop, inside, f"{inside}/halo", f"{loop}/halo", "main/a=b")
+    for row in paths:
+        row["communication"] = int(row["name"] == "halo")
+    return read(
+        draft(
+            {"metadata": METADATA, "ranks": 2, "program": "app"},
+            paths=paths,
+            processes=process_rows("alpha", "beta"),
+            ranks=in_regions(
+                p0=(10, 1, 0),
+                p1=(8, 1, 0),
+                p2=(6, 1, 0),
+                p3=(4, 3, 0),
+                p4=(2, 3, 6),
+                p5=(1, 1, 1),
+                p6=(0.5, 1, 0),
+            ),
+            calls=[
+                {
+                    "path": path,
+                    "call": "MPI_Send",
+                    "calls": 6,
+                    "bytes": 48,
+                    "time_total": 0.5,
+                    "time_max": 0.1,
+                }
+                for path in (3, 4)
+            ],
+        )
+    )
+
+
+def records(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The records by path, columns by their aliases, and what is said of the run."""
+    reader = caliperreader.CaliperReader()
+    reader.read(str(path))
+    found = {}
+    for record in reader.records:
+        where = "/".join(record.pop("path"))
+        assert where not in found
+        values = {name: value for name, value in record.items() if "#" in name}
+        found[where] = {
+            reader.attribute(name).get("attribute.alias") or name: float(value)
+            for name, value in values.items()
+        }
+    return found, reader.globals
+
+
+def test_a_loop_holds_what_its_iterations_hold(marked: Profile, tmp_path: Path) -> None:
+    assert explain.write_cali(marked, tmp_path / "f.cali") == 4
+    found, _ = records(tmp_path / "f.cali")
+    assert set(found) == {"main", "main/loop", "main/loop/halo", "main/a=b"}
+    halo = found["main/loop/halo"]
+    assert (halo["Sends (total)"], halo["Recvs (total)"], halo["Bytes sent (total)"]) == (21, 14, 168)
+    assert (halo["Total time"], halo["Min time/rank"], halo["Max time/rank"]) == (9, 3, 6)
+    assert (halo["Calls/rank (max)"], halo["Calls (total)"]) == (4, 8)
+    assert (halo["Sends (min)"], halo["Sends (max)"], halo["Dst ranks (avg)"]) == (1, 6, 1)
+    assert found["main/loop"]["Total time (exc)"] == 18 - 9
+    assert not {name for name in found["main/loop"] if "Sends" in name}
+
+
+def test_sums_are_those_of_the_table(marked: Profile, tmp_path: Path) -> None:
+    explain.write_cali(marked, tmp_path / "f.cali", program=True)
+    found, _ = records(tmp_path / "f.cali")
+    table = {row["path"]: row for row in marked.table("regions").iter_rows(named=True)}
+    assert sum(row["Total time (exc)"] for row in found.values()) == pytest.approx(
+        2 * table["<program>"]["time_mean"]
+    )
+    for path in ("<program>", "main", "main/a=b"):
+        row = found["<program>" if path == "<program>" else f"<program>/{path}"]
+        for ours, theirs in (("time_mean", "Avg"), ("time_min", "Min"), ("time_max", "Max")):
+            assert row[f"{theirs} time/rank"] == table[path][ours]
+    halos = [row for path, row in table.items() if path.endswith("halo")]
+    written = [row for path, row in found.items() if path.endswith("halo")]
+    for ours, theirs in (("sends_total", "Sends (total)"), ("bytes_recv_total", "Bytes recv (total)")):
+        assert sum(row[theirs] for row in written) == sum(row[ours] for row in halos)
+
+
+def test_functions_take_their_time_from_their_region(marked: Profile, tmp_path: Path) -> None:
+    explain.write_cali(marked, tmp_path / "f.cali", functions=True, communication=False)
+    found, _ = records(tmp_path / "f.cali")
+    assert found["main/loop/MPI_Send"]["Calls (total)"] == 6
+    assert found["main/loop/halo/MPI_Send"]["Total time"] == 0.5
+    # Two ranks, a quarter of a second of MPI in the iterations and as much in the loop itself.
+    assert found["main/loop"]["Total time (exc)"] == 9 - 4 * 0.25
+    assert not {name for row in found.values() for name in row if "Sends" in name}
+
+
+def test_what_is_said_of_the_run_keeps_its_text_or_number(marked: Profile, tmp_path: Path) -> None:
+    explain.write_cali(marked, tmp_path / "f.cali")
+    _, run = records(tmp_path / "f.cali")
+    assert run["mesh"] == METADATA["mesh"]
+    assert (run["mpi.world.size"], run["jobsize"], run["numhosts"], run["hostlist"]) == (
+        "2",
+        "2",
+        "2",
+        "alpha,beta",
+    )
+    text = (tmp_path / "f.cali").read_text("utf-8")
+    kinds = dict(re.findall(r"attr=8,data=(\w+),parent=(\d+)", text))
+    properties = dict(re.findall(r"id=(\d+),attr=10,data=588,parent=(\d)", text))
+    assert {key: properties[kinds[key]] for key in METADATA} == {
+        "mesh": "3",
+        "iterations": "2",
+        "tolerance": "5",
+        "gcc": "3",
+        "year": "3",
+    }
+
+
+def test_a_program_without_regions_is_one(read: Read, tmp_path: Path) -> None:
+    bare = read(draft(paths=path_rows(), ranks=in_regions(p0=(3, 1, 2)), processes=process_rows("a", "a")))
+    assert explain.write_cali(bare, tmp_path / "f.cali") == 1
+    assert list(records(tmp_path / "f.cali")[0]) == ["<program>"]
+    assert runtime_report(bare).splitlines()[1].split()[0] == "<program>"
+
+
+def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"nowhere/f\.cali: No such file .*not written"):
+        explain.write_cali(marked, tmp_path / "nowhere" / "f.cali")
+
+
+def test_reports(marked: Profile) -> None:
+    lines = [line.split() for line in runtime_report(marked, True).splitlines()]
+    assert lines[0][:3] == ["Path", "Min", "time/rank"]
+    assert [line[0] for line in lines[1:]] == ["main", "loop", "halo", "a=b"]
+    assert lines[1][1:5] == ["8.000000", "12.000000", "16.000000", "100.000000"]
+    assert len(lines[3]) > len(lines[2])
+    assert [line.split()[:2] for line in mpi_report(marked).splitlines()[1:]] == [["MPI_Send", "12"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "spot(output=F.cali,profile.mpi,comm.stats)",
+            [("spot", "output=F.cali profile.mpi=true comm.stats=true")],
+        ),
+        ("runtime-report,comm.stats", [("runtime-report", "comm.stats=true")]),
+        (
+            "comm.stats=false,spot(comm.stats) , runtime-report(output=stdout),level=2",
+            [
+                ("spot", "comm.stats=true level=2"),
+                ("runtime-report", "comm.stats=false level=2 output=stdout"),
+            ],
+        ),
+        ('spot(output="a,(b).cali")', [("spot", "output=a,(b).cali")]),
+        (r"spot(output=a\,b)", [("spot", "output=a,b")]),
+        ("spot(output=x", [("spot", "output=x")]),
+        ("", []),
+        (",,()", []),
+        ("event-trace", [("event-trace", "")]),
+    ],
+)
+def test_configurations_are_read(text: str, expected: list[tuple[str, str]]) -> None:
+    found = [
+        (one.name, " ".join(f"{k}={v}" for k, v in one.options.items())) for one in parse_configuration(text)
+    ]
+    assert [(name, set(options.split())) for name, options in found] == [
+        (name, set(options.split())) for name, options in expected
+    ]
+
+
+def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = "spot(output=F.cali),runtime-report,mpi-report(output=r.txt),event-trace,spot(output=no/F.cali)"
+    profile = read(
+        draft({"metadata": {"caliper.config": asked}}, paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0)))
+    )
+    shown: list[tuple[str, str]] = []
+    remarks = explain.as_caliper(profile, lambda text, stream: shown.append((text.split()[0], stream)))
+    assert shown == [("Path", "stderr")]
+    assert (tmp_path / "F.cali").is_file()
+    assert (tmp_path / "r.txt").read_text("utf-8").startswith("Function")
+    assert [remark.partition(":")[0] for remark in remarks] == [
+        "F.cali",
+        "r.txt",
+        "caliper.config",
+        "no/F.cali",
+    ]
+    plain = read(draft(paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0))))
+    assert explain.as_caliper(plain, lambda _text, _stream: None) == []

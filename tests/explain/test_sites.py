@@ -1,0 +1,320 @@
+"""Call sites: which place of a stack is the program's, sums that add up, symbols that stay in a profile."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from haloscope import explain
+from haloscope.base.errors import OutputError
+from haloscope.explain.sites import flames
+from haloscope.explain.sites._libraries import is_library
+from haloscope.explain.sites._stacks import Place, places, site_of
+from haloscope.explain.sites._symbols import Module, Symbols
+from support.profiles import Draft, columns_of, draft, path_rows, process_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from haloscope.explain import Profile
+
+PROGRAM, MPI, PETSC, OTHER, BINDING = "00000001", "00000002", "00000003", "00000004", "00000005"
+PATHS = {
+    PROGRAM: "/home/ada/bin/solver",
+    MPI: "/opt/mpi/lib/libmpi.so.40.30.4",
+    PETSC: "/usr/lib/libpetsc_real.so.3.18",
+    OTHER: "/home/ada/lib/libsteps.so",
+    BINDING: "/opt/python/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so",
+}
+MODULES = [
+    {"module": key, "file": path, "build": "", "is_program": int(key == PROGRAM)}
+    for key, path in PATHS.items()
+]
+KNOWN = {key: Module(path, "", key == PROGRAM) for key, path in PATHS.items()}
+SYMBOLS = [
+    {
+        "module": PROGRAM,
+        "offset": 0x10,
+        "depth": 0,
+        "function": "give(int)",
+        "file": "/src/halo.cpp",
+        "line": 41,
+    },
+    {"module": PROGRAM, "offset": 0x10, "depth": 1, "function": "step()", "file": "/src/step.cpp", "line": 7},
+    {"module": PROGRAM, "offset": 0x20, "depth": 0, "function": "main", "file": "/src/main.cpp", "line": 12},
+    {"module": PETSC, "offset": 0x30, "depth": 0, "function": "VecNorm", "file": "", "line": 0},
+    # Something is known of each, so that its file is not asked.
+    *({"module": key, "offset": 0xFFFF, "function": "f"} for key in PATHS),
+]
+
+
+def site(stack: str, path: int = 0, call: str = "MPI_Send", **more: Any) -> dict[str, Any]:
+    """A row of one rank that took a second in one call of 100 bytes, if nothing else is said."""
+    row = {"path": path, "stack": stack, "call": call, "ranks": 1, "calls": 1, "bytes": 100}
+    return row | {"time_total": 1.0, "time_squares": 1.0, "time_max": 1.0} | more
+
+
+def written(*rows: dict[str, Any], symbols: list[dict[str, Any]] | None = SYMBOLS) -> Draft:
+    tree = path_rows("solve", "solve/halo", "halo")
+    made = draft(paths=tree, processes=process_rows("a", "b"), modules=MODULES, sites=rows)
+    if symbols is not None:
+        made.tables |= {"symbols": columns_of("symbols", symbols)}
+    made.version = (1, 2)
+    return made
+
+
+def test_a_site_has_its_line_and_its_stack(read: Callable[[Draft], Profile]) -> None:
+    stack = f"{PROGRAM}+10\n{PROGRAM}+20"
+    (row,) = read(written(site(stack))).table("sites", exclusive=True).to_dicts()
+    assert row == {
+        "region": "<program>",
+        "site": "halo.cpp:41",
+        "file": "/src/halo.cpp",
+        "line": 41,
+        "function": "give(int)",
+        "stack": "main (main.cpp:12);step() (step.cpp:7);give(int) (halo.cpp:41)",
+        "call": "MPI_Send",
+        "calls": 1,
+        "bytes": 100,
+        "time_total": 1.0,
+        "share": 1.0,
+        "time_cv": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        (f"{PROGRAM}+10\n{PROGRAM}+20", "halo.cpp:41"),
+        (f"{MPI}+1\n{PROGRAM}+20", "main.cpp:12"),
+        (f"{MPI}+1\n{PETSC}+30\n{PETSC}+31\n{PROGRAM}+20", "main.cpp:12"),
+        (f"{OTHER}+ab\n{PROGRAM}+20", "libsteps.so+0xab"),
+        (f"{PROGRAM}+77", "solver+0x77"),
+        (f"{PETSC}+30", f"VecNorm ({Path(PATHS[PETSC]).name}+0x30)"),
+        (f"{MPI}+1", "libmpi.so.40.30.4+0x1"),
+        (
+            f"{BINDING}+1\npython\t/home/ada/run.py\t17\tsolve\npython\t/home/ada/run.py\t40\t<module>",
+            "run.py:17",
+        ),
+        ("python\t/x/site-packages/mpi4py/util/pool.py\t9\tmap\npython\trun.py\t3\tf", "run.py:3"),
+        ("deadbeef+10", "?+10"),
+        (f"{PROGRAM}+ten", f"{PROGRAM}+ten"),
+        ("python\tno line", "no line:0"),
+        ("", ""),
+    ],
+)
+def test_the_site_is_the_first_place_outside_the_libraries(
+    read: Callable[[Draft], Profile], stack: str, expected: str
+) -> None:
+    profile = read(written(site(stack)))
+    assert profile.table("sites")["site"].to_list() == [expected]
+    assert profile.table("sites")["calls"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        *(
+            (name, True)
+            for name in "libmpi.so.12 libmpi_mpifh.so.40 libmpich.so.12 libpetsc.so.3 libHYPRE.so".split()
+        ),
+        *((name, True) for name in "libp4est-2.3.so libfftw3_mpi.so.3 libhdf5_openmpi.so libc.so.6".split()),
+        *(
+            (name, False)
+            for name in "liblammps.so.0 libgromacs_mpi.so.7 solver libmine.so libscience.so".split()
+        ),
+        *((name, False) for name in "libcg.so libmodel.so libmultigrid.so mpirun-tests".split()),
+    ],
+)
+def test_what_is_a_library(name: str, library: bool) -> None:
+    assert is_library(f"/lib/{name}") == library
+    assert not is_library(f"/lib/{name}", is_program=True)
+
+
+def test_python_is_no_program() -> None:
+    for name in ("python3", "python3.11", "python", "pypy3"):
+        assert is_library(f"/usr/bin/{name}", is_program=True)
+    stack = places(f"{PROGRAM}+1", KNOWN, Symbols())
+    assert stack == [Place(None, None, None, "solver+0x1", False, PROGRAM)]
+    assert site_of([]) == 0
+
+
+TIMES = st.floats(0, 1e5, allow_subnormal=False)
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from([f"{PROGRAM}+10", f"{PROGRAM}+20", f"{MPI}+1\n{PROGRAM}+20", "python\tx.py\t1\tf"]),
+        st.sampled_from(["MPI_Send", "MPI_Recv"]),
+        st.lists(TIMES, min_size=1, max_size=4),
+    ),
+    max_size=12,
+    unique_by=lambda row: row[:3],
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(ROWS)
+def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, list[float]]]) -> None:
+    """For each region and function, with nested regions and without; so do shares, and boxes of flames."""
+    made = written(
+        *(
+            site(
+                stack,
+                path,
+                call,
+                ranks=len(times),
+                calls=len(times),
+                bytes=10 * len(times),
+                time_total=math.fsum(times),
+                time_squares=math.fsum(t * t for t in times),
+            )
+            for path, stack, call, times in rows
+        )
+    )
+    calls = [
+        {"path": path, "call": call, "calls": len(t), "bytes": 10 * len(t), "time_total": math.fsum(t)}
+        for path, _, call, t in rows
+    ]
+    made.tables |= {"calls": draft(calls=calls).tables["calls"]}
+    profile = explain.open(made.write(tmp_path / "run.halo"))
+    for exclusive in (True, False):
+        told = profile.table("calls", exclusive=exclusive).drop("time_max").sort("region", "call")
+        keys, sums = ["region", "call"], ["calls", "bytes", "time_total"]
+        sites = profile.table("sites", exclusive=exclusive)
+        added = sites.group_by(keys).agg(pl.col(sums).sum()).sort(keys)
+        assert added.drop("time_total").equals(told.drop("time_total"))
+        assert added["time_total"].to_list() == pytest.approx(told["time_total"].to_list())
+    whole = profile.table("sites", exclusive=True)
+    if whole["time_total"].sum() > 0:
+        assert whole["share"].sum() == pytest.approx(1)
+    boxes = flames(profile)
+    roots = [time for time, parent in zip(boxes["time"], boxes["parent"], strict=True) if parent < 0]
+    assert sum(roots) == pytest.approx(1e9 * float(whole["time_total"].sum()), rel=1e-6, abs=12)
+    for number, time in enumerate(boxes["time"]):
+        above = [t for t, p in zip(boxes["time"], boxes["parent"], strict=True) if p == number]
+        assert sum(above) <= time
+        assert boxes["parent"][number] < number
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=20))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+def test_variation_over_ranks(tmp_path: Path, times: list[float]) -> None:
+    made = written(
+        site(
+            f"{PROGRAM}+10",
+            ranks=len(times),
+            calls=len(times),
+            time_total=math.fsum(times),
+            time_squares=math.fsum(t * t for t in times),
+        )
+    )
+    (told,) = explain.open(made.write(tmp_path / "run.halo")).table("sites", exclusive=True)["time_cv"]
+    assert told == pytest.approx(float(np.std(times) / np.mean(times)), rel=1e-5, abs=1e-6)
+
+
+def test_what_was_put_together_has_no_variation(read: Callable[[Draft], Profile]) -> None:
+    """Neither a region with those inside, nor two addresses on one line; all else has."""
+    same = {
+        "module": PROGRAM,
+        "offset": 0x18,
+        "depth": 0,
+        "function": "main",
+        "file": "/src/main.cpp",
+        "line": 12,
+    }
+    rows = [site(f"{PROGRAM}+20", path) for path in (1, 2)] + [
+        site(f"{PROGRAM}+{at}", 3) for at in ("18", "20")
+    ]
+    profile = read(written(*rows, symbols=[*SYMBOLS, same]))
+    table = profile.table("sites")
+    told = {row["region"]: (row["calls"], row["time_cv"]) for row in table.to_dicts()}
+    assert told == {"<program>": (4, None), "solve": (2, None), "solve/halo": (1, 0.0), "halo": (2, None)}
+
+
+def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    source = Path(__file__).with_name("programs") / "nested.cpp"
+    subprocess.run(["g++", "-g", "-O1", str(source), "-o", str(program)], check=True)
+    modules = [{"module": PROGRAM, "file": str(program), "build": "", "is_program": 1}]
+    start = {"start": 4e9}
+    made = draft(
+        start, paths=path_rows(), modules=modules, sites=[site(f"{PROGRAM}+{main_of(program) + 5:x}")]
+    )
+    made.tables |= {"symbols": columns_of("symbols", [])}
+    path = made.write(tmp_path / "run.halo")
+    path.chmod(0o640)
+    (tmp_path / "link.halo").symlink_to(path)
+    with explain.open(path) as before:
+        tables = {name: before.table(name) for name in explain.TABLES}
+    assert tables["sites"]["file"].to_list() == [str(source)]
+    assert explain.keep_symbols(tmp_path / "link.halo") == []
+    assert (tmp_path / "link.halo").is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    program.unlink()
+    with explain.open(path) as after:
+        after.verify()
+        assert all(after.table(name).equals(frame) for name, frame in tables.items())
+        assert not after.frame("symbols").is_empty()
+        assert after.site_book.remarks == []
+    content = path.read_bytes()
+    assert explain.keep_symbols(path) == []
+    assert path.read_bytes() == content
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.halo", "run.halo"]
+
+
+def main_of(program: Path) -> int:
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" T main"))
+
+
+def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = written(site(f"{PROGRAM}+10"), site(f"{PETSC}+30"), symbols=None).write(tmp_path / "run.halo")
+    with explain.open(path) as profile:
+        assert profile.table("sites")["site"].to_list() == ["libpetsc_real.so.3.18+0x30", "solver+0x10"]
+        # Nobody asks for lines of libraries.
+        assert profile.site_book.remarks == [f"{PATHS[PROGRAM]}: is not there any more"]
+    content = path.read_bytes()
+    assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: is not there any more"]
+    assert path.read_bytes() == content
+
+
+def test_a_profile_that_was_replaced_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(site(f"{PROGRAM}+10"), symbols=None).write(tmp_path / "run.halo")
+    with explain.open(path) as profile:
+        book = type(profile.site_book)
+
+    def other(self: object) -> Symbols:
+        (tmp_path / "new").write_bytes(b"another one")
+        os.replace(tmp_path / "new", path)
+        return Symbols({(PROGRAM, 16): (("f", None, 0),)})
+
+    monkeypatch.setattr(book, "symbols", property(other))
+    with pytest.raises(OutputError, match="replaced meanwhile"):
+        explain.keep_symbols(path)
+    assert path.read_bytes() == b"another one"
+
+
+def test_the_summary_names_the_costliest(read: Callable[[Draft], Profile]) -> None:
+    rows = [
+        site(f"{PROGRAM}+10", call="MPI_Waitall", time_total=5.0),
+        site(f"{PROGRAM}+10", 2, call="MPI_Waitall", time_total=1.0),
+        site(f"{PROGRAM}+20", call="MPI_Send", time_total=3.0),
+        site(f"{OTHER}+1", call="MPI_Recv", time_total=0.9),
+        site(f"{OTHER}+2", call="MPI_Recv", time_total=0.1),
+    ]
+    lines = explain.summary(read(written(*rows)))
+    assert [line for line in lines if "of it at" in line] == [
+        "   60.0 % of it at halo.cpp:41 give: MPI_Waitall",
+        "   30.0 % of it at main.cpp:12 main: MPI_Send",
+        "    9.0 % of it at libsteps.so+0x1: MPI_Recv",
+    ]
+    assert not [line for line in explain.summary(read(written())) if "of it at" in line]

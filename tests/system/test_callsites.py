@@ -1,0 +1,135 @@
+"""Call sites of real programs under the real commands: the lines of source that the calls stand on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import haloscope
+from support.missing import missing
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.watched import PROGRAMS, Watched, watch
+
+DEPTH = ["--callsites=6"]
+PYTHON = """
+from mpi4py import MPI
+
+def exchange(comm):
+    return comm.allreduce(1.5)  # exchange
+
+def solve(comm):
+    for step in range(20):
+        exchange(comm)  # solve
+        comm.Barrier()  # barrier
+
+solve(MPI.COMM_WORLD)  # module
+"""
+
+
+def line_of(comment: str, source: Path) -> int:
+    lines = source.read_text().splitlines()
+    return next(
+        n
+        for n, line in enumerate(lines, 1)
+        if line.endswith(("// " + comment, "! " + comment, "# " + comment))
+    )
+
+
+@pytest.fixture
+def program(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> Path:
+    """A program that reduces through `libpetsc_sum.so`, and may be deleted."""
+    source = PROGRAMS / "callsites.cpp"
+    library = compiler(mpi, source, ["-DLIBRARY", "-shared", "-fPIC", "-O2"])
+    shutil.copy(library, tmp_path / "libpetsc_sum.so")
+    flags = ["-O2", f"-L{tmp_path}", "-lpetsc_sum", f"-Wl,-rpath,{tmp_path}"]
+    return Path(shutil.copy(compiler(mpi, source, flags), tmp_path / "program"))
+
+
+def site(watched: Watched, call: str) -> tuple[str, str, int, int]:
+    (row,) = watched.select("sites", call=call)
+    return Path(row["file"]).name, row["function"], row["line"], row["calls"]
+
+
+def test_lines_of_cpp(mpi: Mpi, program: Path, tmp_path: Path) -> None:
+    watched = watch(mpi, 2, [program], tmp_path, options=DEPTH)
+    source = PROGRAMS / "callsites.cpp"
+    at = {
+        name: line_of(name, source)
+        for name in ("exchange", "step", "sum", "main", "barrier", "in the library")
+    }
+    file, cpp = source.name, "step(Field<double>&, int)"
+    exchange = "Field<double>::exchange(int)"
+    assert site(watched, "MPI_Sendrecv_replace") == (file, exchange, at["exchange"], 100)
+    # The library's line is no site, but in the stack.
+    assert site(watched, "MPI_Allreduce") == (file, cpp, at["sum"], 100)
+    assert site(watched, "MPI_Barrier") == (file, "main", at["barrier"], 2)
+    (row,) = watched.select("sites", call="MPI_Allreduce")
+    assert row["stack"] == ";".join(
+        f"{name} ({file}:{at[place]})"
+        for name, place in (("main", "main"), (cpp, "sum"), ("sum_up", "in the library"))
+    )
+    (row,) = watched.select("sites", call="MPI_Sendrecv_replace")
+    assert row["stack"] == ";".join(
+        f"{name} ({file}:{at[place]})"
+        for name, place in (("main", "main"), (cpp, "step"), (exchange, "exchange"))
+    )
+    # Symbols are in the profile: it says the same where the program is not.
+    program.unlink()
+    (tmp_path / "libpetsc_sum.so").unlink()
+    with haloscope.open(watched.path) as profile:
+        assert profile.table("sites", exclusive=True).to_dicts() == watched.rows("sites", True)
+        assert profile.site_book.remarks == []
+
+
+def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    text = "MPI_Init(&c, &v); remove(v[0]); MPI_Barrier(MPI_COMM_WORLD); MPI_Finalize();"
+    head = "#include <mpi.h>\n#include <stdio.h>\n"
+    made = compiler.text(any_mpi, "gone.c", f"{head}int main(int c, char **v) {{ {text} }}\n")
+    program = Path(shutil.copy(made, tmp_path / "gone"))
+    command = Path(sys.executable).with_name("haloscope")
+    done = subprocess.run(
+        [command, "run", "-o", tmp_path / "gone.halo", *DEPTH, "--", *any_mpi.launch(2), program],
+        env=any_mpi.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert f"haloscope: {program}: is not there any more\n" in done.stderr
+    with haloscope.open(tmp_path / "gone.halo") as profile:
+        (row,) = profile.table("sites", exclusive=True).filter(call="MPI_Barrier").to_dicts()
+    assert row["site"].startswith("gone+0x")
+    assert (row["file"], row["line"], row["function"], row["calls"]) == (None, None, None, 2)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_lines_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    if mpi.mpifort is None:
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    source = PROGRAMS / "callsites.f90"
+    watched = watch(mpi, 2, [compiler(mpi, source, ["-O2"])], tmp_path, options=DEPTH)
+    at = {name: line_of(name, source) for name in ("exchange", "barrier")}
+    assert site(watched, "MPI_Allreduce") == (source.name, "halo::exchange", at["exchange"], 20)
+    # Whether the program keeps its name depends on what the compiler puts where.
+    name = site(watched, "MPI_Barrier")[1]
+    assert name.lower() == "main"
+    assert site(watched, "MPI_Barrier") == (source.name, name, at["barrier"], 2)
+
+
+def test_lines_of_python(any_mpi: Mpi, tmp_path: Path) -> None:
+    """Those of mpi4py's users, not of mpi4py."""
+    source = tmp_path / "program.py"
+    source.write_text(PYTHON)
+    options = [*DEPTH, "--mpi", any_mpi.abi]
+    watched = watch(any_mpi, 2, [sys.executable, source], tmp_path, options=options)
+    assert site(watched, "MPI_Barrier")[:3] == ("program.py", "solve", line_of("barrier", source))
+    inside = [row for row in watched.rows("sites", True) if row["line"] == line_of("exchange", source)]
+    assert sum(row["time_total"] for row in inside) > 0
+    for row in inside:
+        assert (row["file"], row["function"]) == (str(source), "exchange")
+        assert f"solve (program.py:{line_of('solve', source)});exchange (program.py:" in row["stack"]

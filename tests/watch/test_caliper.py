@@ -1,0 +1,153 @@
+"""Caliper's and Adiak's interfaces: markers become regions, and what is said of a run rows of `info`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import caliperreader
+import pytest
+
+from haloscope.base import paths
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import STRICT, Watched, program, watch
+
+RANKS = 2
+
+
+def linked(compiler: Compiler, mpi: Mpi) -> Path:
+    """The program, with headers of ours and linked to what stands beside the recorder."""
+    flags = [*STRICT, f"-I{paths.caliper_include()}"]
+    beside = library(mpi, program(compiler, mpi, "regions.c")).parent
+    libraries = [f"-L{beside}", "-lcaliper", "-ladiak", f"-Wl,-rpath,{beside}"]
+    return program(compiler, mpi, "caliper.cpp", [*flags, *libraries])
+
+
+@pytest.fixture(scope="module")
+def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    command: list[str | Path] = [
+        linked(compiler, mpi),
+        "spot(output=F.cali),runtime-report(output=report.txt)",
+        "watched",
+    ]
+    return watch(mpi, RANKS, command, tmp_path_factory.mktemp("caliper"))
+
+
+def sends(watched: Watched, path: str) -> tuple[int, int]:
+    """Instances of a rank, and messages of all ranks in them."""
+    row = watched.region(path)
+    return row["instances"], row["sends_total"]
+
+
+def test_markers_are_regions(marked: Watched) -> None:
+    around = "main/before MPI/"
+    assert sends(marked, f"{around}halo") == (2, 4 * RANKS)
+    assert sends(marked, f"{around}phase") == (1, RANKS)
+    assert sends(marked, f"{around}marked_function") == (1, RANKS)
+    assert sends(marked, f"{around}scope") == (2, RANKS)
+    assert sends(marked, f"{around}scope/inner") == (1, RANKS)
+    assert sends(marked, f"{around}plain_function") == (1, 2 * RANKS)
+    assert sends(marked, f"{around}statement") == (1, RANKS)
+
+
+def test_loops_have_iterations(marked: Watched) -> None:
+    assert sends(marked, "main/before MPI/loop") == (1, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/loop/iteration#loop/body") == (3, 3 * RANKS)
+    assert sends(marked, "main/before MPI/c loop/iteration#c loop") == (4, 6 * RANKS)
+    assert sends(marked, "main/before MPI/thrown") == (1, 0)
+
+
+def test_attributes_name_regions(marked: Watched) -> None:
+    for name in ("guarded", "by name", "text of kind", "number"):
+        assert sends(marked, f"main/before MPI/{name}") == (1, RANKS), name
+    assert "a value" not in {row["region"] for row in marked.rows("regions")}
+
+
+def test_what_was_open_before_mpi_init_counts_from_then_on(marked: Watched) -> None:
+    whole, outer = marked.region("<program>"), marked.region("main/before MPI")
+    assert outer["instances"] == marked.region("main")["instances"] == 1
+    assert outer["sends_total"] == whole["sends_total"]
+    assert 0 < outer["time_mean"] <= whole["time_mean"]
+    names = {row["region"] for row in marked.rows("regions")}
+    assert not names & {"gone before MPI", "after MPI"}
+
+
+def test_only_comm_regions_communicate(marked: Watched) -> None:
+    row = marked.region("main/before MPI/halo")
+    assert (row["sends_instance_min"], row["sends_instance_max"]) == (1, 3)
+    assert (row["colls_max"], row["dest_ranks_max"]) == (1, 1)
+
+
+def test_mistakes_harm_nothing(marked: Watched) -> None:
+    assert sends(marked, "main/before MPI/after") == (1, RANKS)
+    assert marked.info["unmatched_begins"] == str(RANKS)
+    assert marked.info["unmatched_ends"] == str(RANKS)
+
+
+def test_what_the_program_says_is_metadata(marked: Watched) -> None:
+    said: dict[str, Any] = json.loads(marked.info["metadata"])
+    expected = {
+        "iterations": "12",
+        "tolerance": "0.001",
+        "mesh": "a=b, c",
+        "zones": "5000000000",
+        "name": "Übergröße",
+        "flag": "1",
+        "sizes": "[1,2,3]",
+        "pair": "(1,2.5,x)",
+        "when": "1700000000",
+        "built": "gcc@8.1.0",
+        "from": "<1,10>",
+        "grid": "[4.5,1.25]",
+        "alphabet": "[(1,a),(2,b)]",
+        "big": "9876543210",
+        "annotations": "caliper, adiak",
+        "caliper.config": "spot(output=F.cali),runtime-report(output=report.txt),comm.stats=true",
+    }
+    assert {key: said.get(key) for key in expected} == expected
+    assert "wrong" not in said
+    assert abs(int(said["launchdate"]) - float(marked.info["start"])) < 3600
+    assert "caliper" in said["cmdline"]
+
+
+def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
+    reader = caliperreader.CaliperReader()
+    reader.read(str(marked.path.with_name("F.cali")))
+    found = {"/".join(record["path"]): record for record in reader.records}
+    assert set(found) == {
+        row["path"].replace("/iteration#loop", "").replace("/iteration#c loop", "")
+        for row in marked.rows("regions")
+        if row["region"] != "<program>"
+    }
+    halo, row = found["main/before MPI/halo"], marked.region("main/before MPI/halo")
+    assert int(halo["sum#sum#sum#total.send.count"]) == row["sends_total"]
+    assert float(halo["avg#inclusive#sum#time.duration"]) == row["time_mean"]
+    assert reader.globals["mesh"] == "a=b, c"
+    report = marked.path.with_name("report.txt").read_text("utf-8").splitlines()
+    assert len(report) == 1 + len(found)
+    assert "Sends (total)" in report[0]
+
+
+def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*mpi.launch(RANKS), str(linked(compiler, mpi)), "spot(output=F.cali)"],
+        cwd=tmp_path,
+        env=mpi.environment(),
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert os.listdir(tmp_path) == []
+
+
+def test_unwanted_markers_are_none(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    quiet = watch(mpi, 1, [linked(compiler, mpi)], tmp_path, env={"HALOSCOPE_ANNOTATIONS": "none"})
+    assert [row["region"] for row in quiet.rows("regions")] == ["<program>"]
+    assert "iterations" not in json.loads(quiet.info.get("metadata") or "{}")
