@@ -41,7 +41,7 @@ constexpr std::size_t short_length = 8, sure_short_calls = 256;
 // Searching takes at most this part of the time.
 constexpr std::uint64_t share_of_time = 64;
 
-constexpr std::uint32_t collective = ~std::uint32_t{0};
+constexpr std::uint32_t is_a_collective = ~std::uint32_t{0};
 constexpr const char *iteration_name = "iteration";
 std::array<char, 24> phase_name(std::uint64_t number) noexcept {
   std::array<char, 24> name{};
@@ -124,14 +124,14 @@ std::vector<Seen> seen_calls(const Phases &phases) {
     const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
     calls.push_back({mixed({call.function, partner, sends, call.what, call.bytes - before.bytes}),
                      mixed({call.function, partner, sends}), call.function, blocks[call.function],
-                     call.what == collective, call.tick});
+                     call.what == is_a_collective, call.tick});
     before = call;
   }
   return calls;
 }
 
 // The number of calls at which an iteration should have ended.
-std::uint64_t patience(const Phases &phases) noexcept {
+std::uint64_t latest_end(const Phases &phases) noexcept {
   const std::size_t typical = phases.typical.size();
   return phases.end + std::min(phases.longest, 4 * typical) + 2 * typical + 16;
 }
@@ -142,7 +142,7 @@ void follow(Phases &phases) noexcept {
   for (std::uint64_t i = phases.end; i < phases.calls; i++)
     phases.functions =
         phases.functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
-  phases.pause = std::max(phases.calls + 1, patience(phases));
+  phases.pause = std::max(phases.calls + 1, latest_end(phases));
 }
 
 void wait_for_more(Phases &phases) noexcept {
@@ -192,7 +192,7 @@ void count_end(Phases &phases, std::uint64_t end) noexcept {
 void end_iteration(Recorder &to, Phases &phases) noexcept {
   count_end(phases, phases.calls);
   phases.functions = 0;
-  phases.pause = patience(phases);
+  phases.pause = latest_end(phases);
   leave_iteration(to);
   enter_iteration(to);
 }
@@ -284,7 +284,7 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
       has_partner ? doing.partner : 0,
       phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
       doing.what == Doing::requests     ? doing.count
-      : doing.what == Doing::collective ? collective
+      : doing.what == Doing::collective ? is_a_collective
                                         : 0,
       0,
       now};
