@@ -1,8 +1,8 @@
 """What other people's markers cost, beside a region of ours; and what a start costs where there are none.
 
-Each round is one process. The first rows are nanoseconds for a begin and an end, `ratio` is ours ÷ theirs. The
-last one is how long a process takes that has neither MPI nor any of the libraries, in microseconds: with the
-recorder preloaded and named as the tool of each interface, beside one where it is preloaded only.
+Each round is one process. The first rows are nanoseconds for a begin and an end, `ratio` is ours ÷ theirs.
+The last one is how long a process takes that has neither MPI nor any of the libraries, in microseconds: with
+the recorder preloaded and named as the tool of each interface, beside one where it is preloaded only.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench import stencil as bench_stencil
     from haloscope.predict.simulate import simulate
     from haloscope.predict.tune import tune
-    from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, value
+    from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, top, value
 
     __version__: str
 
@@ -68,6 +68,7 @@ __all__ = [
     "run",
     "simulate",
     "stencil",
+    "top",
     "tune",
     "value",
 ]
@@ -106,6 +107,7 @@ if not TYPE_CHECKING:
             "run": "watch",
             "simulate": "predict.simulate",
             "stencil": "hide",
+            "top": "watch",
             "tune": "predict.tune",
             "value": "watch",
         },

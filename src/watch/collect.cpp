@@ -1,5 +1,6 @@
 #include "watch/collect.hpp"
 
+#include "watch/open_call.hpp"
 #include "watch/reading.hpp"
 #include "watch/site_rows.hpp"
 #include "watch/slices.hpp"
@@ -36,8 +37,8 @@ void widen(Extremes &to, const Extremes &by, bool first) {
 
 class Collection : Reading {
 public:
-  Collection(const Arena &arena, const ProcessRecord &process, double tick)
-      : Reading(arena), process_(process), tick_(tick), sites_(arena, contents_, tick) {}
+  Collection(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end)
+      : Reading(arena), process_(process), tick_(tick), end_(end), sites_(arena, contents_, tick) {}
 
   Contents run() {
     std::uint64_t begins = 0;
@@ -48,6 +49,7 @@ public:
       begins += thread->unmatched_begins;
       ends += thread->unmatched_ends;
       done_ = {};
+      look_at_call(*thread);
       if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
       add_slices(*thread);
       add_phases(*thread);
@@ -85,8 +87,9 @@ private:
     Region &region = regions_[path];
     region.parent = parent;
     region.path = path;
-    add_totals(region, node, thread);
+    add_totals(region, node);
     haloscope::watch::add(done_, node);
+    if (open_ && open_.node == &node) add_open_call(region);
     add_calls(path, node);
     add_transfers(path, node);
     add_sizes(path, node);
@@ -100,7 +103,23 @@ private:
       visit(*child, &region, thread, depth + 1);
   }
 
-  void add_totals(Region &region, const Node &node, const ThreadRecord &thread) {
+  // The call that the thread has not come back from, and the last that is known of the thread.
+  void look_at_call(const ThreadRecord &thread) {
+    const Recorder *recorder = valid(thread.recorder);
+    const bool may_be = end_ != 0 && !process_.finalized && recorder != nullptr;
+    open_ = may_be ? open_call(*recorder, thread) : OpenCall{};
+    latest_ = open_ ? std::max(thread.newest, end_) : thread.newest;
+  }
+  void add_open_call(Region &region) {
+    const std::uint64_t lasted = open_.lasted(latest_);
+    add(TableId::calls,
+        {region.path, string(function_names[open_.function]), 1, 0, time(lasted), time(lasted)});
+    add_time(region, open_, lasted);
+    add_time(done_, open_, lasted);
+    open_calls_++;
+  }
+
+  void add_totals(Region &region, const Node &node) {
     if (node.instances > 0) {
       widen(region.inclusive, node.inclusive, region.instances == 0);
       widen(region.exclusive, node.exclusive, region.instances == 0);
@@ -108,7 +127,7 @@ private:
     region.instances += node.instances;
     region.ticks += node.ticks;
     // An instance that the process did not live to finish lasted until the last thing it did.
-    if (node.begin != 0 && thread.newest > node.begin) region.ticks += thread.newest - node.begin;
+    if (node.begin != 0 && latest_ > node.begin) region.ticks += latest_ - node.begin;
     for (unsigned q = 0; q < quantities; q++) region.totals[q] += node.now[q];
     add_counted(region, node);
     region.skew += node.skew_ticks;
@@ -274,7 +293,7 @@ private:
     }
     Slice rest = slices == nullptr ? done_ : difference(done_, sum_of(*slices));
     rest.begin = slices == nullptr ? process_.first.tick : end_of(*slices);
-    rest.end = thread.newest;
+    rest.end = latest_;
     add_slice(rest, length == 0 ? 0 : (rest.begin - process_.first.tick) / length, length);
   }
 
@@ -351,7 +370,7 @@ private:
          word(process_.start), time(duration), threads_, begins, ends, process_.dropped.load(),
          process_.finalized ? 1U : 0U, spilled_, process_.watched ? 1U : 0U, word(tick_),
          string(text(process_.cpus.data())), string(text(process_.numa_nodes.data())),
-         string(text(process_.sockets.data()))});
+         string(text(process_.sockets.data())), open_calls_});
   }
 
   // What was said last of a key comes first.
@@ -369,18 +388,21 @@ private:
 
   const ProcessRecord &process_;
   double tick_;
+  std::uint64_t end_;
+  OpenCall open_{};          // of the thread that is being visited
+  std::uint64_t latest_ = 0; // tick of what is known last of it
   Contents contents_;
   SiteRows sites_;
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;
-  std::uint64_t spilled_ = 0, threads_ = 0;
+  std::uint64_t spilled_ = 0, threads_ = 0, open_calls_ = 0;
   Slice done_{}; // by the thread that is being visited
 };
 
 } // namespace
 
-Contents collect(const Arena &arena, const ProcessRecord &process, double tick) {
-  return Collection{arena, process, tick}.run();
+Contents collect(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end) {
+  return Collection{arena, process, tick, end}.run();
 }
 
 } // namespace haloscope::watch

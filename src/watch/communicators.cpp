@@ -30,7 +30,9 @@ struct Book {
   std::map<std::uint32_t, Members> members;   // by id
   MPI_Group world = MPI_GROUP_NULL;
   bool has_sessions = false;
+  std::size_t kept_ranks = 0; // in the arena
 };
+constexpr std::size_t most_kept_ranks = std::size_t{1} << 16U;
 
 Book &book() { return own<Book>(); }
 
@@ -145,6 +147,23 @@ std::uint32_t partner_id(Book &of, std::uint64_t members, const std::vector<int>
   return id;
 }
 
+// For others to see who is meant: most communicators are rows, columns or planes of ranks.
+void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
+  if (record.id == 0 || ranks.empty()) return;
+  const int stride = ranks.size() == 1 ? 1 : ranks[1] - ranks[0];
+  bool is_even = stride != 0;
+  for (std::size_t i = 1; i < ranks.size(); i++) is_even = is_even && ranks[i] - ranks[i - 1] == stride;
+  record.first_rank = ranks[0];
+  if (is_even)
+    record.stride = stride;
+  else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
+    std::uint32_t count = 0;
+    record.ranks = keep(ranks, count);
+    of.kept_ranks += count;
+    if (count == 0) record.ranks = nullptr;
+  }
+}
+
 Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   int inter = 0;
   real.Comm_test_inter(comm, &inter);
@@ -177,6 +196,7 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   record->rank = rank;
   record->inter = inter != 0;
   record->members = members;
+  keep_ranks(of, *record, ranks);
   record->name = copy_text(name);
   if (inter == 0) read_topology(comm, *record);
   of.by_members[{members, name}] = record;

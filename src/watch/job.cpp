@@ -15,7 +15,7 @@ namespace haloscope::watch {
 
 namespace {
 
-constexpr std::string_view given_prefix = "OMPI_MCA_mca_base_env_list", "HALOSCOPE_META_";
+constexpr std::string_view given_prefix = "HALOSCOPE_META_";
 constexpr std::size_t most_environment = std::size_t{16} << 10U;
 constexpr int most_ancestors = 8;
 
@@ -23,9 +23,11 @@ constexpr std::array<std::string_view, 12> allowed{"OMP_",      "GOMP_",     "KM
                                                    "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MPICH_",
                                                    "I_MPI_",    "UCX_",      "FI_",        "HALOSCOPE_"};
 // What launchers tell their processes, which is no choice of anybody, and what `info` has elsewhere.
-constexpr std::array<std::string_view, 10> passed_over{
-    "OMPI_MCA_orte_",  "OMPI_MCA_ess",      "OMPI_MCA_pmix", "OMPI_MCA_initial_", "OMPI_MCA_shmem_RUNTIME",
-    "HALOSCOPE_META_", "HALOSCOPE_COMMAND", "HALOSCOPE_RUN", "HALOSCOPE_SINCE"};
+constexpr std::array<std::string_view, 10> passed_over{"OMPI_MCA_orte_",         "OMPI_MCA_ess",
+                                                       "OMPI_MCA_pmix",          "OMPI_MCA_initial_",
+                                                       "OMPI_MCA_shmem_RUNTIME", "OMPI_MCA_mca_base_env_list",
+                                                       "HALOSCOPE_META_",        "HALOSCOPE_COMMAND",
+                                                       "HALOSCOPE_RUN",          "HALOSCOPE_SINCE"};
 
 struct Scheduler {
   const char *name, *identity; // the variable that says that there is a job

@@ -1,18 +1,24 @@
 // A profile from the live records of processes that did not come to write one. Each DIR/*.live is
 // mapped where its process had it and read by the same code.
 //
-//   haloscope-join [--world ID] DIR... OUTPUT   joins the records of one world, the first one's or ID
+//   haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT
+//                                               joins the records of one world, the first one's or ID
 //   haloscope-join --list DIR...                says whose records there are, for python's _recover.py
+//   haloscope-join --now [--partners] DIR...    says what they are doing, for python's _live.py
+//   haloscope-join --ask FILE...                asks threads for their stacks, for python's _stacks.py
+#include "watch/ask.hpp"
 #include "watch/collect.hpp"
+#include "watch/live.hpp"
+#include "watch/now.hpp"
+#include "watch/open_call.hpp"
 #include "watch/profile.hpp"
 #include "watch/summary.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -36,33 +42,53 @@ struct Joined {
   bool empty = true;
 };
 
-bool is_intact(const ProcessRecord &process) {
-  const auto ends = [](const auto &text) { return text.back() == '\0'; };
-  return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
-         process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
-         ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output) &&
-         ends(process.cpus) && ends(process.numa_nodes) && ends(process.sockets);
-}
+// What is wanted beside the records' own words.
+struct Wanted {
+  std::uint64_t world = 0; // 0: that of the first file
+  bool just_ended = false; // the processes did, as far as they do not run
+  const char *ended_in = "";
+};
 
-std::vector<std::string> files_in(std::span<char *const> directories) {
-  std::vector<std::string> files;
-  for (const char *directory : directories)
-    for (const auto &entry : std::filesystem::directory_iterator(directory))
-      if (entry.path().extension() == ".live") files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  return files;
-}
+// The last that each thread is known to have done.
+class Latest : Reading {
+public:
+  explicit Latest(const Arena &arena) noexcept : Reading(arena) {}
+  std::uint64_t of(const ProcessRecord &process) const {
+    std::uint64_t latest = process.first.tick;
+    for (const ThreadRecord *thread = valid(process.threads.load()); thread != nullptr;
+         thread = valid(thread->next)) {
+      latest = std::max(latest, thread->newest);
+      if (const Recorder *recorder = valid(thread->recorder))
+        latest = std::max(latest, open_call(*recorder, *thread).since);
+    }
+    return latest;
+  }
+};
 
-// Calls `visit` while the records of a file are mapped; returns what is wrong with them, if anything.
-template <class Visit> const char *with_records(const std::string &path, Visit &&visit) {
-  Arena arena;
-  if (!arena.open(path.c_str())) return "cannot be read";
-  const auto &process = *reinterpret_cast<const ProcessRecord *>(arena.base());
-  const bool intact = arena.capacity() >= sizeof process && is_intact(process);
-  if (intact) visit(arena, process);
-  arena.close();
-  return intact ? nullptr : "has no records of this version";
-}
+// Until when the calls lasted that processes never came back from: now, for one that runs or has just ended.
+// Of others nobody knows; that is at least as late as the last thing that any of their node did.
+class Ends {
+public:
+  Ends(const std::vector<std::string> &files, std::uint64_t world, bool just_ended)
+      : just_ended_(just_ended) {
+    for (const auto &file : files)
+      with_records(file, [&](const Arena &arena, const ProcessRecord &process) {
+        if (world != 0 && process.world != world) return;
+        std::uint64_t &latest = latest_[process.host.data()];
+        latest = std::max(latest, Latest{arena}.of(process));
+      });
+  }
+  // A tick.
+  std::uint64_t of(const ProcessRecord &process, const std::string &path) const {
+    if (just_ended_ || is_running(process, path)) return ticks();
+    const auto found = latest_.find(process.host.data());
+    return found == latest_.end() ? 0 : found->second;
+  }
+
+private:
+  bool just_ended_;
+  std::map<std::string, std::uint64_t> latest_;
+};
 
 // The text and numbers of the first process seen stand for all.
 void remember(ProcessRecord &any, const ProcessRecord &process) {
@@ -81,21 +107,22 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.mpi_subversion = process.mpi_subversion;
 }
 
-void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick) {
-  joined.contents.absorb(collect(arena, process, tick));
+void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end) {
+  joined.contents.absorb(collect(arena, process, tick, end));
   joined.finalized = joined.finalized && process.finalized;
   if (joined.empty) remember(joined.any, process);
   joined.empty = false;
 }
 
 // Without a world given it is that of the first file. With one, what is unreadable is no news.
-void join_file(Joined &joined, std::uint64_t &world, bool given, const std::string &path, double tick) {
+void join_file(Joined &joined, std::uint64_t &world, bool given, const std::string &path, double tick,
+               const Ends &ends) {
   bool twice = false;
   const char *problem = with_records(path, [&](const Arena &arena, const ProcessRecord &process) {
     if (world == 0) world = process.world;
     if (process.world != world) return;
     twice = !joined.ranks.insert(process.rank).second;
-    if (!twice) add(joined, arena, process, tick);
+    if (!twice) add(joined, arena, process, tick, ends.of(process, path));
   });
   if (given) problem = nullptr;
   if (twice) problem = "has records of a rank that was met before";
@@ -109,9 +136,10 @@ std::vector<std::int64_t> missing_ranks(const Joined &joined) {
   return missing;
 }
 
-void write(Joined &joined, const char *output) {
+void write(Joined &joined, const Wanted &wanted, const char *output) {
   joined.contents.compact();
   Totals totals;
+  totals.ended_in = wanted.ended_in;
   ProfileWriter writer{output, joined.any.size_limit};
   for (unsigned i = 0; i < table_count; i++) {
     totals.add(static_cast<TableId>(i), joined.contents.tables[i]);
@@ -122,16 +150,18 @@ void write(Joined &joined, const char *output) {
                                                  missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));
 }
 
-int join(std::uint64_t world, std::span<char *const> directories, const char *output) {
+int join(const Wanted &wanted, std::span<char *const> directories, const char *output) {
   Joined joined;
   const double tick = measure_tick();
-  const bool given = world != 0;
-  for (const auto &file : files_in(directories)) join_file(joined, world, given, file, tick);
+  std::uint64_t world = wanted.world;
+  const std::vector<std::string> files = live_files(directories);
+  const Ends ends{files, world, wanted.just_ended};
+  for (const auto &file : files) join_file(joined, world, wanted.world != 0, file, tick, ends);
   if (joined.empty) {
     std::fprintf(stderr, "haloscope: %s holds no live records to join\n", directories.front());
     return 1;
   }
-  write(joined, output);
+  write(joined, wanted, output);
   return 0;
 }
 
@@ -140,7 +170,7 @@ void put(const std::string &field) { std::fwrite(field.c_str(), 1, field.size() 
 
 // What is no record of this build is passed over: another build may know it.
 int list(std::span<char *const> directories) {
-  for (const auto &file : files_in(directories))
+  for (const auto &file : live_files(directories))
     with_records(file, [&](const Arena & /*arena*/, const ProcessRecord &process) {
       put(file);
       for (const auto number :
@@ -155,14 +185,26 @@ int list(std::span<char *const> directories) {
 
 int run(std::span<char *const> words) {
   const auto is = [&](const char *option) { return !words.empty() && std::strcmp(words[0], option) == 0; };
+  const auto next = [&] {
+    words = words.subspan(1);
+    return words.empty() ? "" : words[0];
+  };
   if (is("--list") && words.size() > 1) return list(words.subspan(1));
-  std::uint64_t world = 0;
-  if (is("--world") && words.size() > 1) {
-    world = std::strtoull(words[1], nullptr, 10);
-    words = words.subspan(2);
+  if (is("--now") && words.size() > 1) return tell_now(words.subspan(1));
+  if (is("--ask") && words.size() > 1) return ask(words.subspan(1));
+  Wanted wanted;
+  for (; is("--world") || is("--just-ended") || is("--ended-in"); next()) {
+    if (is("--world"))
+      wanted.world = std::strtoull(next(), nullptr, 10);
+    else if (is("--ended-in"))
+      wanted.ended_in = next();
+    else
+      wanted.just_ended = true;
   }
-  if (words.size() > 1) return join(world, words.first(words.size() - 1), words.back());
-  std::fputs("usage: haloscope-join [--world ID] DIR... OUTPUT\n       haloscope-join --list DIR...\n",
+  if (words.size() > 1) return join(wanted, words.first(words.size() - 1), words.back());
+  std::fputs("usage: haloscope-join [--world ID] [--just-ended] [--ended-in TEXT] DIR... OUTPUT\n       "
+             "haloscope-join --list DIR...\n"
+             "       haloscope-join --now [--partners] DIR...\n       haloscope-join --ask FILE...\n",
              stderr);
   return 2;
 }

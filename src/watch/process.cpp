@@ -3,6 +3,7 @@
 #include "watch/phases.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/answer.hpp"
 #include "watch/binding.hpp"
 #include "watch/masking.hpp"
 #include "watch/metadata.hpp"
@@ -149,6 +150,9 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
     global().phase.store(Phase::after, std::memory_order_relaxed);
     this_thread() = nullptr;
   });
+#if !defined(HALOSCOPE_ABI_SIMGRID) // whose ranks nobody can ask
+  if (lives) start_answering(*global().process);
+#endif
   global().phase.store(Phase::running, std::memory_order_release);
   attach_thread();
 }

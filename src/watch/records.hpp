@@ -8,6 +8,7 @@
 #include "watch/schema.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace haloscope::watch {
@@ -230,6 +231,10 @@ struct Communicator {
   const std::int32_t *destinations, *sources;
   bool inter;
   std::uint64_t members; // hash of the world ranks in order
+  // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride.
+  // Where both are 0 and `id` is not, there were too many to be kept.
+  const std::int32_t *ranks;
+  std::int32_t first_rank, stride;
   const char *name;
   Communicator *next;
 };
@@ -274,6 +279,19 @@ struct MetadataRecord {
   MetadataRecord *next;
 };
 
+// What a thread says when it is asked where it is (answer.hpp).
+struct AnsweredRequest {
+  std::uint32_t kind, communicator; // a Pending, a number
+  std::int32_t partner, tag;
+};
+struct Answer {
+  static constexpr std::uint32_t deepest = 64, most = 32;
+  std::atomic<std::uint64_t> number; // of the last question that was answered
+  std::uint32_t frames, requests;    // requests: there may be more than are told
+  std::array<std::uint64_t, deepest> addresses;
+  std::array<AnsweredRequest, most> waiting;
+};
+
 // Live: everything one thread has recorded.
 struct Recorder;
 struct ThreadRecord {
@@ -285,6 +303,8 @@ struct ThreadRecord {
   Slices *slices;
   PhaseRecord *phases; // the last one
   ThreadRecord *next;
+  std::int32_t tid; // of the system
+  Answer answer;
 };
 
 // At the arena's address.
@@ -311,6 +331,8 @@ struct ProcessRecord {
   std::atomic<ThreadRecord *> threads;
   std::atomic<MetadataRecord *> metadata;
   std::atomic<std::uint64_t> dropped;
+  std::atomic<std::int32_t>
+      answers; // the signal by which threads are asked where they are; 0: nobody answers
 };
 // What records mean, to builds of the same sources for the same functions; the reader refuses others.
 extern const std::uint64_t record_layout;

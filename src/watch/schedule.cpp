@@ -1,5 +1,6 @@
 // What a thread does by the clock, at the next stamp that it takes anyway: it closes slices of time, so
 // that a long run has a history without a trace, and switches recording on and off.
+#include "watch/answer.hpp"
 #include "watch/recording.hpp"
 #include "watch/slices.hpp"
 
@@ -163,6 +164,9 @@ void pass_deadline(Recorder &to, std::uint64_t now) noexcept {
     to.deadline = now + (now - process.first.tick) / 2 + 1;
     return;
   }
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  check_answering(*to.process);
+#endif
   const double rate = seconds_per_tick(process.first, pair);
   to.deadline = follow_times(to, now, rate);
   if (process.slice_seconds > 0 && !is_switched_off(to))

@@ -1,6 +1,8 @@
 #include "watch/state.hpp"
 
 #include "watch/phases.hpp"
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace haloscope::watch {
 
@@ -31,6 +33,7 @@ ThreadState *attach_thread() noexcept {
   auto *state = arena.make<ThreadState>();
   if (state == nullptr) return nullptr;
   record->root = root;
+  record->tid = static_cast<std::int32_t>(syscall(SYS_gettid));
   record->newest = root->begin;
   state->position = root;
   state->arena = &arena;

@@ -64,6 +64,7 @@ void Totals::add_processes(const Table &rows) {
   const Columns columns{rows};
   dropped_ += static_cast<std::uint64_t>(columns.sum("dropped"));
   spilled_ += static_cast<std::uint64_t>(columns.sum("sizes_spilled"));
+  open_calls_ += static_cast<std::uint64_t>(columns.sum("open_calls"));
   for (std::size_t i = 0; i < rows.rows(); i++) {
     Rank *of = rank(columns["rank"][i]);
     if (of == nullptr) continue;
@@ -171,12 +172,10 @@ Info Totals::info(const Names &names) const {
     duration = std::max(duration, ranks_[i].duration);
     if (ranks_[i].there && !ranks_[i].watched) unwatched.push_back(static_cast<std::int64_t>(i));
   }
-  Info info{{"duration", {duration}},
-            {"unwatched_ranks", {unwatched}},
-            {"dropped", whole(dropped_)},
-            {"rows_left_out", whole(left_out)},
-            {"sizes_spilled", whole(spilled_)},
-            {"rollup", {roll_up(names)}}};
+  Info info{{"duration", {duration}},           {"unwatched_ranks", {unwatched}},
+            {"open_calls", whole(open_calls_)}, {"ended_in", {ended_in}},
+            {"dropped", whole(dropped_)},       {"rows_left_out", whole(left_out)},
+            {"sizes_spilled", whole(spilled_)}, {"rollup", {roll_up(names)}}};
   add_said(info, names);
   return info;
 }

@@ -10,6 +10,7 @@ namespace haloscope::watch {
 class Totals {
 public:
   std::uint64_t left_out = 0; // rows, by the profile's writer
+  std::string ended_in;       // in words, what ranks were in that did not end by themselves
 
   // The rows of a table, in any order of tables.
   void add(TableId id, const Table &rows);
@@ -35,7 +36,7 @@ private:
   [[nodiscard]] Info hosts(const Names &names) const;
   void add_said(Info &info, const Names &names) const;
 
-  std::uint64_t dropped_ = 0, spilled_ = 0;
+  std::uint64_t dropped_ = 0, spilled_ = 0, open_calls_ = 0;
   std::vector<Rank> ranks_;
   std::vector<double> sums_;
   std::vector<Said> said_;

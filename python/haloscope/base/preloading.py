@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,16 @@ from haloscope.base.launch import Launch, parse, resolve
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
 
-__all__ = ["Choice", "Outcome", "Target", "find_target", "leave_like", "run_child", "run_preloaded"]
+__all__ = [
+    "Choice",
+    "Meanwhile",
+    "Outcome",
+    "Target",
+    "find_target",
+    "leave_like",
+    "run_child",
+    "run_preloaded",
+]
 
 _NESTED = ("run", "inject", "stencil")
 
@@ -117,12 +126,22 @@ _WATCHED = _FORWARDED | {signal.SIGCHLD}
 _SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got as well
 
 
-def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
+@dataclass(frozen=True)
+class Meanwhile:
+    """What is done every so many seconds while a child runs; it should not take long."""
+
+    act: Callable[[], None]
+    seconds: float
+
+
+def run_child(
+    command: Sequence[str], environment: Mapping[str, str], meanwhile: Meanwhile | None = None
+) -> int:
     """Run a command to its end. Return its status, as `waitpid` gives it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
         child = _start(command, environment, before)
-        return _wait(child)
+        return _wait(child, meanwhile)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -156,11 +175,17 @@ def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[sig
         raise LaunchError(f"{command[0]}: {error.strerror}; nothing was started") from None
 
 
-def _wait(child: int) -> int:
+def _wait(child: int, meanwhile: Meanwhile | None) -> int:
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return status
-        received = signal.sigwaitinfo(_WATCHED)
+        if meanwhile is None:
+            received = signal.sigwaitinfo(_WATCHED)
+        elif (received_in_time := signal.sigtimedwait(_WATCHED, meanwhile.seconds)) is not None:
+            received = received_in_time
+        else:
+            meanwhile.act()
+            continue
         if received.si_signo in _FORWARDED and received.si_code != _SENT_BY_KERNEL:
             os.kill(child, received.si_signo)

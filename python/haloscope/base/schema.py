@@ -193,6 +193,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         Column("cpus", "string", "key", "that it may run on, such as `0-3,8`; empty: not known", since=2),
         Column("numa_nodes", "string", "key", "of these CPUs, likewise", since=2),
         Column("sockets", "string", "key", "of these CPUs, likewise", since=2),
+        Column(
+            "open_calls",
+            "integer",
+            "sum",
+            "MPI calls that it never came back from; they are in `calls`, and last until its end",
+            since=2,
+        ),
     ),
     "ranks": _RANKS,
     "calls": (
@@ -499,6 +506,15 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "a value that the program recorded with `HALOSCOPE_VALUE`; null where it did not. One "
             "that is called like a column above has `_value` after its name",
         ),
+    ),
+    "phases": (
+        _of("rank phase", "the rank, and the number of the phase; its regions are `phase 1` and `phase 1/iteration`"),
+        _of("iterations", "that it had"),
+        _of("found_after", "so many had passed when they were found; the others have regions"),
+        _of("length", "MPI calls of a typical one, without posts, polls, and what there are as many of as it takes"),
+        _of("forms", "different sequences of functions that they had"),
+        _of("share", "of all such calls of the rank, those from the first iteration to the end of the last"),
+        _of("start end", "of the phase, seconds after MPI_Init"),
     ),
     "slices": (
         _of("rank", "the rank"),

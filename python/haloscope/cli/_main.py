@@ -20,6 +20,7 @@ __all__ = ["haloscope", "main"]
 _VERBS = {
     "run": "_watch",
     "env": "_watch",
+    "top": "_top",
     "recover": "_recover",
     "show": "_show",
     "report": "_report",

@@ -64,9 +64,21 @@ def _spread(arguments: list[str]) -> list[str]:
 @click.command(cls=_Watching, epilog=_RUN_EXAMPLES, context_settings={"allow_interspersed_args": False})
 @setting_options(SETTINGS)
 @mpi_option
+@click.option(
+    "--hang-after",
+    metavar="S",
+    type=float,
+    help="If no rank on this node makes progress for so many seconds, say once which are in what.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing when the program ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpack[Recording]) -> int:
+def run(
+    command: tuple[str, ...],
+    mpi: Abi | None,
+    hang_after: float | None,
+    quiet: bool,
+    **settings: Unpack[Recording],
+) -> int:
     """Watch a launch command. The program's output and exit status stay its own.
 
     It works with mpiexec, mpirun, srun and other launchers, or with one process, whichever MPI the
@@ -78,7 +90,7 @@ def run(command: tuple[str, ...], mpi: Abi | None, quiet: bool, **settings: Unpa
 
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
-    outcome = watch(command, mpi=mpi, quiet=quiet, **settings)
+    outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
     asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.base.errors import printable
+from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
 from haloscope.explain._render import site_text
 from haloscope.explain._tables import run_information
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
+_LONGEST_END = 300  # characters
 # Shares of the time that are not mentioned: in functions that are not named, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
 
@@ -52,6 +53,7 @@ def _summary(profile: Profile) -> list[str]:
             lines.append(_communication(whole))
             lines += functions.in_lines(printable, "functions")
     lines += _sites(profile)
+    lines += _phases(profile)
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -62,6 +64,19 @@ def _headline(told: dict[str, Any]) -> str:
         f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks on"
         f" {hosts} host{'' if hosts == 1 else 's'}, {time_text(told['duration'])}"
     )
+
+
+def _phases(profile: Profile) -> list[str]:
+    """Return a line about the phase with the most calls, as most ranks have it."""
+    phases = profile.table("phases")
+    if not len(phases):
+        return []
+    kinds = phases.group_by("phase", "iterations", "length").agg(pl.len(), pl.col("share").mean())
+    first = kinds.sort("share", "len", descending=True).row(0, named=True)
+    return [
+        f"phase {first['phase']}: {count_text(first['iterations'])} iterations of {count_text(first['length'])}"
+        f" calls, {percent_text(first['share'], 1.0)} of the calls; found from the sequence of calls"
+    ]
 
 
 def _communication(whole: dict[str, Any]) -> str:
@@ -158,7 +173,10 @@ def warnings(told: dict[str, Any]) -> list[str]:
             )
             if told[key]
         ]
-        lines.append("partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize"))
+        line = "partial: " + ("; ".join(lost) or "not every rank came to MPI_Finalize")
+        if told["ended_in"]:
+            line += f"; at the end {printable(shortened(told['ended_in'], _LONGEST_END))}"
+        lines.append(line)
     if told["dropped"]:
         lines.append(
             f"{told['dropped']} records were dropped for want of memory; raise HALOSCOPE_MEMORY"

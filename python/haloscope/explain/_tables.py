@@ -27,7 +27,7 @@ __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
-    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "version"}
+    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "ended_in", "version"}
 )
 # Texts by key: what the program says of its run, and what its surroundings do.
 _SAID, _AROUND = "metadata", ("job", "environment")
@@ -61,6 +61,8 @@ def _is_ranks(value: object) -> bool:
 
 _KNOWN: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(sorted(TEXT_KEYS), _is_text),
+    "ended_in": _is_text,
+    "open_calls": _is_count,
     "ranks": _is_count,
     "start": _is_number,
     "duration": _is_number,
@@ -85,6 +87,8 @@ _ORDER = [
     "missing_ranks",
     "unfinished_ranks",
     "unwatched_ranks",
+    "ended_in",
+    "open_calls",
     "unmatched_begins",
     "unmatched_ends",
     "unaccounted",
@@ -147,7 +151,7 @@ def as_text(key: str, value: object) -> str | None:
 
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
-_WITHOUT_REGION = ("communicators", "slices", "binding", "info")
+_WITHOUT_REGION = ("communicators", "phases", "slices", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -191,6 +195,15 @@ def slices(profile: Profile, _scope: Scope) -> pl.DataFrame:
     `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
     """
     return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
+
+
+def phases(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return the iterations that were found in each rank's sequence of calls.
+
+    `share` is of the calls that were looked at; `start` and `end` are seconds after MPI_Init.
+    """
+    rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
+    return rows.select(shown_columns("phases")).sort("rank", "phase")
 
 
 def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -259,6 +272,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "communicators": communicators,
     "series": series,
     "slices": slices,
+    "phases": phases,
     "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),
 }

@@ -12,33 +12,51 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.watch._always import always
     from haloscope.watch._doctor import Finding, doctor
+    from haloscope.watch._hangs import Told, roll_calls, stack_lines
     from haloscope.watch._markers import comm_region, metadata, region, value
     from haloscope.watch._outputs import Output, expand
+    from haloscope.watch._prometheus import exposition, write_exposition
+    from haloscope.watch._rates import RankNow, Running
     from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
     from haloscope.watch._recover import Recovery, recover
     from haloscope.watch._run import env, run
     from haloscope.watch._settings import PASSED_ON, SETTINGS, Recording
+    from haloscope.watch._stacks import Frame, plain
+    from haloscope.watch._top import Looking, dump, top, unread_text
 
 __all__ = [
     "PASSED_ON",
     "SETTINGS",
     "Finding",
+    "Frame",
+    "Looking",
     "Output",
+    "RankNow",
     "Recorder",
     "Recording",
     "Recovery",
+    "Running",
+    "Told",
     "always",
     "build_recorder",
     "comm_region",
     "doctor",
+    "dump",
     "env",
     "expand",
+    "exposition",
     "metadata",
+    "plain",
     "recorder_sources",
     "recover",
     "region",
+    "roll_calls",
     "run",
+    "stack_lines",
+    "top",
+    "unread_text",
     "value",
+    "write_exposition",
 ]
 
 if not TYPE_CHECKING:
@@ -64,5 +82,18 @@ if not TYPE_CHECKING:
             "region": "_markers",
             "run": "_run",
             "value": "_markers",
+            "Frame": "_stacks",
+            "Looking": "_top",
+            "RankNow": "_rates",
+            "Running": "_rates",
+            "Told": "_hangs",
+            "dump": "_top",
+            "exposition": "_prometheus",
+            "plain": "_stacks",
+            "roll_calls": "_hangs",
+            "stack_lines": "_hangs",
+            "top": "_top",
+            "unread_text": "_top",
+            "write_exposition": "_prometheus",
         },
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
 from haloscope.watch import _settings
 
-__all__ = ["Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
+__all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
 
 # The last three are for programs with other people's markers, to be linked: they do nothing by themselves.
 _MADE = ("libhaloscope-watch.so", "haloscope-join", "libcaliper.so", "libcaliper.so.2", "libadiak.so")
@@ -37,11 +38,38 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
     return Recorder(build_preload("recorder", headers, _MADE, recorder_sources(), quiet))
 
 
-def built_recorders() -> list[Recorder]:
-    """Return all recorders in the cache, the newest first."""
+def built_recorders() -> Iterator[Recorder]:
+    """Yield all recorders in the cache, the newest first; each is looked at when it is its turn."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
-    made = [recorder for recorder in found if is_whole(recorder.directory)]
-    return sorted(made, key=lambda made: made.join.stat().st_mtime_ns, reverse=True)
+    for recorder in sorted(found, key=_age):
+        if is_whole(recorder.directory):
+            yield recorder
+
+
+def _age(recorder: Recorder) -> int:
+    try:
+        return -recorder.join.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+class Builds:
+    """Recorders to try one after the other: those in the cache, or others. Who was of use is tried first."""
+
+    def __init__(self, recorders: Iterable[Recorder] | None = None) -> None:
+        self._known: list[Recorder] = []
+        self._others = iter(built_recorders() if recorders is None else recorders)
+
+    def __iter__(self) -> Iterator[Recorder]:
+        yield from list(self._known)
+        for recorder in self._others:
+            self._known.append(recorder)
+            yield recorder
+
+    def prefer(self, recorder: Recorder) -> None:
+        """Have it tried first."""
+        self._known.remove(recorder)
+        self._known.insert(0, recorder)
 
 
 def is_built(headers: Headers) -> bool:

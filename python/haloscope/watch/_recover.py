@@ -11,24 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
+from haloscope.watch._ending import ended_in
 from haloscope.watch._outputs import Output, expand, is_other, place
+from haloscope.watch._places import foreign, has_mapped, holders, places_of_user
 from haloscope.watch._recorder import Recorder, built_recorders
 
-__all__ = [
-    "Record",
-    "Recovery",
-    "World",
-    "clear",
-    "clear_empty",
-    "directories",
-    "foreign",
-    "holders",
-    "join",
-    "join_and_clear",
-    "places_of_user",
-    "read",
-    "recover",
-]
+__all__ = ["Record", "Recovery", "World", "clear", "clear_empty", "join", "join_and_clear", "read", "recover"]
 
 
 @dataclass
@@ -123,10 +111,17 @@ def _recover(recovery: Recovery, world: World, output: Path | None, keep: bool, 
 
 
 def join_and_clear(
-    world: World, wanted: Path, replaceable: Callable[[Path], bool], keep: bool = False
+    world: World,
+    wanted: Path,
+    replaceable: Callable[[Path], bool],
+    keep: bool = False,
+    just_ended: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Make the profile, then remove the records unless some of them are not in it."""
-    target, remarks = join(world, wanted, replaceable)
+    """Make the profile, then remove the records unless some of them are not in it.
+
+    `just_ended` says that the processes have, as far as they do not run: until then they were in their calls.
+    """
+    target, remarks = join(world, wanted, replaceable, just_ended)
     if world.missing:
         there = world.size - world.missing
         remarks.append(
@@ -142,9 +137,6 @@ def join_and_clear(
 
 def _nothing(path: Path) -> bool:
     return False
-
-
-_DEEPEST = 6
 
 
 @dataclass(frozen=True)
@@ -179,38 +171,7 @@ class World:
 
     def running(self) -> list[int]:
         """Return the processes on this node that are still recording."""
-        return [record.pid for record in self.records if _maps(record)]
-
-
-def directories(run: str, base: str | None) -> list[Path]:
-    """Return the directories on this node that hold records of a run, one for each world."""
-    bases = (base,) if base else ("/dev/shm", "/tmp")
-    mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
-    return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
-
-
-def places_of_user() -> list[Path]:
-    """Where this user's runs on this node leave records."""
-    own = os.environ.get("HALOSCOPE_LIVE")
-    bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
-    mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
-    return [place for main in mains if not foreign(main) for place in holders(main)]
-
-
-def foreign(path: Path) -> bool:
-    """Return whether another user made it: what it says, such as where to write, is not to be believed."""
-    return path.lstat().st_uid != os.geteuid()
-
-
-def holders(root: Path) -> list[Path]:
-    """Return all directories with records in and below one."""
-    found = []
-    for directory, below, files in os.walk(root):
-        if len(Path(directory).relative_to(root).parts) == _DEEPEST:
-            below.clear()
-        if any(name.endswith(".live") for name in files):
-            found.append(Path(directory))
-    return sorted(found)
+        return [record.pid for record in self.records if has_mapped(record.path, record.pid)]
 
 
 def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
@@ -230,14 +191,18 @@ def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[Wo
     return list(worlds.values()), sorted(unread)
 
 
-def join(world: World, wanted: Path, replaceable: Callable[[Path], bool]) -> tuple[Path, list[str]]:
+def join(
+    world: World, wanted: Path, replaceable: Callable[[Path], bool], just_ended: bool = False
+) -> tuple[Path, list[str]]:
     """Make a profile of what is there; returns its path and what the joiner had to say."""
     places = [str(directory) for directory in world.directories]
+    more = ["--just-ended"] if just_ended else []
+    more += ["--ended-in", ended_in(world.directories, world.recorder, world.identity)]
     try:
         with tempfile.TemporaryDirectory(prefix=".haloscope-", dir=wanted.parent) as scratch:
             whole = Path(scratch) / "joined.halo"
             done = subprocess.run(
-                [str(world.recorder.join), "--world", world.identity, *places, str(whole)],
+                [str(world.recorder.join), "--world", world.identity, *more, *places, str(whole)],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -283,16 +248,6 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
             Record(Path(path), int(rank), int(pid)),
             World(world, int(size), program, Path(output), recorder),
         )
-
-
-def _maps(record: Record) -> bool:
-    """Return whether the process that made a record is alive and has it mapped."""
-    try:
-        status = record.path.stat()
-        maps = Path(f"/proc/{record.pid}/maps").read_text(errors="replace")
-    except OSError:
-        return False
-    return any(line.split()[4:5] == [str(status.st_ino)] for line in maps.splitlines())
 
 
 def _kept(world: World, why: str) -> RecorderError:

@@ -6,7 +6,8 @@ import os
 import secrets
 import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,11 +22,13 @@ from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import Launch, name_of, parse, resolve
 from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
-from haloscope.base.preloading import Outcome, run_child
+from haloscope.base.preloading import Meanwhile, Outcome, run_child
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _recover
 from haloscope.watch._annotations import left_to_others, tool_variables
+from haloscope.watch._hanging import Hanging, print_hang
 from haloscope.watch._outputs import Output
+from haloscope.watch._places import directories
 from haloscope.watch._recorder import Recorder, build_recorder
 from haloscope.watch._recover import join_and_clear
 from haloscope.watch._settings import SETTINGS, Recording
@@ -42,6 +45,8 @@ def run(
     mpi: Abi | None = None,
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
+    hang_after: float | None = None,
+    on_hang: Callable[[str], None] = print_hang,
     **settings: Unpack[Recording],
 ) -> Outcome:
     """Run a launch command with the recorder in its ranks, and return how it ended.
@@ -49,7 +54,9 @@ def run(
     `command` is the list of its words, such as `["mpiexec", "-n", "8", "./app"]`. It has the terminal and
     the environment of this process. `mpi` is the binary interface of its MPI and `mpi_include` the
     directories of that MPI's mpi.h, if they are not found. With `quiet`, nothing says that the recorder is
-    being built. The other keywords are those of `Recording`.
+    being built. If no rank on this node makes progress for `hang_after` seconds, `on_hang` gets the roll-call
+    of the ranks, once; without it, it is printed on standard error. The program goes on. The other keywords
+    are those of `Recording`.
 
     Raises `LaunchError`, `OutputError`, `RecorderError` or `UsageError` if nothing was started. What goes
     wrong later is in the `remarks` of the result.
@@ -60,6 +67,8 @@ def run(
     """
     words = list(command)
     values = _values(settings)
+    if hang_after is not None and not 0 < hang_after < 1e8:
+        raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
     variables = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
     output = _output(variables, "output" in values)
     if not words or resolve(words[0]) is None:
@@ -75,8 +84,13 @@ def run(
     complete = recorder_environment(found, recorder, variables, earlier)
     complete |= tool_variables(complete, os.environ)
     watched, environment = launched(launch, found, complete, os.environ)
-    outcome = Outcome(run_child(watched.command, environment))
-    _collect(outcome, output, recorder, _recover.directories(identity, variables.get("HALOSCOPE_LIVE")))
+    places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
+    meanwhile = None
+    if hang_after is not None:
+        hanging = Hanging(places, recorder, hang_after, on_hang)
+        meanwhile = Meanwhile(hanging.look, hanging.every)
+    outcome = Outcome(run_child(watched.command, environment, meanwhile))
+    _collect(outcome, output, recorder, places())
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
     elif (remark := left_to_others(complete, os.environ)) is not None:
@@ -142,7 +156,7 @@ def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list
     worlds, unread = _recover.read([recorder], records)
     for world in worlds:
         try:
-            target, remarks = join_and_clear(world, world.output, output.replaceable)
+            target, remarks = join_and_clear(world, world.output, output.replaceable, just_ended=True)
         except HaloscopeError as error:
             outcome.remarks.append(str(error))
             continue

@@ -152,8 +152,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_CALLSITES",
         int,
         "0, none",
-        "Tell calls apart by the line of source that they come from, and by so many lines of the stack above it: "
-        "1 if no number is given.",
+        "Tell calls apart by the line of source that they come from, and by so many lines of the stack: 1 if "
+        "no number is given.",
         metavar="DEPTH",
         bare="1",
         least=0,

@@ -1,0 +1,131 @@
+"""How `haloscope top` looks: a list of programs, and the ranks of one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from haloscope.base.errors import printable, shortened
+from haloscope.base.units import bytes_text, count_text, percent_text, time_text
+
+if TYPE_CHECKING:
+    from haloscope.watch import Looking, RankNow, Running
+
+__all__ = ["print_tables", "refresh"]
+
+_MOST_RANKS = 24
+_MOST_NAME = 60
+
+
+def print_tables(programs: Sequence[Running]) -> None:
+    """Print what runs, and the ranks if it is one program."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 160
+    console.print(_screen(programs))
+
+
+def refresh(looking: Looking, interval: float) -> None:
+    """Show what runs anew each interval, until the user or the last program ends."""
+    with Live(_screen(looking.programs()), auto_refresh=False, screen=True) as live:
+        while True:
+            time.sleep(interval)
+            looking.look()
+            programs = looking.programs(needed=False)
+            if not programs:
+                return
+            live.update(_screen(programs), refresh=True)
+
+
+def _screen(programs: Sequence[Running]) -> Group:
+    if len(programs) > 1:
+        return Group(_list(programs))
+    (program,) = programs
+    return Group(_head(program), _ranks(program))
+
+
+def _name(text: str) -> Text:
+    return Text(printable(shortened(text, _MOST_NAME)))
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in titles:
+        is_text = title in ("run", "program", "region", "call", "host", "state", "regions")
+        table.add_column(title, justify="left" if is_text else "right", overflow="fold")
+    return table
+
+
+def _list(programs: Sequence[Running]) -> Table:
+    table = _table("run", "program", "ranks", "here", "time", "MPI", "sent/s", "messages/s", "regions")
+    for program in programs:
+        table.add_row(
+            _name(program.run),
+            _name(program.any.program),
+            str(program.any.size),
+            str(len(program.after)),
+            time_text(max(process.elapsed for process in program.after)),
+            _share(program.mean("mpi")),
+            bytes_text(program.total("sent")),
+            count_text(program.total("messages")),
+            _regions(program),
+        )
+    return table
+
+
+def _regions(program: Running) -> Text:
+    counts = Counter("/".join(process.main.region) or "<program>" for process in program.after)
+    parts = [f"{name} {count}" for name, count in counts.most_common(3)]
+    return Text(printable(", ".join(parts)) + (", …" if len(counts) > len(parts) else ""))
+
+
+def _head(program: Running) -> Text:
+    here = len(program.after)
+    ranks = f"{program.any.size} ranks" + ("" if here == program.any.size else f", {here} of them here")
+    return Text(
+        f"{printable(program.any.program)} (run {printable(program.run)}): {ranks}, "
+        f"{time_text(max(process.elapsed for process in program.after))} since MPI_Init\n"
+        f"MPI {_share(program.mean('mpi'))} of the last {time_text(program.seconds)}, "
+        f"waiting {_share(program.mean('wait'))}, sent {bytes_text(program.total('sent'))}/s, "
+        f"{count_text(program.total('messages'))} messages/s"
+    )
+
+
+def _ranks(program: Running) -> Table:
+    table = _table("rank", "host", "state", "MPI", "wait", "sent/s", "messages/s", "region", "call", "since")
+    shown = program.slowest[:_MOST_RANKS] if len(program.after) > _MOST_RANKS else program.ranks
+    for rank in shown:
+        table.add_row(*_row(rank))
+    left = len(program.after) - len(shown)
+    if left > 0:
+        table.caption = f"the slowest {len(shown)}, which wait the least; {left} more"
+    return table
+
+
+def _row(rank: RankNow) -> list[Text | str]:
+    process = rank.process
+    call = process.main.call
+    return [
+        str(process.rank),
+        _name(process.host),
+        "finalized" if process.finalized else process.state or "?",
+        _share(rank.mpi),
+        _share(rank.wait),
+        bytes_text(rank.sent),
+        count_text(rank.messages),
+        _name("/".join(process.main.region) or "<program>"),
+        _name(call.function if call else ""),
+        time_text(call.since) if call and call.since is not None else "",
+    ]
+
+
+def _share(value: float | None) -> str:
+    return percent_text(value, 1.0)

@@ -1,0 +1,51 @@
+"""Where live records are on this node, and whose they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["directories", "foreign", "has_mapped", "holders", "places_of_user"]
+
+_DEEPEST = 6
+
+
+def directories(run: str, base: str | None) -> list[Path]:
+    """Return the directories on this node that hold records of a run, one for each world."""
+    bases = (base,) if base else ("/dev/shm", "/tmp")
+    mains = [path for path in (Path(b) / f"haloscope-{run}" for b in bases) if path.is_dir()]
+    return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
+
+
+def places_of_user() -> list[Path]:
+    """Where this user's runs on this node leave records."""
+    own = os.environ.get("HALOSCOPE_LIVE")
+    bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
+    mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
+    return [place for main in mains if not foreign(main) for place in holders(main)]
+
+
+def foreign(path: Path) -> bool:
+    """Return whether another user made it: what it says, such as where to write, is not to be believed."""
+    return path.lstat().st_uid != os.geteuid()
+
+
+def holders(root: Path) -> list[Path]:
+    """Return all directories with records in and below one."""
+    found = []
+    for directory, below, files in os.walk(root):
+        if len(Path(directory).relative_to(root).parts) == _DEEPEST:
+            below.clear()
+        if any(name.endswith(".live") for name in files):
+            found.append(Path(directory))
+    return sorted(found)
+
+
+def has_mapped(path: Path, pid: int) -> bool:
+    """Return whether the process that made a record is alive: another may have its number by now."""
+    try:
+        status = path.stat()
+        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
+    return any(line.split()[4:5] == [str(status.st_ino)] for line in maps.splitlines())

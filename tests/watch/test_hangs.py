@@ -1,0 +1,239 @@
+"""Programs that hang in known ways: `haloscope top --hang` names each, and its rank, within seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import Watched, program
+
+pytestmark = pytest.mark.slow
+RANKS = 4
+# How it hangs, which is the program's word; what is found; the ranks that it turns on; words of the verdict.
+HANGS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
+    "ring of sends": ("deadlock of sends", {0, 1, 2, 3}, ("nobody receives", "0 → 1 → 2 → 3 → 0")),
+    "ring of receives": ("deadlock of receives", {0, 1, 2, 3}, ("nobody sends",)),
+    "missing collective": ("missing collective", {1}, ("rank 1 ", "MPI_Allreduce")),
+    "different collectives": ("different collectives", {0, 1, 2, 3}, ("MPI_Allreduce", "MPI_Barrier")),
+    "wrong tag": ("wrong tag", {0, 1}, ("tag 3", "tag 4")),
+    "asleep": ("late", {1}, ("rank 1, asleep", "region hang/reading")),
+    "dead": ("dead", {1}, ("rank 1 is dead",)),
+    "from itself": ("self", {2}, ("rank 2 waits for itself", "tag 3")),
+    "nobody receives": ("never received", {1}, ("rank 1 ", "MPI_Ssend")),
+    "barrier and receive": ("deadlock", {0, 1}, ("MPI_Barrier", "MPI_Recv from 0, tag 3")),
+    "never sent": ("deadlock", {0, 1}, ("MPI_Wait with 0, tag 5", "MPI_Barrier")),
+    "computing": ("late", {1}, ("rank 1, computing",)),
+    "in a part": ("deadlock of receives", {1, 3}, ("nobody sends",)),
+}
+BOTH = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+Top = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    directory = tmp_path / "live"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def top(haloscope: Path, live: Path) -> Top:
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, "top", *arguments],
+            env={**os.environ, "HALOSCOPE_LIVE": str(live)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    return run
+
+
+@contextmanager
+def hung(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, how: str, *options: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A program that hangs, watched by `haloscope run`; it is ended as by a time limit."""
+    executable = program(compiler, mpi, "hangs.c")
+    library(mpi, executable)
+    command = [haloscope, "run", "-o", live.parent / "hung.halo", *options, "--", *mpi.launch(RANKS)]
+    with subprocess.Popen(
+        [*map(str, command), str(executable), how],
+        env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "working\n"
+            yield running
+        finally:
+            for number in processes(live).values():
+                kill(number, signal.SIGCONT)
+            running.send_signal(signal.SIGTERM)
+            _, told = running.communicate(timeout=60)
+            vars(running)["said"] = told
+
+
+def kill(process: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def processes(live: Path) -> dict[int, int]:
+    """The ranks' processes, by the names of their records."""
+    pairs = [path.stem.split("-") for path in live.glob("haloscope-*/*.live")]
+    return {int(rank): int(process) for rank, process in pairs}
+
+
+@contextmanager
+def killed(live: Path, rank: int) -> Iterator[None]:
+    """Kills a rank such that its launcher does not hear of it, and so does not end the others."""
+    process = processes(live)[rank]
+    parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(parent, signal.SIGSTOP)
+    try:
+        os.kill(process, signal.SIGKILL)
+        yield
+    finally:
+        os.kill(parent, signal.SIGCONT)
+
+
+def asked(top: Top, *arguments: str) -> dict[str, Any]:
+    """What `--hang` says of the one program that runs."""
+    done = top("--hang", "--format", "json", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    (told,) = json.loads(done.stdout)
+    assert isinstance(told, dict)
+    return told
+
+
+@BOTH
+@pytest.mark.parametrize("how", HANGS)
+def test_a_hang_is_named(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top, how: str
+) -> None:
+    kind, ranks, words = HANGS[how]
+    with hung(mpi, compiler, haloscope, live, how) as running:
+        time.sleep(0.5)  # all are where they hang
+        if how == "dead":
+            with killed(live, 1):
+                told = asked(top)
+        else:
+            told = asked(top)
+        assert running.poll() is None
+    verdict = told["verdict"]
+    assert (verdict["kind"], set(verdict["ranks"])) == (kind, ranks), verdict["text"]
+    for word in words:
+        assert word in verdict["text"]
+    stacks = {stack["rank"]: stack for stack in told["stacks"]}
+    if how == "asleep":
+        assert "sleeps outside MPI" in stacks[1]["silent"]
+    for rank in ranks & set(stacks):
+        if not stacks[rank]["silent"]:
+            assert any(frame.startswith(("hangs", "hang", "main")) for frame in stacks[rank]["frames"])
+
+
+@ONE
+def test_a_run_says_that_it_hangs(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    """Once, on standard error; and what it ended in is in its profile, with the calls' time."""
+    with hung(mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
+        told = next(line for line in running.stderr or () if "hangs: no progress" in line)
+        assert "receives from 0 with tag 3" in told
+        table = top("--interval", "0.5")
+        assert (table.returncode, table.stderr) == (0, "")
+        assert "MPI_Recv" in table.stdout
+        assert "hang" in table.stdout
+        metrics = live.parent / "metrics.prom"
+        assert top("--prometheus", metrics, "--once").returncode == 0
+        assert metrics.read_text().count("haloscope_rank_up{") == RANKS
+        time.sleep(1.5)
+    assert running.returncode != 0
+    watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "hung.halo")
+    assert watched.info["open_calls"] == "2"
+    assert "rank 1 in MPI_Recv from 0, tag 3" in watched.info["ended_in"]
+    (receive,) = watched.select("calls", region="hang", call="MPI_Recv")
+    assert receive["calls"] == 1
+    assert receive["time_total"] > 1
+    # The parts of the time are the sums of the calls, those that are not over among them.
+    rows = watched.select("calls", region="hang")
+    region = watched.region("hang", exclusive=True)
+    parts = sum(region[f"{part}_time_mean"] for part in ("p2p", "coll", "rma", "io"))
+    assert region["mpi_time_mean"] == pytest.approx(parts)
+    assert RANKS * parts == pytest.approx(sum(row["time_total"] for row in rows))
+    assert region["wait_time_mean"] == pytest.approx(parts)
+
+
+@ONE
+@pytest.mark.parametrize("how", ["computing", "nothing"])
+def test_a_run_that_goes_on_says_nothing(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, tmp_path: Path, how: str
+) -> None:
+    """A rank that computes for long while others wait, and a program that ends by itself."""
+    if how == "nothing":
+        executable = program(compiler, mpi, "hangs.c")
+        library(mpi, executable)
+        words = [haloscope, "run", "--quiet", "-o", tmp_path / "x.halo", "--hang-after", "0.3", "--"]
+        done = subprocess.run(
+            [*map(str, words), *mpi.launch(2), str(executable), "nothing"],
+            env=mpi.environment({"HALOSCOPE_LIVE": str(live)}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "working\n", "")
+        return
+    with hung(mpi, compiler, haloscope, live, how, "--quiet", "--hang-after", "1") as running:
+        time.sleep(4)
+    assert "hangs" not in said(running)
+
+
+def said(running: subprocess.Popen[str]) -> str:
+    """What a program that has ended wrote to standard error."""
+    return str(getattr(running, "said", ""))
+
+
+@ONE
+def test_a_program_that_takes_the_signal_is_not_asked(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    """Its own handler would be called: what it waits for is told without a stack."""
+    with hung(mpi, compiler, haloscope, live, "with all signals"):
+        time.sleep(2.5)  # a slice
+        told = asked(top)
+    (stack,) = told["stacks"]
+    assert (stack["rank"], stack["frames"]) == (1, [])
+    assert "signal" in stack["silent"]
+
+
+@ONE
+def test_all_requests_of_a_rank_are_told(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+) -> None:
+    with hung(mpi, compiler, haloscope, live, "several requests"):
+        time.sleep(0.5)
+        told = asked(top)
+    stacks = {stack["rank"]: stack for stack in told["stacks"]}
+    assert stacks[1]["requests"] == 2
+    assert stacks[1]["waiting"] == ["receive from 0, tag 5", "receive from 3, tag 6"]

@@ -1,0 +1,228 @@
+"""Who waits for whom, on states of ranks that are made up: the verdict, and what must hold for any state."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haloscope.watch._live import ANY, Call, Communicator, Process, Thread
+from haloscope.watch._roll_call import RollCall, roll_call
+from haloscope.watch._standing import Ranks, standings
+from haloscope.watch._waiting import Waits
+
+WORLD = "MPI_COMM_WORLD"
+
+
+def world(size: int) -> Communicator:
+    return Communicator(WORLD, size, "w", ranks=range(size))
+
+
+def rank(number: int, size: int, call: Call | None = None, **changes: object) -> Process:
+    thread = Thread(call=call, idle=41.0, mark=7, region=("solve",))
+    made = Process(
+        f"/live/{number}", "1", number, size, 100 + number, "node", state="asleep", threads=(thread,)
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def recv(source: int, tag: int = 3, size: int = 4) -> Call:
+    return Call("MPI_Recv", "receive", source, tag=tag, communicator=world(size), since=41.0, mark=5)
+
+
+def send(to: int, tag: int = 3, size: int = 4) -> Call:
+    return Call("MPI_Ssend", "send", to, tag=tag, communicator=world(size), since=41.0, mark=5)
+
+
+def coll(name: str, size: int = 4, root: int | None = None) -> Call:
+    return Call(f"MPI_{name}", "collective", root, communicator=world(size), since=41.0, mark=5)
+
+
+def called(*calls: Call | None, **changes: dict[int, object]) -> RollCall:
+    """The roll-call of ranks in these calls; `changes` are attributes of some ranks."""
+    processes = [
+        rank(
+            number,
+            len(calls),
+            call,
+            **{name: values[number] for name, values in changes.items() if number in values},
+        )
+        for number, call in enumerate(calls)
+    ]
+    return roll_call(processes, processes)
+
+
+CASES = [
+    ("deadlock of sends", {0, 1, 2, 3}, [send(1), send(2), send(3), send(0)], {}),
+    ("deadlock of receives", {0, 1, 2, 3}, [recv(3), recv(0), recv(1), recv(2)], {}),
+    ("self", {2}, [coll("Barrier"), coll("Barrier"), recv(2), coll("Barrier")], {}),
+    ("wrong tag", {0, 1}, [send(1, 4), recv(0, 3), None, None], {}),
+    (
+        "different collectives",
+        {0, 1, 2, 3},
+        [coll("Bcast", root=0), coll("Bcast", root=0), coll("Barrier"), coll("Barrier")],
+        {},
+    ),
+    (
+        "missing collective",
+        {1},
+        [coll("Allreduce"), None, coll("Allreduce"), coll("Allreduce")],
+        {"finalized": {1: True}},
+    ),
+    ("never received", {1}, [send(1), None, None, None], {"finalized": {1: True}}),
+    ("never sent", {1}, [recv(1), None, None, None], {"finalized": {1: True}}),
+    ("wrong tag", {1}, [recv(1), None, None, None], {"finalized": {1: True}, "partners": {1: {0: (1, 0)}}}),
+    ("dead", {1}, [recv(1), None, coll("Barrier"), coll("Barrier")], {"state": {1: "dead"}}),
+    ("late", {1}, [coll("Allreduce"), None, coll("Allreduce"), coll("Allreduce")], {}),
+    ("deadlock", {0, 1}, [coll("Barrier"), recv(0), coll("Barrier"), coll("Barrier")], {}),
+    ("none", set(), [None, None, None, None], {}),
+    ("unknown", {0, 1}, [send(1), recv(ANY, ANY), None, None], {}),
+    ("deadlock of receives", {0, 1}, [recv(ANY), recv(ANY), recv(ANY), recv(ANY)], {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "ranks", "calls", "changes"), CASES)
+def test_the_verdict(
+    kind: str, ranks: set[int], calls: Sequence[Call | None], changes: dict[str, dict[int, object]]
+) -> None:
+    verdict = called(*calls, **changes).verdict
+    assert (verdict.kind, set(verdict.ranks)) == (kind, ranks), verdict.text
+    assert "\n" not in verdict.text
+
+
+def test_the_words() -> None:
+    """As a person reads them; the issue's example."""
+    calls = [coll("Allreduce"), recv(7, size=8), coll("Allreduce"), coll("Allreduce"), *[None] * 4]
+    said = called(*calls).text
+    assert "ranks 0, 2-3 in MPI_Allreduce on MPI_COMM_WORLD in region solve since 41.0 s" in said
+    assert "rank 1 in MPI_Recv from 7, tag 3, on MPI_COMM_WORLD in region solve since 41.0 s" in said
+
+
+def test_who_goes_on_is_no_hang() -> None:
+    """The same call, entered again between two looks."""
+    before = [rank(0, 2, recv(1, size=2)), rank(1, 2, recv(0, size=2))]
+    assert roll_call(before, before).verdict.kind == "deadlock of receives"
+    thread = replace(before[1].main, mark=8)
+    after = [before[0], replace(before[1], threads=(thread,))]
+    verdict = roll_call(before, after).verdict
+    assert (verdict.kind, verdict.is_hang) == ("none", False)
+
+
+def test_ranks_without_a_record() -> None:
+    here = [rank(0, 4, coll("Barrier")), rank(1, 4, coll("Barrier"))]
+    verdict = roll_call(here, here).verdict
+    assert (verdict.kind, verdict.ranks) == ("unseen", (2, 3))
+
+
+@pytest.mark.parametrize("half", ["Barrier", "Bcast"])
+def test_ten_thousand_ranks_are_told_in_a_few_lines(half: str) -> None:
+    """A cycle through all of them, a receive from any, collectives: quickly, and bounded."""
+    size = 10_000
+    whole = world(size)
+    ring = [
+        Call("MPI_Recv", "receive", (n + 1) % size, tag=3, communicator=whole, mark=1) for n in range(size)
+    ]
+    two = [
+        Call(f"MPI_{half if n % 2 else 'Barrier'}", "collective", communicator=whole, mark=1)
+        for n in range(size)
+    ]
+    any_of = [Call("MPI_Recv", "receive", ANY, communicator=whole, mark=1) for n in range(size)]
+    for calls in (ring, two, any_of):
+        begin = time.process_time()
+        said = called(*calls)
+        assert len(said.text) < 2000
+        assert time.process_time() - begin < 20  # an hour, if it were quadratic
+
+
+CALLS = st.builds(
+    Call,
+    function=st.sampled_from(
+        ["MPI_Recv", "MPI_Ssend", "MPI_Sendrecv", "MPI_Wait", "MPI_Barrier", "MPI_Win_fence"]
+    ),
+    partner=st.one_of(st.none(), st.integers(-1, 4)),
+    source=st.one_of(st.none(), st.integers(-1, 4)),
+    tag=st.sampled_from([None, ANY, 3, 4]),
+    communicator=st.sampled_from(
+        [None, world(5), Communicator("half", 3, "h", ranks=(0, 2, 4)), Communicator("other", 2, "o")]
+    ),
+    count=st.integers(0, 3),
+    since=st.one_of(st.none(), st.floats(0, 100)),
+    mark=st.integers(0, 1),
+)
+WHATS = {
+    "MPI_Recv": "receive",
+    "MPI_Ssend": "send",
+    "MPI_Sendrecv": "exchange",
+    "MPI_Wait": "requests",
+    "MPI_Barrier": "collective",
+    "MPI_Win_fence": "other",
+}
+
+
+@st.composite
+def looks(draw: st.DrawFn) -> list[Process]:
+    processes = []
+    for number in range(5):
+        if draw(st.integers(0, 9)) == 0:
+            continue
+        call = draw(st.one_of(st.none(), CALLS))
+        if call:
+            kind = draw(st.sampled_from(["", "send", "receive", "collective", "io"]))
+            what = WHATS[call.function]
+            call = replace(call, what=what, kind=kind if what == "requests" else "")
+        state = draw(st.sampled_from(["running", "asleep", "dead", "stopped", ""]))
+        thread = Thread(("solve",), call, 1.0, draw(st.integers(0, 1)))
+        threads = (thread,) if draw(st.integers(0, 9)) else ()
+        processes.append(rank(number, 5, state=state, threads=threads, finalized=draw(st.booleans())))
+    return processes
+
+
+def naive(waits: Waits) -> set[int]:
+    """Who can go on, by looking at all again until nothing changes."""
+    standings = waits.ranks.standings
+    free = {
+        r for r, standing in standings.items() if standing.place in ("outside", "polling", "moving", "unseen")
+    }
+    while True:
+        more = set(free)
+        for number, need in waits.needs.items():
+            if need.any_of is not None:
+                members = waits.ranks.members(need.any_of)
+                hit = bool(free if members is None else free & set(members))
+            else:
+                hit = set(need.ranks) <= free
+            if hit:
+                more.add(number)
+        if more == free:
+            return free
+        free = more
+
+
+@given(looks(), looks())
+@settings(max_examples=400, deadline=None)
+def test_whatever_the_ranks_are_in(before: list[Process], after: list[Process]) -> None:
+    """One sentence; each rank is in one group; those that can go on are those that a slow search finds."""
+    said = roll_call(before, after)
+    assert said.verdict.text.count("\n") == 0
+    assert said.text.count("\n") == len(said.groups)
+    named: list[int] = []
+    for group in said.groups:
+        spans = re.match(r"ranks? ([0-9, -]+)", group)
+        assert spans, group
+        for part in spans[1].split(","):
+            first, _, last = part.strip().partition("-")
+            named += range(int(first), int(last or first) + 1)
+    assert sorted(named) == list(range(max((process.size for process in after), default=0)))
+    ranks = Ranks(standings(before, after))
+    waits = Waits(ranks)
+    assert waits.free == naive(waits)
+    cycle = waits.cycle()
+    for at, number in enumerate(cycle):
+        assert cycle[(at + 1) % len(cycle)] in set(waits.blockers(number))
+    if said.verdict.is_hang:
+        assert waits.stuck

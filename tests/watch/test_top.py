@@ -1,0 +1,211 @@
+"""`haloscope top` on made-up looks: rates, files of several nodes, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haloscope.watch._hanging import has_progress
+from haloscope.watch._live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
+from haloscope.watch._rates import Running, running
+from haloscope.watch._top import dump
+
+Top = Callable[..., subprocess.CompletedProcess[str]]
+WORLD = Communicator("MPI_COMM_WORLD", 4, "77", ranks=range(4))
+
+
+def process(rank: int, elapsed: float, sums: Sums, call: Call | None = None, threads: int = 1) -> Process:
+    own = Thread(("solve",), call, 0.1, mark=int(elapsed * 10), sums=sums)
+    others = (Thread(),) * (threads - 1)
+    return Process(
+        f"/dev/shm/haloscope-4711/{rank}-{100 + rank}.live",
+        "1",
+        rank,
+        4,
+        100 + rank,
+        "node",
+        "app",
+        elapsed=elapsed,
+        state="running",
+        threads=(own, *others),
+    )
+
+
+def looks(*pairs: tuple[Process, Process]) -> Running:
+    before, after = (Snapshot(tuple(look)) for look in zip(*pairs, strict=True))
+    (program,) = running(before, after)
+    return program
+
+
+def test_rates_are_what_was_counted_between_the_looks() -> None:
+    first = process(0, 10.0, Sums(p2p_time=5.0, wait_time=1.0, sends=10, bytes_sent=1000))
+    then = process(0, 12.0, Sums(p2p_time=5.5, coll_time=0.5, wait_time=1.5, sends=14, bytes_sent=9000))
+    program = looks((first, then))
+    (rank,) = program.ranks
+    assert (program.run, program.seconds) == ("4711", 2.0)
+    assert (rank.mpi, rank.wait, rank.sent, rank.messages) == (0.5, 0.25, 4000.0, 2.0)
+    assert (program.mean("mpi"), program.total("sent")) == (0.5, 4000.0)
+
+
+def test_a_share_is_of_all_threads() -> None:
+    pair = (process(0, 1.0, Sums(), threads=2), process(0, 2.0, Sums(p2p_time=1.0), threads=2))
+    assert looks(pair).mean("mpi") == 0.5
+
+
+def test_one_look_has_no_rates() -> None:
+    (program,) = running(Snapshot(), Snapshot((process(0, 1.0, Sums()),)))
+    assert program.mean("mpi") is None
+    assert program.total("sent") is None
+
+
+def test_the_slowest_wait_the_least() -> None:
+    pairs = [(process(r, 1.0, Sums()), process(r, 2.0, Sums(p2p_time=0.2 * (r % 3)))) for r in range(4)]
+    assert [rank.process.rank for rank in looks(*pairs).slowest] == [0, 3, 1, 2]
+
+
+TIMES = st.floats(0, 1e6)
+COUNTS = st.integers(0, 1 << 50)
+
+
+@given(st.lists(st.tuples(TIMES, TIMES, COUNTS, COUNTS, TIMES), min_size=2, max_size=2))
+def test_shares_are_shares(values: list[tuple[float, float, int, int, float]]) -> None:
+    """Whatever a record says, as it may have been written half."""
+    before, after = (
+        process(0, elapsed, Sums(p2p_time=p2p, wait_time=wait, sends=sends, bytes_sent=sent))
+        for p2p, wait, sends, sent, elapsed in values
+    )
+    (rank,) = looks((before, after)).ranks
+    for share in (rank.mpi, rank.wait):
+        assert share is None or 0 <= share <= 1
+    for rate in (rank.sent, rank.messages):
+        assert rate is None or rate >= 0
+
+
+CALL = Call("MPI_Recv", "receive", ANY, tag=3, communicator=WORLD, since=1.5, mark=7)
+
+
+def test_files_say_the_same_as_the_records() -> None:
+    """What `--format json` prints is read by `parse`, but for the order of what is alike."""
+    part = Communicator("part", 2, "8", ranks=(1, 3))
+    calls = [CALL, replace(CALL, communicator=part, partner=2), replace(CALL, communicator=None), None]
+    told = [process(rank, 5.0, Sums(sends=rank), call) for rank, call in enumerate(calls)]
+    told[0] = replace(told[0], partners={1: (2, 3)})
+    (program,) = running(Snapshot(), Snapshot(tuple(told)))
+    dumped = json.loads(json.dumps(dump([program], 0.0)))
+    again = [parse(json.dumps(values)) for values in dumped["programs"][0]["after"]]
+    assert again == told
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{}", "[]", "null", '{"path": 1}', "x" * 1000, "[" * 100000, '{"rank": "x"}']
+)
+def test_what_is_no_record_is_passed_over(line: str) -> None:
+    assert parse(line) is None
+
+
+def test_a_record_with_numbers_that_cannot_be() -> None:
+    (program,) = running(Snapshot(), Snapshot((process(0, 5.0, Sums(), CALL),)))
+    values = dump([program], 0.0)["programs"][0]["after"][0]
+    assert parse(json.dumps(values)) is not None
+    for name, wrong in (("rank", 4), ("rank", -1), ("size", 0), ("threads", [{}]), ("communicators", [])):
+        assert parse(json.dumps({**values, name: wrong})) is None
+
+
+def test_progress() -> None:
+    """A rank that left its call, that polls or computes goes on; one that sleeps outside MPI does not."""
+    waiting, outside = process(0, 1.0, Sums(), CALL), process(1, 1.0, Sums())
+    still = [waiting, outside]
+    assert not has_progress(still, still, 1.0)
+    assert has_progress([], still, 1.0)
+    assert has_progress(still, [waiting, replace(outside, cpu=0.5)], 1.0)
+    assert not has_progress(still, [replace(waiting, cpu=1.0), outside], 1.0)
+    assert has_progress(still, [process(0, 1.0, Sums(polls=1), CALL), outside], 1.0)
+    assert has_progress(still, [process(0, 1.0, Sums(), replace(CALL, mark=8)), outside], 1.0)
+    assert has_progress([outside], [outside], 1.0)  # none waits
+    assert has_progress(still, [replace(waiting, finalized=True), replace(outside, state="dead")], 1.0)
+
+
+@pytest.fixture
+def top(haloscope: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Top:
+    monkeypatch.setenv("HALOSCOPE_LIVE", str(tmp_path))
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [haloscope, "top", *arguments],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    return run
+
+
+def written(path: Path, *processes: Process) -> Path:
+    found = running(Snapshot(processes), Snapshot(processes))
+    path.write_text(json.dumps(dump(found, 0.0)))
+    return path
+
+
+def test_nodes_are_joined(top: Top, tmp_path: Path) -> None:
+    """Two ranks on each node; together they are a deadlock."""
+    calls = [replace(CALL, partner=(rank + 1) % 4) for rank in range(4)]
+    ranks = [process(rank, 5.0, Sums(), calls[rank]) for rank in range(4)]
+    files = [written(tmp_path / "a.json", *ranks[:2]), written(tmp_path / "b.json", *ranks[2:])]
+    alone = top("--hang", "--from", files[0], "--format", "json")
+    assert json.loads(alone.stdout)[0]["verdict"]["kind"] == "unseen"
+    done = top("--hang", "--from", files[0], "--from", files[1], "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (told,) = json.loads(done.stdout)
+    assert (told["verdict"]["kind"], told["verdict"]["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
+    table = top("--from", files[0], "--from", files[1]).stdout
+    assert table.count("MPI_Recv") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ((), 1, ("no program of yours", "HALOSCOPE_LIVE")),
+        (("nothing",), 1, ("nothing: no program",)),
+        (("--hang",), 1, ("no program",)),
+        (("--from", "none.json"), 2, ("none.json", "No such file")),
+        (("--from", "other.json"), 2, ("other.json", "--format json")),
+        (("--interval", "0"), 2, ("--interval 0",)),
+        (("--interval", "nan"), 2, ("--interval nan",)),
+    ],
+)
+def test_wrong_usage(
+    top: Top, tmp_path: Path, arguments: tuple[str, ...], status: int, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "other.json").write_text("[1, 2]")
+    done = top(*arguments)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_records_that_nobody_reads(top: Top, tmp_path: Path) -> None:
+    place = tmp_path / "haloscope-4711"
+    place.mkdir()
+    for rank, content in enumerate((b"", bytes(100000), b"x" * 100000)):
+        (place / f"{rank}-1.live").write_bytes(content)
+    done = top("--interval", "0.1")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert "0-1.live (and 2 more): of another user, another version or another cache" in line
+
+
+def test_metrics_where_nothing_runs(top: Top, tmp_path: Path) -> None:
+    done = top("--prometheus", "haloscope.prom", "--once")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "haloscope.prom").read_text().count("# TYPE") == 10
