@@ -25,8 +25,13 @@ constexpr std::array<bool, function_count + 1> functions_that(Condition conditio
     result[i + 1] = condition(std::string_view{function_names[i]});
   return result;
 }
-constexpr auto is_seen = functions_that(
-    [](std::string_view name) { return !is_named(name, {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}); });
+constexpr std::array<std::uint64_t, function_count + 1> weights = [] {
+  std::array<std::uint64_t, function_count + 1> result{};
+  for (unsigned i = 0; i < function_count; i++)
+    if (!is_named(function_names[i], {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}))
+      result[i + 1] = stretch_weight(i + 1);
+  return result;
+}();
 constexpr auto blocks = functions_that([](std::string_view name) {
   return is_named(name,
                   {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Recv", "MPI_Mrecv", "MPI_Send_c",
@@ -103,7 +108,9 @@ void enter_phase(Recorder &to) noexcept {
 
 // The part of the time in which the thread was seen that searches may take.
 bool may_search(const Phases &phases, std::uint64_t now) noexcept {
-  return phases.calls <= 1024 || phases.searched * share_of_time < now - phases.started.tick;
+  const std::uint64_t count = std::min<std::uint64_t>(phases.calls, Phases::remembered);
+  const std::uint64_t next = phases.ticks_a_call * count; // it takes as long as the one before
+  return phases.calls <= 512 || (phases.searched + next) * share_of_time < now - phases.started.tick;
 }
 
 std::uint32_t mixed(std::initializer_list<std::uint64_t> values) noexcept {
@@ -175,7 +182,9 @@ void search(Recorder &to, Phases &phases, std::uint64_t now) {
   if (!may_search(phases, now)) return;
   const std::vector<Seen> calls = seen_calls(phases);
   auto pattern = find_pattern(calls);
-  phases.searched += ticks() - now;
+  const std::uint64_t taken = ticks() - now;
+  phases.searched += taken;
+  phases.ticks_a_call = taken / calls.size();
   if (!pattern) return;
   const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
   if (!is_sure(phases, found) || !take(to, phases, found, false)) return;
@@ -276,7 +285,8 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
   Phases &phases = *to.phases;
   const Doing &doing = to.doing;
   const bool any = doing.what == Doing::receive && doing.partner < 0; // whoever comes first
-  if (!is_seen[doing.call] || any) return;
+  const std::uint64_t weight = weights[doing.call];                   // 0: not looked at
+  if (weight == 0 || any) return;
   const bool has_partner = doing.what != Doing::requests && doing.what != Doing::other;
   phases.ring[phases.calls % Phases::remembered] = {
       doing.call,
@@ -288,7 +298,7 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
                                         : 0,
       0,
       now};
-  phases.functions = phases.functions * stretch_factor + stretch_weight(doing.call);
+  phases.functions = phases.functions * stretch_factor + weight;
   phases.calls++;
   if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions ||
                            phases.calls == phases.pause,

@@ -44,7 +44,8 @@ struct Phases {
   std::vector<std::uint16_t> typical; // functions of an iteration
   bool is_self_similar = false;       // it is like itself from another call on
   ClockPair started{};
-  std::uint64_t searched = 0; // ticks that searches took
+  std::uint64_t ticks_a_call = 0; // that the last search took
+  std::uint64_t searched = 0;     // ticks that searches took
 };
 
 // Starts looking, in a thread that has recorded nothing yet.
