@@ -508,10 +508,16 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
         ),
     ),
     "phases": (
-        _of("rank phase", "the rank, and the number of the phase; its regions are `phase 1` and `phase 1/iteration`"),
+        _of(
+            "rank phase",
+            "the rank, and the number of the phase; its regions are `phase 1` and `phase 1/iteration`",
+        ),
         _of("iterations", "that it had"),
         _of("found_after", "so many had passed when they were found; the others have regions"),
-        _of("length", "MPI calls of a typical one, without posts, polls, and what there are as many of as it takes"),
+        _of(
+            "length",
+            "MPI calls of a typical one, without posts, polls, and what there are as many of as it takes",
+        ),
         _of("forms", "different sequences of functions that they had"),
         _of("share", "of all such calls of the rank, those from the first iteration to the end of the last"),
         _of("start end", "of the phase, seconds after MPI_Init"),

@@ -199,7 +199,7 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_PHASES",
         int,
         "1, yes",
-        "Find iterations in the calls of a program that marks no regions, and make regions of them; 0 does not.",
+        "Find iterations in the calls of a program that marks no regions, and make them regions; 0 does not.",
         least=0,
         most=1,
         unit="searches",
