@@ -73,9 +73,10 @@ def _phases(profile: Profile) -> list[str]:
         return []
     kinds = phases.group_by("phase", "iterations", "length").agg(pl.len(), pl.col("share").mean())
     first = kinds.sort("share", "len", descending=True).row(0, named=True)
+    number, length = first["iterations"], first["length"]
     return [
-        f"phase {first['phase']}: {count_text(first['iterations'])} iterations of {count_text(first['length'])}"
-        f" calls, {percent_text(first['share'], 1.0)} of the calls; found from the sequence of calls"
+        f"phase {first['phase']}: {count_text(number)} iterations of {count_text(length)} calls,"
+        f" {percent_text(first['share'], 1.0)} of the calls; found from the sequence of calls"
     ]
 
 
