@@ -1,4 +1,4 @@
-"""What processes that were killed at a bad moment leave beside their records: nothing that can be recovered."""
+"""What processes that were killed at a bad moment leave beside their records: nothing to be recovered."""
 
 from __future__ import annotations
 
