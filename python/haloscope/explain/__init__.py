@@ -9,6 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain._cali import write_cali
     from haloscope.explain._caliper_config import as_caliper
+    from haloscope.explain._head import read_info
     from haloscope.explain._history import COSTS, HISTORY, History, costs, history, read_history
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
@@ -41,6 +42,7 @@ __all__ = [
     "open_all",
     "page",
     "read_history",
+    "read_info",
     "render",
     "report",
     "summary",
@@ -72,6 +74,7 @@ if not TYPE_CHECKING:
             "open_all": "_profile",
             "page": "_page",
             "read_history": "_history",
+            "read_info": "_head",
             "render": "_render",
             "report": "_page",
             "summary": "_summary",
