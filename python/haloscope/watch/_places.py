@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["directories", "foreign", "has_mapped", "holders", "places_of_user"]
+__all__ = ["directories", "foreign", "has_mapped", "holders", "mains_of_user", "places_of_user"]
 
 _DEEPEST = 6
 
@@ -17,12 +17,17 @@ def directories(run: str, base: str | None) -> list[Path]:
     return mains + [path for main in mains for path in sorted(main.glob("spawned-*"))]
 
 
-def places_of_user() -> list[Path]:
-    """Where this user's runs on this node leave records."""
+def mains_of_user() -> list[Path]:
+    """Return the directories of this user's runs on this node."""
     own = os.environ.get("HALOSCOPE_LIVE")
     bases = [Path(own)] if own else [Path("/dev/shm"), Path("/tmp")]
     mains = [path for base in bases for path in sorted(base.glob("haloscope-*"))]
-    return [place for main in mains if not foreign(main) for place in holders(main)]
+    return [main for main in mains if not foreign(main)]
+
+
+def places_of_user() -> list[Path]:
+    """Where this user's runs on this node leave records."""
+    return [place for main in mains_of_user() for place in holders(main)]
 
 
 def foreign(path: Path) -> bool:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
 from haloscope.watch._ending import ended_in
+from haloscope.watch._leftovers import clear_parts, clear_unbegun, clear_without_records
 from haloscope.watch._outputs import Output, expand, is_other, place
-from haloscope.watch._places import foreign, has_mapped, holders, places_of_user
+from haloscope.watch._places import foreign, has_mapped, holders, mains_of_user, places_of_user
 from haloscope.watch._recorder import Recorder, built_recorders
 
 __all__ = ["Record", "Recovery", "World", "clear", "clear_empty", "join", "join_and_clear", "read", "recover"]
@@ -52,6 +53,10 @@ def recover(
     if root is not None and not root.is_dir():
         raise RecorderError(f"{root}: no such directory; name one with live records")
     places = holders(root) if root is not None else places_of_user()
+    left = clear_unbegun(places) + clear_without_records(mains_of_user() if root is None else _mains(root))
+    places = [place for place in places if place.is_dir() and any(place.glob("*.live"))]
+    if left and not places:
+        return Recovery()
     if not places:
         raise RecorderError(
             f"{root or 'nothing to recover'}: no live records {'in it' if root else 'of yours'}; "
@@ -72,6 +77,11 @@ def recover(
         except HaloscopeError as error:
             recovery.failures.append(str(error))
     return recovery
+
+
+def _mains(root: Path) -> list[Path]:
+    """Return the directories of runs that are below one, or are it."""
+    return [path for path in (root, *root.glob("haloscope-*")) if path.name.startswith("haloscope-")]
 
 
 def _refused(places: Sequence[Path]) -> list[str]:
@@ -176,6 +186,7 @@ class World:
 
 def read(recorders: Iterable[Recorder], places: Sequence[Path]) -> tuple[list[World], list[Path]]:
     """Return the worlds of this user's records in these directories, and the files that no build reads."""
+    clear_unbegun(places)
     found = {path for place in places for path in place.glob("*.live")}
     unread = {path for path in found if not foreign(path)}
     worlds: dict[str, World] = {}
@@ -221,6 +232,8 @@ def join(
 def clear(world: World) -> None:
     """Remove the records of a world that has been joined."""
     for record in world.records:
+        if record.rank == 0:
+            clear_parts(world.output, record.pid)
         record.path.unlink(missing_ok=True)
     clear_empty(world.directories)
 

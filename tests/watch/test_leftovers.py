@@ -1,0 +1,67 @@
+"""What processes leave that were killed before they had a record, or while they wrote the profile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import haloscope
+from haloscope.watch._leftovers import clear_parts
+
+
+@pytest.fixture
+def dead() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
+
+
+def record(live: Path, run: str, pid: int, content: bytes = bytes(4096)) -> Path:
+    path = live / f"haloscope-{run}" / f"0-{pid}.live"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_what_never_began_is_removed(tmp_path: Path, dead: int) -> None:
+    record(tmp_path, f"{dead}-7", dead)
+    record(tmp_path, f"{dead}-8", dead, b"")
+    (tmp_path / f"haloscope-{dead}-9").mkdir()
+    assert haloscope.recover(tmp_path) == haloscope.watch.Recovery()
+    assert not os.listdir(tmp_path)
+
+
+def test_what_may_still_begin_stays(tmp_path: Path) -> None:
+    own = record(tmp_path, f"{os.getpid()}-7", os.getpid())
+    new = tmp_path / "haloscope-new"
+    new.mkdir()
+    assert haloscope.recover(tmp_path).failures
+    assert own.exists()
+    assert new.exists()
+    os.utime(new, (time.time() - 100, time.time() - 100))
+    haloscope.recover(tmp_path)
+    assert not new.exists()
+
+
+def test_records_of_another_build_stay(tmp_path: Path, dead: int) -> None:
+    path = record(tmp_path, f"{dead}-7", dead, b"HLOLIVE1" + bytes(4096))
+    assert haloscope.recover(tmp_path).failures
+    assert path.exists()
+
+
+def test_parts_of_profiles_are_removed(tmp_path: Path) -> None:
+    names = [
+        "a[b].halo.part-12",
+        "a[b].halo.part-12+",
+        "a[b].halo.part-123",
+        "a[b].halo.part-12.txt",
+        "ab.halo.part-12",
+    ]
+    for name in names:
+        (tmp_path / name).touch()
+    clear_parts(tmp_path / "a[b].halo", 12)
+    assert sorted(os.listdir(tmp_path)) == sorted(names[2:])
