@@ -52,6 +52,7 @@ public:
       look_at_call(*thread);
       if (const Node *root = valid(thread->root)) visit(*root, nullptr, *thread);
       add_slices(*thread);
+      add_phases(*thread);
       for (const CommunicatorUse *use = valid(thread->communicators); use != nullptr; use = valid(use->next))
         add_communicator(*use);
       threads_++;
@@ -266,6 +267,17 @@ private:
                             word(record.value)});
     });
     region.begun += node.instance;
+  }
+
+  void add_phases(const ThreadRecord &thread) {
+    for (const PhaseRecord *phase = valid(thread.phases); phase != nullptr; phase = valid(phase->before)) {
+      if (phase->iterations == 0) continue;
+      const auto after = [&](std::uint64_t tick) { return time(tick - std::min(tick, process_.first.tick)); };
+      add(TableId::phases,
+          {rank(), phase->number, phase->iterations, std::min(phase->found_after, phase->iterations),
+           phase->length, phase->forms, phase->calls, std::max(phase->all_calls, phase->calls),
+           after(phase->first), after(phase->last)});
+    }
   }
 
   // What came after the last slice is one more.

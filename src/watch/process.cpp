@@ -1,5 +1,7 @@
 #include "watch/process.hpp"
 
+#include "watch/phases.hpp"
+
 #include "interpose/report.hpp"
 #include "watch/answer.hpp"
 #include "watch/binding.hpp"
@@ -99,6 +101,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.exact_times = settings.exact_times;
   process.sync_interval = settings.sync_interval;
   process.site_depth = settings.site_depth;
+  process.finds_phases = settings.finds_phases;
   process.size_limit = settings.size_limit;
   process.slice_seconds = settings.slice_seconds;
   process.record_from = settings.record_from;
@@ -159,6 +162,7 @@ void end_process(Phase phase) {
   if (ThreadState *state = this_thread()) {
     pause(*state, Pause::program, false);
     pause(*state, Pause::schedule, false);
+    finish_phases(*state);
     end_all(*state);
     state->begin_call();
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again

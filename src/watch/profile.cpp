@@ -157,6 +157,7 @@ bool is_detail(TableId id) noexcept {
   case TableId::instances:
   case TableId::values:
   case TableId::slices:
+  case TableId::phases:
   case TableId::metadata:
     return true;
   default:

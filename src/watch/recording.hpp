@@ -35,6 +35,8 @@ struct RecentCollective {
   CollectiveRecord *record = nullptr;
 };
 
+struct Phases;
+
 // The state of one thread. Only that thread touches it; it lies in the arena, so that others can look on.
 struct Recorder {
   // The call that it is in. What the library calls by itself meanwhile is not counted.
@@ -55,6 +57,7 @@ struct Recorder {
   ThreadRecord *record = nullptr;
   Node *discard = nullptr;
   SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
+  Phases *phases = nullptr;      // nullptr: iterations are not looked for
   Site *site = nullptr;          // of the call that the thread is in
   std::array<Post, 256> posts{}; // requests never mean the first
 
@@ -308,8 +311,11 @@ bool counts_outside() noexcept; // of the regions that alone count, if any were 
 // was taken anyway.
 [[gnu::noinline, gnu::cold]] void pass_deadline(Recorder &to, std::uint64_t now) noexcept;
 void start_schedule(Recorder &to, std::uint64_t now) noexcept;
+// At the end of a call, where a thread looks for iterations (phases.cpp).
+void observe_call(Recorder &to, std::uint64_t now) noexcept;
 [[gnu::always_inline]] inline void passed_time(Recorder &to, std::uint64_t now) noexcept {
   to.record->newest = now;
+  if (to.phases != nullptr) observe_call(to, now);
   if (__builtin_expect(now >= to.deadline, 0)) pass_deadline(to, now);
 }
 

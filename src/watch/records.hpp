@@ -259,6 +259,18 @@ struct Slices {
   std::array<Slice, most> slices;
 };
 
+// A stretch of the program in which calls repeat: what was found of it (phases.hpp).
+struct PhaseRecord {
+  std::uint64_t number;      // from 1 on
+  std::uint64_t iterations;  // 0: it was a part of the next one
+  std::uint64_t found_after; // so many of them
+  std::uint64_t length;      // calls of a typical one
+  std::uint64_t forms;       // how many different ones there were
+  std::uint64_t first_call, calls, all_calls; // of those that are looked at; in the phase, in the thread
+  std::uint64_t first, last; // ticks
+  PhaseRecord *before;
+};
+
 // What the program, or its surroundings, say of the run, the latest first.
 enum class MetadataKind : std::uint64_t { user, environment, job };
 struct MetadataRecord {
@@ -289,6 +301,7 @@ struct ThreadRecord {
   std::uint64_t unmatched_begins, unmatched_ends;
   std::uint64_t newest; // latest tick that was stamped
   Slices *slices;
+  PhaseRecord *phases; // the last one
   ThreadRecord *next;
   std::int32_t tid; // of the system
   Answer answer;
@@ -303,6 +316,7 @@ struct ProcessRecord {
   bool exact_times, finalized, watched;
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
   std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
+  bool finds_phases;
   std::uint64_t size_limit;                 // bytes of the profile; 0: none
   double slice_seconds;                     // 0: no slices
   std::atomic<std::uint64_t> slice_ticks;   // the same for all threads; 0: not known yet

@@ -147,6 +147,7 @@ Settings read_settings(bool speak, int size) {
   read_times(settings, speak);
   settings.sync_interval = number<unsigned>(declared::sync_collectives, speak);
   settings.site_depth = number<unsigned>(declared::callsites, speak);
+  settings.finds_phases = number<unsigned>(declared::phases, speak) != 0;
   settings.size_limit = number<std::uint64_t>(declared::size_limit, speak) << 20U;
   return settings;
 }

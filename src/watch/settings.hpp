@@ -17,6 +17,7 @@ struct Settings {
   double slice_seconds, record_from, record_until; // 0: no slices, at once, to the end
   unsigned sync_interval;                          // 0: collectives' skew is not measured
   unsigned site_depth;                             // frames that tell calls apart; 0: they are not
+  bool finds_phases;
   std::uint64_t size_limit;                        // bytes of the profile; 0: none
   std::uint64_t since;                             // nanoseconds: profiles after it stay
   double finalize_time;                            // seconds

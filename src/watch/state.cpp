@@ -1,5 +1,6 @@
 #include "watch/state.hpp"
 
+#include "watch/phases.hpp"
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +47,11 @@ ThreadState *attach_thread() noexcept {
   start_schedule(*state, root->begin);
   record->recorder = state;
   if (global().process->site_depth > 0) state->sites = make_site_book(global().process->site_depth);
+#if !defined(HALOSCOPE_ABI_SIMGRID)
+  // Of the thread that came first: what others do is part of its iterations.
+  if (global().process->finds_phases && counts_outside() && global().process->threads.load() == nullptr)
+    start_phases(*state);
+#endif
   record->next = global().process->threads.load(std::memory_order_relaxed);
   while (!global().process->threads.compare_exchange_weak(record->next, record)) {
   }

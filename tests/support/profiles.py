@@ -59,6 +59,11 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "unaccounted": (["calls"], [], ["call"]),
     "series": (["path", "rank", "thread", "instance", "instances"], [], []),
     "instances": (["packed"], [], []),
+    "phases": (
+        ["rank", "phase", "iterations", "found_after", "length", "forms", "calls", "all_calls"],
+        ["start", "end"],
+        [],
+    ),
     "slices": (
         [
             "rank",

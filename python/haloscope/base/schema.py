@@ -288,6 +288,18 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _seconds("time_total", "of copying, over all ranks"),
         _LONGEST,
     ),
+    "phases": (
+        _RANK,
+        _key("phase", "its number: its region is `phase 1`, and so on"),
+        _count("iterations", "of it, found from the sequence of calls"),
+        _count("found_after", "so many of them had passed when they were found: the rest have regions"),
+        _count("length", "MPI calls of a typical one, of those that were looked at"),
+        _count("forms", "different sequences of functions that they had"),
+        _count("calls", "that were looked at, from the first iteration to the end of the last"),
+        _count("all_calls", "that were looked at in the whole program"),
+        _seconds("start", "of the first one, after `MPI_Init`", "most"),
+        _seconds("end", "of the last one, after `MPI_Init`", "most"),
+    ),
     "metadata": (
         _key("kind", "who says so: `user`, `environment` or `job`", "string"),
         _key("key", "what it is about", "string"),
@@ -326,7 +338,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 OPTIONAL = frozenset(
     {
         *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
-        *("metadata", "sites", "modules", "symbols"),
+        *("phases", "metadata", "sites", "modules", "symbols"),
     }
 )
 
@@ -494,6 +506,21 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
             "a value that the program recorded with `HALOSCOPE_VALUE`; null where it did not. One "
             "that is called like a column above has `_value` after its name",
         ),
+    ),
+    "phases": (
+        _of(
+            "rank phase",
+            "the rank, and the number of the phase; its regions are `phase 1` and `phase 1/iteration`",
+        ),
+        _of("iterations", "that it had"),
+        _of("found_after", "so many had passed when they were found; the others have regions"),
+        _of(
+            "length",
+            "MPI calls of a typical one, without posts, polls, and what there are as many of as it takes",
+        ),
+        _of("forms", "different sequences of functions that they had"),
+        _of("share", "of all such calls of the rank, those from the first iteration to the end of the last"),
+        _of("start end", "of the phase, seconds after MPI_Init"),
     ),
     "slices": (
         _of("rank", "the rank"),

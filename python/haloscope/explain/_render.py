@@ -142,6 +142,17 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         View("partners", ("dest_ranks_min", "dest_ranks_max"), _range),
         _count("colls", "colls_total"),
     ],
+    "phases": [
+        _count("rank", "rank"),
+        _count("phase", "phase"),
+        _count("iterations", "iterations"),
+        _count("found after", "found_after"),
+        _count("calls", "length"),
+        _count("forms", "forms"),
+        View("share", ("share",), lambda value: UNKNOWN if value is None else f"{100 * value:.0f} %"),
+        _time("start", "start"),
+        _time("end", "end"),
+    ],
     "ranks": [
         _REGION,
         _exact("rank", "rank"),

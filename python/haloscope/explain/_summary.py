@@ -53,6 +53,7 @@ def _summary(profile: Profile) -> list[str]:
             lines.append(_communication(whole))
             lines += functions.in_lines(printable, "functions")
     lines += _sites(profile)
+    lines += _phases(profile)
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -63,6 +64,20 @@ def _headline(told: dict[str, Any]) -> str:
         f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks on"
         f" {hosts} host{'' if hosts == 1 else 's'}, {time_text(told['duration'])}"
     )
+
+
+def _phases(profile: Profile) -> list[str]:
+    """Return a line about the phase with the most calls, as most ranks have it."""
+    phases = profile.table("phases")
+    if not len(phases):
+        return []
+    kinds = phases.group_by("phase", "iterations", "length").agg(pl.len(), pl.col("share").mean())
+    first = kinds.sort("share", "len", descending=True).row(0, named=True)
+    number, length = first["iterations"], first["length"]
+    return [
+        f"phase {first['phase']}: {count_text(number)} iterations of {count_text(length)} calls,"
+        f" {percent_text(first['share'], 1.0)} of the calls; found from the sequence of calls"
+    ]
 
 
 def _communication(whole: dict[str, Any]) -> str:

@@ -151,7 +151,7 @@ def as_text(key: str, value: object) -> str | None:
 
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
-_WITHOUT_REGION = ("communicators", "slices", "binding", "info")
+_WITHOUT_REGION = ("communicators", "phases", "slices", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -195,6 +195,15 @@ def slices(profile: Profile, _scope: Scope) -> pl.DataFrame:
     `start` is seconds after MPI_Init; a slice in which a call went on lasts longer.
     """
     return profile.frame("slices", shown_columns("slices")).sort("rank", "slice")
+
+
+def phases(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return the iterations that were found in each rank's sequence of calls.
+
+    `share` is of the calls that were looked at; `start` and `end` are seconds after MPI_Init.
+    """
+    rows = profile.frame("phases").with_columns(share=pl.col("calls") / pl.col("all_calls"))
+    return rows.select(shown_columns("phases")).sort("rank", "phase")
 
 
 def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -263,6 +272,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "communicators": communicators,
     "series": series,
     "slices": slices,
+    "phases": phases,
     "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),
 }

@@ -33,6 +33,7 @@ class Recording(TypedDict, total=False):
     after: float
     until: float
     size_limit: int
+    phases: int
     memory: int
     finalize_time: int
     live: Path | str
@@ -191,6 +192,17 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=1 << 30,
         unit="MiB",
+        is_option=False,
+    ),
+    Setting(
+        "phases",
+        "HALOSCOPE_PHASES",
+        int,
+        "1, yes",
+        "Find iterations in the calls of a program that marks no regions, and make them regions; 0 does not.",
+        least=0,
+        most=1,
+        unit="searches",
         is_option=False,
     ),
     Setting(

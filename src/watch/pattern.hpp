@@ -1,0 +1,47 @@
+// What repeats in a sequence of calls: the search for iterations in what a thread has called lately.
+//
+// A place of the iteration is a call after equal calls. Between two such places lies an iteration, if the
+// calls there are those between the two places before or behind. Sizes tell places apart that the functions
+// alone do not; where sizes change, as when particles move, another stretch of iterations begins. All of them
+// end where what follows differs from one to another, which is the head of a loop, and what they have in
+// common is their functions: by these, iterations are found between, before and behind the stretches
+// (iterations.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace haloscope::watch {
+
+// One call as the search sees it.
+struct Seen {
+  std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
+  std::uint32_t coarse; // the same without bytes
+  std::uint16_t function;
+  bool is_blocking; // a blocking send or receive
+  bool is_collective;
+  std::uint64_t tick;
+};
+
+// The functions of an iteration.
+struct Form {
+  std::size_t length;
+  std::uint64_t functions; // Stretches
+  auto operator<=>(const Form &) const = default;
+};
+
+struct Pattern {
+  std::vector<std::size_t> ends; // the last calls of the iterations, and the call before the first iteration
+  std::vector<Form> forms;       // that occurred more than once, the typical one first
+  std::size_t example;           // one behind the last call of a typical iteration
+  std::size_t repeats;           // iterations that were like a neighbour
+  std::size_t covered;           // calls in these
+  bool is_together;              // an iteration has a collective
+};
+
+// Return what repeats, if enough does. Time: that of sorting the calls a few times.
+std::optional<Pattern> find_pattern(std::span<const Seen> calls);
+
+} // namespace haloscope::watch

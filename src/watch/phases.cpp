@@ -1,0 +1,332 @@
+#include "watch/phases.hpp"
+
+#include "watch/phase_count.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace haloscope::watch {
+
+namespace {
+
+// Which functions are looked at: not those of which there are as many as it takes.
+constexpr bool is_named(std::string_view name, std::initializer_list<std::string_view> among) {
+  for (const std::string_view other : among)
+    if (name == other) return true;
+  return false;
+}
+template <class Condition>
+constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {
+  std::array<bool, function_count + 1> result{};
+  for (unsigned i = 0; i < function_count; i++)
+    result[i + 1] = condition(std::string_view{function_names[i]});
+  return result;
+}
+constexpr std::array<std::uint64_t, function_count + 1> weights = [] {
+  std::array<std::uint64_t, function_count + 1> result{};
+  for (unsigned i = 0; i < function_count; i++)
+    if (!is_named(function_names[i], {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}))
+      result[i + 1] = stretch_weight(i + 1);
+  return result;
+}();
+constexpr auto blocks = functions_that([](std::string_view name) {
+  return is_named(name,
+                  {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Recv", "MPI_Mrecv", "MPI_Send_c",
+                   "MPI_Ssend_c", "MPI_Rsend_c", "MPI_Bsend_c", "MPI_Recv_c", "MPI_Mrecv_c"});
+});
+
+// Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only
+// be about to begin.
+constexpr std::size_t sure_repeats = 8, sure_calls = 64;
+// A few messages that repeat are often a part of a longer iteration.
+constexpr std::size_t short_length = 8, sure_short_calls = 256;
+// Searching takes at most this part of the time.
+constexpr std::uint64_t share_of_time = 64;
+
+constexpr std::uint32_t is_a_collective = ~std::uint32_t{0};
+constexpr const char *iteration_name = "iteration";
+std::array<char, 24> phase_name(std::uint64_t number) noexcept {
+  std::array<char, 24> name{};
+  std::snprintf(name.data(), name.size(), "phase %llu", static_cast<unsigned long long>(number));
+  return name;
+}
+
+// Regions of ours are not the program's; what is sent goes on counting from one region to the next.
+class OwnRegions {
+public:
+  explicit OwnRegions(Recorder &to) noexcept : to_(to), phases_(std::exchange(to.phases, nullptr)) { add(1); }
+  ~OwnRegions() {
+    add(-1);
+    to_.phases = phases_;
+  }
+  OwnRegions(const OwnRegions &) = delete;
+  OwnRegions &operator=(const OwnRegions &) = delete;
+
+private:
+  void add(std::int64_t sign) noexcept {
+    const auto times = static_cast<std::uint64_t>(sign);
+    phases_->sends += times * to_.node->now[sends];
+    phases_->bytes += times * (to_.node->now[bytes_sent] + to_.node->coll_bytes);
+  }
+  Recorder &to_;
+  Phases *phases_;
+};
+
+void leave_iteration(Recorder &to) noexcept {
+  Phases &phases = *to.phases;
+  if (!phases.is_inside) return;
+  const OwnRegions own{to};
+  end_region(to, iteration_name);
+  phases.is_inside = false;
+}
+
+void enter_iteration(Recorder &to) noexcept {
+  Phases &phases = *to.phases;
+  const OwnRegions own{to};
+  begin_region(to, iteration_name, false);
+  phases.is_inside = true;
+}
+
+void leave_phase(Recorder &to) noexcept {
+  leave_iteration(to);
+  Phases &phases = *to.phases;
+  if (!phases.is_followed) return;
+  const OwnRegions own{to};
+  end_region(to, phase_name(phases.record->number).data());
+  phases.is_followed = false;
+}
+
+void enter_phase(Recorder &to) noexcept {
+  Phases &phases = *to.phases;
+  const OwnRegions own{to};
+  begin_region(to, phase_name(phases.record->number).data(), false);
+  phases.is_followed = true;
+}
+
+// The part of the time in which the thread was seen that searches may take.
+bool may_search(const Phases &phases, std::uint64_t now) noexcept {
+  const std::uint64_t count = std::min<std::uint64_t>(phases.calls, Phases::remembered);
+  const std::uint64_t next = phases.ticks_a_call * count; // it takes as long as the one before
+  return phases.calls <= 512 || (phases.searched + next) * share_of_time < now - phases.started.tick;
+}
+
+std::uint32_t mixed(std::initializer_list<std::uint64_t> values) noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t value : values) sum = (sum + stretch_weight(value)) * stretch_factor;
+  return static_cast<std::uint32_t>(sum >> 32U);
+}
+
+// What the ring holds, the oldest call first.
+std::vector<Seen> seen_calls(const Phases &phases) {
+  const std::uint64_t count = std::min<std::uint64_t>(phases.calls, Phases::remembered);
+  std::vector<Seen> calls;
+  calls.reserve(count);
+  Phases::Call before{};
+  for (std::uint64_t i = phases.calls - count; i < phases.calls; i++) {
+    const Phases::Call &call = phases.ring[i % Phases::remembered];
+    const auto partner = static_cast<std::uint32_t>(call.partner);
+    const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
+    calls.push_back({mixed({call.function, partner, sends, call.what, call.bytes - before.bytes}),
+                     mixed({call.function, partner, sends}), call.function, blocks[call.function],
+                     call.what == is_a_collective, call.tick});
+    before = call;
+  }
+  return calls;
+}
+
+// The number of calls at which an iteration should have ended.
+std::uint64_t latest_end(const Phases &phases) noexcept {
+  const std::size_t typical = phases.typical.size();
+  return phases.end + std::min(phases.longest, 4 * typical) + 2 * typical + 16;
+}
+
+// The functions called since the last end, and when to give up waiting for the next.
+void follow(Phases &phases) noexcept {
+  phases.functions = 0;
+  for (std::uint64_t i = phases.end; i < phases.calls; i++)
+    phases.functions =
+        phases.functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+  phases.pause = std::max(phases.calls + 1, latest_end(phases));
+}
+
+void wait_for_more(Phases &phases) noexcept {
+  const std::uint64_t since = phases.calls - phases.end;
+  phases.pause = phases.calls + std::max<std::uint64_t>(16, std::min<std::uint64_t>(since / 2, 1U << 16U));
+}
+
+// Whether its regions cost little of its time.
+bool is_long(const Phases &phases, const FoundPhase &found) {
+  constexpr std::uint64_t least_nanoseconds = 10'000;
+  const ClockPair now = ClockPair::now();
+  const ClockPair &first = phases.started;
+  const auto &ends = found.pattern.ends;
+  const std::uint64_t duration = found.calls[ends.back()].tick - found.calls[ends.front()].tick;
+  return static_cast<double>(duration) * seconds_per_tick(first, now) * 1e9 >=
+         static_cast<double>(least_nanoseconds * (ends.size() - 1));
+}
+
+bool is_sure(const Phases &phases, const FoundPhase &found) {
+  const Pattern &pattern = found.pattern;
+  const bool is_short = !pattern.is_together && pattern.forms.front().length < short_length;
+  if (is_short && pattern.covered < sure_short_calls) return false;
+  return pattern.repeats >= sure_repeats &&
+         (pattern.covered >= sure_calls || pattern.repeats >= 2 * sure_repeats) && is_long(phases, found) &&
+         phases.calls - found.last_end() <= 2 * pattern.forms.front().length + 16;
+}
+
+void search(Recorder &to, Phases &phases, std::uint64_t now) {
+  wait_for_more(phases);
+  if (!may_search(phases, now)) return;
+  const std::vector<Seen> calls = seen_calls(phases);
+  auto pattern = find_pattern(calls);
+  const std::uint64_t taken = ticks() - now;
+  phases.searched += taken;
+  phases.ticks_a_call = taken / calls.size();
+  if (!pattern) return;
+  const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
+  if (!is_sure(phases, found) || !take(to, phases, found, false)) return;
+  follow(phases);
+  enter_phase(to);
+}
+
+void count_end(Phases &phases, std::uint64_t end) noexcept {
+  phases.record->iterations++;
+  phases.ring[(end - 1) % Phases::remembered].counts = 1;
+  tell_end(phases, end);
+}
+
+void end_iteration(Recorder &to, Phases &phases) noexcept {
+  count_end(phases, phases.calls);
+  phases.functions = 0;
+  phases.pause = latest_end(phases);
+  leave_iteration(to);
+  enter_iteration(to);
+}
+
+bool is_typical_at(const Phases &phases, std::uint64_t begin) noexcept {
+  for (std::size_t i = 0; i < phases.typical.size(); i++)
+    if (phases.ring[(begin + i) % Phases::remembered].function != phases.typical[i]) return false;
+  return true;
+}
+
+// The end of the first typical iteration after something unknown; 0 if there is none. It is certain only
+// where an iteration is not like itself from another call on.
+std::uint64_t next_typical_end(const Phases &phases) noexcept {
+  const std::size_t length = phases.typical.size();
+  if (phases.is_self_similar || phases.calls - phases.end >= Phases::remembered) return 0;
+  for (std::uint64_t begin = phases.end; begin + length <= phases.calls; begin++)
+    if (is_typical_at(phases, begin)) return begin + length;
+  return 0;
+}
+
+void add_form_of(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcept {
+  std::uint64_t functions = 0;
+  for (std::uint64_t i = begin; i < end; i++)
+    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+  add_form(phases, functions, end - begin);
+}
+
+// What was unknown is a form of the iteration from now on. Returns false if it is more than that.
+bool go_on(Phases &phases) noexcept {
+  const std::uint64_t end = next_typical_end(phases);
+  if (end == 0) return false;
+  add_form_of(phases, phases.end, end);
+  count_end(phases, end);
+  std::uint64_t functions = 0;
+  for (std::uint64_t i = phases.end; i < phases.calls; i++) {
+    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+    if (phases.forms[Phases::place_of(functions)] != functions) continue;
+    count_end(phases, i + 1);
+    functions = 0;
+  }
+  follow(phases);
+  return true;
+}
+
+void lose(Recorder &to, Phases &phases) noexcept {
+  leave_phase(to);
+  phases.functions = 0;
+}
+
+void forget(Recorder &to) noexcept { delete std::exchange(to.phases, nullptr); }
+
+} // namespace
+
+void start_phases(Recorder &to) noexcept {
+  to.phases = new (std::nothrow) Phases;
+  if (to.phases != nullptr) to.phases->started = ClockPair::now();
+}
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void pause_at_call(Recorder &to, std::uint64_t now) noexcept try {
+  Phases &phases = *to.phases;
+  if (phases.is_followed && phases.forms[Phases::place_of(phases.functions)] == phases.functions) {
+    end_iteration(to, phases);
+    return;
+  }
+  if (phases.calls != phases.pause) return;
+  if (phases.is_followed) {
+    if (go_on(phases)) return;
+    lose(to, phases);
+  }
+  search(to, phases, now);
+} catch (const std::bad_alloc &) {
+  to.dropped();
+  give_up_phases(to);
+}
+
+} // namespace
+
+void observe_call(Recorder &to, std::uint64_t now) noexcept {
+  Phases &phases = *to.phases;
+  const Doing &doing = to.doing;
+  const bool any = doing.what == Doing::receive && doing.partner < 0; // whoever comes first
+  const std::uint64_t weight = weights[doing.call];                   // 0: not looked at
+  if (weight == 0 || any) return;
+  const bool has_partner = doing.what != Doing::requests && doing.what != Doing::other;
+  phases.ring[phases.calls % Phases::remembered] = {
+      doing.call,
+      static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
+      has_partner ? doing.partner : 0,
+      phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
+      doing.what == Doing::requests     ? doing.count
+      : doing.what == Doing::collective ? is_a_collective
+                                        : 0,
+      0,
+      now};
+  phases.functions = phases.functions * stretch_factor + weight;
+  phases.calls++;
+  if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions ||
+                           phases.calls == phases.pause,
+                       0))
+    pause_at_call(to, now);
+}
+
+void give_up_phases(Recorder &to) noexcept {
+  leave_phase(to);
+  forget(to);
+}
+
+void finish_phases(Recorder &to) noexcept try {
+  if (to.phases == nullptr) return;
+  Phases &phases = *to.phases;
+  leave_phase(to);
+  const std::vector<Seen> calls = seen_calls(phases);
+  if (auto pattern = find_pattern(calls)) {
+    const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
+    if (phases.record == nullptr || is_same_phase(phases, found) || found.last_end() > phases.end)
+      take(to, phases, found, true);
+  }
+  for (PhaseRecord *record = to.record->phases; record != nullptr; record = record->before)
+    record->all_calls = phases.calls;
+  forget(to);
+} catch (const std::bad_alloc &) {
+  to.dropped();
+  give_up_phases(to);
+}
+
+} // namespace haloscope::watch

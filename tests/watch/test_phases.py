@@ -1,0 +1,213 @@
+"""Iterations that are found in the calls of programs which mark nothing."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from support.missing import missing
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.watched import Watched, watch
+
+Calls = Sequence[tuple[int, int]]  # function and bytes
+Find = Callable[[Calls], tuple[int, int]]
+
+# Markers that do nothing.
+UNMARKED = """
+#define HALOSCOPE_REGION_HPP
+namespace haloscope {
+struct Region { template <class T> explicit Region(T &&) {} ~Region() {} };
+struct CommRegion { template <class T> explicit CommRegion(T &&) {} ~CommRegion() {} };
+}
+"""
+PATTERNLESS = """
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+static double in[1024], out[1024];
+static void choose(int calls) {
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < calls; i++) {
+    const int choice = rand() % 4, count = 1 << (rand() % 8), by = 1 + rand() % size;
+    if (choice == 0) MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    else if (choice == 1) MPI_Bcast(in, count, MPI_DOUBLE, by % size, MPI_COMM_WORLD);
+    else if (choice == 2) MPI_Barrier(MPI_COMM_WORLD);
+    else MPI_Sendrecv(in, count, MPI_DOUBLE, (rank + by) % size, 0, out, count, MPI_DOUBLE,
+                      (rank - by + size) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+static void farm(int tasks) {
+  int rank, size, out_there = 0;
+  MPI_Status status;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (rank == 0) {
+    for (int i = 1; i < size; i++, tasks--, out_there++) MPI_Send(in, 1, MPI_DOUBLE, i, 1, MPI_COMM_WORLD);
+    for (; out_there > 0; tasks--) {
+      MPI_Recv(out, 1024, MPI_DOUBLE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+      if (tasks <= 0) out_there--;
+      MPI_Send(in, 1, MPI_DOUBLE, status.MPI_SOURCE, tasks > 0, MPI_COMM_WORLD);
+    }
+    return;
+  }
+  for (;;) {
+    MPI_Recv(out, 1024, MPI_DOUBLE, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    if (status.MPI_TAG == 0) return;
+    MPI_Send(in, 1 + rand() % 5, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD);
+  }
+}
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  srand(7);
+  if (!strcmp(argv[1], "random")) choose(1500);
+  if (!strcmp(argv[1], "farm")) farm(600);
+  MPI_Bcast(in, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Gather(in, 8, MPI_DOUBLE, out, 8, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+LAMMPS = """
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 6 0 6 0 6
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify delay 5 every 1 check yes
+fix 1 all nve
+thermo 10
+run 87
+"""
+
+
+@pytest.fixture(scope="session")
+def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
+    made = tmp_path_factory.mktemp("phases") / "find"
+    watched = CHECKOUT / "src" / "watch"
+    sources = [Path(__file__).parent / "phases" / "find.cpp", watched / "pattern.cpp"]
+    sources.append(watched / "iterations.cpp")
+    subprocess.run(
+        ["c++", "-std=c++20", "-O1", f"-I{watched.parent}", *sources, "-o", made], check=True, timeout=200
+    )
+
+    def found(calls: Calls) -> tuple[int, int]:
+        text = "".join(f"{function} {size} 10\n" for function, size in calls)
+        done = subprocess.run([made], input=text, capture_output=True, text=True, check=True, timeout=60)
+        iterations, length = done.stdout.split()
+        return int(iterations), int(length)
+
+    return found
+
+
+def body_of(chance: random.Random, length: int) -> list[tuple[int, int]]:
+    return [(chance.randrange(1, 6), 8 * chance.randrange(1, 20)) for _ in range(length - 1)] + [(7, 8)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_planted_period_is_found(find: Find, seed: int) -> None:
+    chance = random.Random(seed)
+    body = body_of(chance, chance.randrange(4, 40))
+    times = chance.randrange(8, 60)
+    start = [(chance.randrange(20, 30), n) for n in range(chance.randrange(3, 40))]
+    assert find([*start, *(body * times), *[(40 + n, n) for n in range(9)]]) == (times, len(body))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_done_now_and_then_ends_no_iteration(find: Find, seed: int) -> None:
+    chance = random.Random(seed)
+    body = body_of(chance, chance.randrange(6, 30))
+    output = [(31, 8), (32, 8), (33, 8)]
+    every, times = chance.randrange(7, 13), chance.randrange(30, 90)
+    calls = [(20, n) for n in range(5)]
+    for step in range(times):
+        calls += output * (step > 0 and step % every == 0) + body
+    assert find([*calls, (41, 1), (42, 1)]) == (times, len(body))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sizes_that_change_between_stretches_are_no_matter(find: Find, seed: int) -> None:
+    chance = random.Random(seed)
+    functions = [function for function, _ in body_of(chance, 10)]
+    calls: list[tuple[int, int]] = [(20, n) for n in range(7)]
+    for _ in range(8):
+        sizes = [8 * chance.randrange(1, 4000) for _ in functions]
+        exchange = [(11, 8 * chance.randrange(1, 4000)), (12, 8)]
+        body = list(zip(functions, sizes, strict=True))
+        calls += [*exchange, *(body * 12)]
+    assert find([*calls, (41, 1), (42, 1)]) == (96, 10)
+
+
+def test_random_calls_have_no_iterations(find: Find) -> None:
+    for seed in range(60):
+        chance = random.Random(seed)
+        kinds = chance.randrange(3, 9)
+        sizes = chance.choice([1, 4, 64])
+        calls = [(chance.randrange(1, kinds), 8 * chance.randrange(sizes)) for _ in range(600)]
+        assert find(calls) == (0, 0), seed
+
+
+def iterations_of(watched: Watched) -> set[int]:
+    assert watched.done.returncode == 0, watched.done.stderr
+    rows = watched.rows("phases")
+    assert all(row["found_after"] <= row["iterations"] and 0 < row["share"] <= 1 for row in rows)
+    return {row["iterations"] for row in rows}
+
+
+def unmarked(compiler: Compiler, mpi: Mpi, name: str, tmp_path: Path) -> Path:
+    header = tmp_path / "unmarked.hpp"
+    header.write_text(UNMARKED)
+    sources = sorted((CHECKOUT / "apps" / name).glob("*.cpp"))
+    # In place of the real one, which has the same guard.
+    flags = ["-std=c++20", "-O1", "-include", str(header)]
+    return compiler(mpi, sources[0], [*flags, *map(str, sources[1:])])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("cg", "--nx 16 --ny 16 --nz 16 --iterations 33", 33),
+        ("sweep", "--procs 2,2,1 --zones 12,12,12 --niter 27", 27),
+    ],
+)
+def test_the_iterations_of_an_application_are_counted(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
+) -> None:
+    program = unmarked(compiler, mpi, name, tmp_path)
+    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path)
+    assert iterations_of(watched) == {expected}
+    assert len(watched.rows("phases")) == 4
+    region = watched.region("phase 1/iteration")
+    late = {row["found_after"] for row in watched.rows("phases")}
+    assert expected - max(late) - 1 <= region["instances"] <= expected - min(late) + 1
+
+
+def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
+    program = shutil.which("lmp")
+    if program is None or mpi.name != "openmpi":
+        missing("apt-get install lammps")
+    (tmp_path / "in.steps").write_text(LAMMPS)
+    watched = watch(mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path)
+    assert iterations_of(watched) == {87}
+
+
+@pytest.mark.parametrize("kind", ["random", "farm", "short"])
+def test_a_program_without_a_pattern_has_no_phase(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
+) -> None:
+    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path)
+    assert iterations_of(watched) == set()
+    assert {row["path"] for row in watched.rows("regions")} == {"<program>"}
