@@ -361,7 +361,8 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
     written = sample()
     numbers = st.sampled_from([-(2**63), -5, -1, 0, 1, 2, 3000, 2**62, 2**63 - 1])
     reals = st.sampled_from([float("nan"), float("inf"), -1.0, 0.0, 1e-320, 1e308])
-    for table, (integer, real, _) in COLUMNS.items():
+    for table in [name for name in COLUMNS if name in written.tables]:
+        integer, real, _ = COLUMNS[table]
         columns = dict(written.tables[table])
         for name in integer:
             if table != "paths" and data.draw(st.booleans()):

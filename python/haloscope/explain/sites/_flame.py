@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.explain._render import site_text
@@ -54,7 +57,11 @@ def site_data(profile: Profile) -> dict[str, Any]:
     A row is region (its place in the tree), place, file, function of MPI, calls, bytes, seconds, spread.
     """
     rows = site_rows(profile, Scope(profile.regions, exclusive=True)).sort("time_total", descending=True)
+    # A sum may overflow, and JSON has no infinity.
+    floats = pl.col(pl.Float64)
+    rows = rows.with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
     regions = profile.regions.order.tolist()
+    whole = float(rows["time_total"].sum())
     return {
         "flames": flames(profile),
         "rows": [
@@ -67,7 +74,7 @@ def site_data(profile: Profile) -> dict[str, Any]:
             ]
             for row in rows.head(_MOST_ROWS).to_dicts()
         ],
-        "time": rows["time_total"].sum(),
+        "time": whole if isfinite(whole) else None,
         "remarks": [printable(remark) for remark in profile.site_book.remarks],
     }
 
