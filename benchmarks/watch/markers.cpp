@@ -53,7 +53,7 @@ double once(void (*work)(), int calls) {
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  const int calls = argc > 1 ? std::atoi(argv[1]) : 2000;
+  const int calls = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 2000;
   iteration = cali_make_loop_iteration_attribute("loop");
   std::array cases{Case{"ours", ours, {}}, Case{"Caliper, C", in_c, {}}, Case{"Caliper, C++", in_cxx, {}},
                    Case{"Caliper, iteration", of_loop, {}}, Case{"Caliper, by name", by_name, {}}};
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
   for (int round = 0; round < rounds; round++)
     for (Case &one : cases) one.times[static_cast<std::size_t>(round)] = once(one.work, calls);
   for (Case &one : cases) {
-    std::sort(one.times.begin(), one.times.end());
+    std::ranges::sort(one.times);
     std::printf("%s %.3f\n", one.name, one.times[rounds / 2]);
   }
   MPI_Finalize();

@@ -38,7 +38,7 @@ HERE = Path(__file__).resolve().parent
 BY_SIGNAL, BY_CALL = ("kill", "term", "abort"), ("MPI_Abort", "exit", "_exit", "return")
 BATCH = 250  # programs that leave their records to one `haloscope recover`
 PATIENCE, HUNG = 30, -100  # seconds until a program counts as hanging, and its status
-REFERENCES = 20  # runs without a recorder for each way to end, where a launcher is between
+SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 COMMAND = Path(sys.executable).with_name("haloscope")
 
 # Exit status, and what was printed.
@@ -74,14 +74,12 @@ class Soak:
     directory: Path
     program: Path
     launcher: Sequence[str]
+    live: Path  # in shared memory
+    references: int  # runs without a recorder for each way to end, where a launcher is between
     ends: Counter[str] = field(default_factory=Counter)
     differing: list[str] = field(default_factory=list)
     profiles: int = 0
     recovered: int = 0
-
-    @property
-    def live(self) -> Path:
-        return self.directory / "live"
 
     @property
     def output(self) -> Path:
@@ -96,7 +94,7 @@ class Soak:
 
     def watch(self) -> None:
         """Have everything watched from here on."""
-        for folder in (self.live, self.output, self.directory / "tmp"):
+        for folder in (self.output, self.directory / "tmp"):
             folder.mkdir(exist_ok=True)
         self._watched = haloscope.env(
             [*self.launcher, str(self.program)], output=self.output / "%p.halo", live=self.live
@@ -104,10 +102,10 @@ class Soak:
 
     def run(self, case: Case, recorder: bool, prefix: Sequence[str] = ()) -> End:
         command = [*map(str, prefix), *self.launcher, str(self.program), *case.words()]
-        cache = {"HALOSCOPE_CACHE": str(_cache())} if prefix else {}
+        under = {"HALOSCOPE_CACHE": str(_cache()), "HALOSCOPE_LIVE": str(self.live)} if prefix else {}
         with subprocess.Popen(
             command,
-            env=self.surroundings(recorder and not prefix) | cache,
+            env=self.surroundings(recorder and not prefix) | under,
             cwd=self.directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -201,10 +199,10 @@ def expected_alone(soak: Soak, case: Case) -> set[End]:
 
 
 def references(soak: Soak, seed: int, longest: float) -> dict[str, set[End]]:
-    """Ends without a recorder by the way to end: launchers know several."""
+    """Ends without a recorder by the way to end, each so often: launchers know several."""
     found: dict[str, set[End]] = defaultdict(set)
     ways = len(BY_SIGNAL + BY_CALL)
-    for _, case in zip(range(REFERENCES * ways), cases(seed, longest), strict=False):
+    for _, case in zip(range(soak.references * ways), cases(seed, longest), strict=False):
         status, text = soak.run(case, False)
         found[case.how].add((status, _without_sums(text)))
     return found
@@ -242,6 +240,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--launched", type=int, default=300)
     parser.add_argument("--under-run", type=int, default=200)
+    parser.add_argument("--references", type=int, default=20, help="bare runs for each way to end")
     parser.add_argument("--mpicc", default="mpicc")
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--seed", type=int, default=0)
@@ -262,16 +261,17 @@ def main() -> int:
         for name, launcher, runs, under in parts:
             if not runs:
                 continue
-            soak = Soak(Path(tempfile.mkdtemp(dir=scratch)), program, launcher)
+            live = Path(tempfile.mkdtemp(prefix="survival-", dir=SHARED))
+            soak = Soak(Path(tempfile.mkdtemp(dir=scratch)), program, launcher, live, given.references)
             soak.watch()
-            command = [COMMAND, "run", "--quiet", "-o", soak.output / "%p.halo", "--"]
+            output = str(soak.output / "%p.halo")
+            command = [str(COMMAND), "run", "--quiet", "-o", output, "--"]
             begin = time.monotonic()
-            before = set(Path("/dev/shm").glob("haloscope-*"))
-            each = soak_launched if launcher else soak_alone
             longest = longest_time(soak)
+            each = soak_launched if launcher else soak_alone
             each(soak, runs, given.seed, longest, command if under else ())
+            live.rmdir()
             processes = left_processes(soak.directory)
-            shared = set(Path("/dev/shm").glob("haloscope-*")) - before if under else set()
             bad = bad or bool(soak.differing or processes)
             print(
                 json.dumps(
@@ -286,7 +286,6 @@ def main() -> int:
                         "recovered": soak.recovered,
                         "longest": round(longest, 3),
                         "processes_left": processes,
-                        "shared_left": sorted(map(str, shared)),
                         "seconds": round(time.monotonic() - begin, 1),
                     }
                 ),

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <ranges>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -100,7 +101,7 @@ private:
     for (; node != nullptr && node->parent != nullptr && names.size() <= deepest_region;
          node = valid(node->parent))
       names.push_back(text(node->name));
-    for (auto name = names.rbegin(); name != names.rend(); ++name) json_.string(*name);
+    for (const std::string_view name : std::views::reverse(names)) json_.string(name);
   }
 
   void put_seconds(const char *name, std::uint64_t since) {

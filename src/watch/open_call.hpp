@@ -21,7 +21,10 @@ struct OpenCall {
   }
   // What it waits for, if these are requests: of the first, if that is known.
   [[nodiscard]] Pending waits_for() const noexcept {
-    return doing.what == Doing::requests ? static_cast<Pending>(doing.source) : Pending::none;
+    const bool is_known = doing.what == Doing::requests && doing.source >= 0 &&
+                          doing.source <= static_cast<std::int32_t>(Pending::io);
+    return is_known ? static_cast<Pending>(doing.source)
+                    : Pending::none; // NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange)
   }
 };
 

@@ -18,7 +18,7 @@ from haloscope import explain
 from haloscope.base.errors import OutputError
 from haloscope.explain.sites import flames
 from haloscope.explain.sites._libraries import is_library
-from haloscope.explain.sites._stacks import Place, places, site_of
+from haloscope.explain.sites._stacks import Place, Places, site_of
 from haloscope.explain.sites._symbols import Module, Symbols
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
@@ -143,7 +143,7 @@ def test_what_is_a_library(name: str, library: bool) -> None:
 def test_python_is_no_program() -> None:
     for name in ("python3", "python3.11", "python", "pypy3"):
         assert is_library(f"/usr/bin/{name}", is_program=True)
-    stack = places(f"{PROGRAM}+1", KNOWN, Symbols())
+    stack = Places(KNOWN, Symbols()).of(f"{PROGRAM}+1")
     assert stack == [Place(None, None, None, "solver+0x1", False, PROGRAM)]
     assert site_of([]) == 0
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -63,6 +64,7 @@ def check(path: Path) -> None:
         if info.get("partial") or info.get("rows_left_out") or dropped:
             return
         ranks = _by_path(profile.frame("ranks"))
+        _check_roll_up(profile, ranks)
         _check_calls(profile, ranks)
         _check_sites(profile)
         _check_messages(profile, ranks)
@@ -99,6 +101,39 @@ def _hold(frame: pl.DataFrame, **rules: pl.Expr) -> None:
 
 def _joined(ranks: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
     return ranks.join(sums, on="path", how="left", suffix="_there").fill_null(0)
+
+
+def _check_roll_up(profile: Profile, ranks: pl.DataFrame) -> None:
+    """What `info` says of all ranks is what the tables say, and there is a binding a rank."""
+    told = profile.info.get("rollup")
+    if told is None:
+        return
+    processes = profile.frame("processes", ["rank", "host", "duration", "watched"])
+    there = processes.filter(pl.col("watched") == 1)
+    mpi_time = sum(ranks[f"{kind}_time"].sum() for kind in _TIMES)
+    expected: dict[str, Any] = {"rank_time": there["duration"].sum(), "mpi_time": mpi_time}
+    for name in (
+        "p2p_time",
+        "coll_time",
+        "wait_time",
+        "sends",
+        "bytes_sent",
+        "colls",
+        "coll_bytes",
+        "io_bytes",
+    ):
+        expected[name] = ranks[name].sum() if len(ranks) else 0
+    for name, value in expected.items():
+        assert abs(told.get(name, 0) - value) <= 1e-9 + 1e-7 * abs(value), name
+    assert told["hosts"] == processes["host"].n_unique()
+    if "host_names" in told:
+        assert sorted(told["host_names"]) == sorted(processes["host"].unique())
+        assert sum(told["host_ranks"]) == len(there)
+        shares = zip(told["host_ranks"], told["host_compute"], strict=True)
+        compute = sum(number * mean for number, mean in shares)
+        assert compute <= expected["rank_time"] * (1 + 1e-7) + 1e-9
+        assert compute >= (expected["rank_time"] - mpi_time) * (1 - 1e-7) - 1e-9
+    assert len(profile.table("binding")) == len(processes)
 
 
 def _check_calls(profile: Profile, ranks: pl.DataFrame) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import caliperreader
 import pytest
 
+import haloscope
 from haloscope.base import paths
 from support.mpi import Mpi
 from support.programs import Compiler
@@ -36,6 +36,12 @@ def marked(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactor
         "watched",
     ]
     return watch(mpi, RANKS, command, tmp_path_factory.mktemp("caliper"))
+
+
+def metadata(watched: Watched) -> dict[str, str]:
+    """What was said of the run."""
+    with haloscope.open(watched.path) as profile:
+        return dict(profile.info.get("metadata") or {})
 
 
 def sends(watched: Watched, path: str) -> tuple[int, int]:
@@ -91,7 +97,7 @@ def test_mistakes_harm_nothing(marked: Watched) -> None:
 
 
 def test_what_the_program_says_is_metadata(marked: Watched) -> None:
-    said: dict[str, Any] = json.loads(marked.info["metadata"])
+    said = metadata(marked)
     expected = {
         "iterations": "12",
         "tolerance": "0.001",
@@ -150,4 +156,55 @@ def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_pa
 def test_unwanted_markers_are_none(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     quiet = watch(mpi, 1, [linked(compiler, mpi)], tmp_path, env={"HALOSCOPE_ANNOTATIONS": "none"})
     assert [row["region"] for row in quiet.rows("regions")] == ["<program>"]
-    assert "iterations" not in json.loads(quiet.info.get("metadata") or "{}")
+    assert metadata(quiet) == {"annotations": "caliper, adiak"}
+
+
+def test_regions_that_there_is_no_memory_for_are_counted(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [linked(compiler, any_mpi), "", "watched", "20000"]
+    full = watch(any_mpi, 1, command, tmp_path, env={"HALOSCOPE_MEMORY": "1"})
+    assert int(full.info["dropped"]) > 0
+    assert full.region("main/before MPI")["instances"] == 1
+    assert full.region("main/before MPI/halo")["instances"] == 3
+    known = sum(row["path"].rpartition("/")[2].startswith("pass number") for row in full.rows("regions"))
+    assert 0 < known < 20000
+    assert full.region("<program>")["sends_total"] > 20000
+    # Two in `mistakes`; of the passes, those that found room for all of theirs.
+    assert full.info["unmatched_ends"] == "1"
+    assert 1 < int(full.info["unmatched_begins"]) <= known + 1
+
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(app LANGUAGES CXX)
+find_package(caliper REQUIRED)
+find_package(adiak REQUIRED)
+add_executable(app app.cpp)
+target_link_libraries(app PRIVATE caliper ${adiak_LIBRARIES})
+"""
+SOURCE = """\
+#include <adiak.hpp>
+#include <caliper/cali.h>
+int main() {
+  CALI_CXX_MARK_FUNCTION;
+  return adiak::value("one", 1) ? 0 : 1;
+}
+"""
+
+
+def test_projects_that_look_for_caliper_find_it(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    (tmp_path / "app.cpp").write_text(SOURCE)
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    where = paths.caliper_include() / "cmake"
+    for command in (
+        ["cmake", "-B", "build", "-G", "Ninja", f"-Dcaliper_DIR={where}", f"-Dadiak_DIR={where}"],
+        ["cmake", "--build", "build"],
+        ["build/app"],
+    ):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -37,7 +37,6 @@ HANGS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "computing": ("late", {1}, ("rank 1, computing",)),
     "in a part": ("deadlock of receives", {1, 3}, ("nobody sends",)),
 }
-BOTH = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 Top = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -126,8 +125,12 @@ def asked(top: Top, *arguments: str) -> dict[str, Any]:
     return told
 
 
-@BOTH
-@pytest.mark.parametrize("how", HANGS)
+# All of them under both are in benchmarks/watch/hangs.py, which takes its time.
+EACH = [("openmpi-system", how) for how in HANGS]
+SOME = [("mpich-wheel", how) for how in ("ring of sends", "different collectives", "dead", "in a part")]
+
+
+@pytest.mark.parametrize(("mpi", "how"), EACH + SOME, indirect=["mpi"])
 def test_a_hang_is_named(
     mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top, how: str
 ) -> None:
@@ -149,7 +152,7 @@ def test_a_hang_is_named(
         assert "sleeps outside MPI" in stacks[1]["silent"]
     for rank in ranks & set(stacks):
         if not stacks[rank]["silent"]:
-            assert any(frame.startswith(("hangs", "hang", "main")) for frame in stacks[rank]["frames"])
+            assert any("(hangs.c:" in frame for frame in stacks[rank]["frames"]), stacks[rank]
 
 
 @ONE

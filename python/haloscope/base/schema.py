@@ -309,7 +309,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     ),
     "sites": (
         _PATH,
-        _key("stack", "where the calls came from, see below", "string"),
+        _key("stack", "where the calls came from, see above", "string"),
         _key("call", "the function, such as `MPI_Isend`", "string"),
         _count("ranks", "that made such calls"),
         _count("calls", "of all ranks"),

@@ -15,7 +15,7 @@ from haloscope.base.errors import printable
 from haloscope.cli._messages import say
 
 if TYPE_CHECKING:
-    from haloscope.watch import Looking
+    from haloscope.watch import Frame, Looking
 
 __all__ = ["top"]
 
@@ -127,13 +127,20 @@ def _print_hangs(looking: Looking, form: str) -> int:
 
     told = roll_calls(looking)
     if form == "json":
-        click.echo(json.dumps([each.as_json(each.stacks()) for each in told]))
+        click.echo(json.dumps([each.as_json(each.stacks(), _named) for each in told]))
     else:
         for each in told:
             _print_lines(each.text.splitlines())
-            _print_lines(stack_lines(each.stacks()))
+            _print_lines(stack_lines(each.stacks(), _named))
     _say_unread(looking)
     return 0
+
+
+def _named(frames: Sequence[Frame]) -> list[str]:
+    """Return the lines of a stack: functions, files and lines, as far as they can be found."""
+    from haloscope.explain.sites import name_places
+
+    return [line for lines in name_places([(each.module, each.offset) for each in frames]) for line in lines]
 
 
 def _print_lines(lines: Sequence[str]) -> None:

@@ -139,6 +139,9 @@ def _as_caliper(profile: Path) -> list[str]:
     from haloscope import explain
 
     try:
+        # Few programs ask, and tables take a while to load.
+        if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
+            return []
         with explain.open(profile) as opened:
             return explain.as_caliper(opened, _show)
     except (HaloscopeError, OSError) as error:

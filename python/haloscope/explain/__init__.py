@@ -9,7 +9,8 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain._cali import write_cali
     from haloscope.explain._caliper_config import as_caliper
-    from haloscope.explain._history import COSTS, History, costs, history, read_history
+    from haloscope.explain._head import read_info
+    from haloscope.explain._history import COSTS, HISTORY, History, costs, history, read_history
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
     from haloscope.explain._page import page, report, write_page
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COSTS",
     "FORMATS",
+    "HISTORY",
     "TABLES",
     "Ensemble",
     "History",
@@ -40,6 +42,7 @@ __all__ = [
     "open_all",
     "page",
     "read_history",
+    "read_info",
     "render",
     "report",
     "summary",
@@ -56,6 +59,7 @@ if not TYPE_CHECKING:
             "COSTS": "_history",
             "Ensemble": "_profile",
             "FORMATS": "_render",
+            "HISTORY": "_history",
             "History": "_history",
             "Instances": "_instances",
             "Profile": "_profile",
@@ -70,6 +74,7 @@ if not TYPE_CHECKING:
             "open_all": "_profile",
             "page": "_page",
             "read_history": "_history",
+            "read_info": "_head",
             "render": "_render",
             "report": "_page",
             "summary": "_summary",

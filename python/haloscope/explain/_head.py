@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import zlib
 from pathlib import Path
@@ -17,7 +18,7 @@ __all__ = ["read_info"]
 
 _AT_ONCE = 64 << 10  # bytes of a file's end, where its directory stands
 _MOST_INFO = 4 << 20  # of a directory, as all but `info` grows with the run; no recorder writes more
-_BEGIN = '{"info":'
+_BEGIN = re.compile(r'\s*\{\s*"info"\s*:\s*')
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
@@ -74,8 +75,9 @@ def _info(content: bytes) -> dict[str, Any]:
     """Return what stands first in a directory; other writers than the recorder may order it otherwise."""
     try:
         text = content.decode("utf-8", "replace")
-        if text.startswith(_BEGIN):
-            info, _ = _DECODER.raw_decode(text, len(_BEGIN))
+        begin = _BEGIN.match(text)
+        if begin:
+            info, _ = _DECODER.raw_decode(text, begin.end())
         else:
             info = _DECODER.decode(text)["info"]
     except (ValueError, KeyError, TypeError, RecursionError):

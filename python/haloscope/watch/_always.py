@@ -12,9 +12,11 @@ from haloscope.base.mpi import detect
 from haloscope.watch._recorder import build_recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from haloscope.base.objects import Abi
 
-__all__ = ["always"]
+__all__ = ["always", "asked_for"]
 
 # Below the directory: a folder a day, and names that no two jobs share; a profile that is there stays.
 PATTERN = "%D/%p-%n-%j-%d.halo"
@@ -52,3 +54,15 @@ if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
   export APPTAINERENV_LD_PRELOAD= SINGULARITYENV_LD_PRELOAD=
 fi
 """
+
+
+def asked_for(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what the script of `always` has set: here somebody asks for a profile."""
+    asked = dict(environment)
+    if asked.pop("HALOSCOPE_ALWAYS", "") != "1":
+        return dict(environment)
+    asked.pop("HALOSCOPE_SINCE", None)
+    if asked.get("HALOSCOPE_OUTPUT", "").endswith(PATTERN):
+        asked.pop("HALOSCOPE_OUTPUT")
+        asked["HALOSCOPE_SIZE_LIMIT"] = "0"
+    return asked | {"HALOSCOPE_ALWAYS": "0"}

@@ -6,7 +6,7 @@ import os
 import secrets
 import shlex
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -25,6 +25,7 @@ from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Meanwhile, Outcome, run_child
 from haloscope.base.settings import Value, to_environment
 from haloscope.watch import _recover
+from haloscope.watch._always import asked_for
 from haloscope.watch._annotations import left_to_others, tool_variables
 from haloscope.watch._hanging import Hanging, print_hang
 from haloscope.watch._outputs import Output
@@ -66,11 +67,11 @@ def run(
     (0, [PosixPath('/home/me/app.halo')])
     """
     words = list(command)
-    values = _values(settings)
+    values, surroundings = _values(settings), asked_for(os.environ)
     if hang_after is not None and not 0 < hang_after < 1e8:
         raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
-    variables = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
-    output = _output(variables, "output" in values)
+    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    output = _output(variables, "output" in values, surroundings)
     if not words or resolve(words[0]) is None:
         raise LaunchError(f"{words[0] if words else 'nothing'}: no such command; nothing was started")
     launch = parse(words)
@@ -113,9 +114,9 @@ def env(
     >>> environment = os.environ | haloscope.env(output="app.halo")
     >>> subprocess.run(["srun", "./app"], env=environment)
     """
-    values = _values(settings)
-    variables = outer_settings(os.environ) | to_environment(values, os.environ, SETTINGS)
-    _output(variables, "output" in values)
+    values, surroundings = _values(settings), asked_for(os.environ)
+    variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
+    _output(variables, "output" in values, surroundings)
     launch = parse(command) if command else None
     include = tuple(mpi_include)
     found = detect(launch, mpi, include) or detect(None, mpi, include)
@@ -138,15 +139,17 @@ def _values(settings: Recording) -> dict[str, Value | None]:
     return {name: cast("Value", value) for name, value in settings.items() if value is not None}
 
 
-def _output(settings: dict[str, str], is_given: bool) -> Output:
+def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str, str]) -> Output:
     given = settings.get("HALOSCOPE_OUTPUT")
     output = Output.prepare(Path(given) if given else None)
     settings["HALOSCOPE_OUTPUT"] = str(output.pattern)
     # What this run has written is not replaced by it; one within another writes the other's.
-    outer = os.environ.get("HALOSCOPE_SINCE", "")
+    outer = surroundings.get("HALOSCOPE_SINCE", "")
     if not is_given and outer.isdecimal():
         output.since = int(outer)
     settings["HALOSCOPE_SINCE"] = str(output.since)
+    if "HALOSCOPE_ALWAYS" in surroundings:
+        settings["HALOSCOPE_ALWAYS"] = surroundings["HALOSCOPE_ALWAYS"]
     return output
 
 

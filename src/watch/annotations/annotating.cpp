@@ -35,10 +35,10 @@ void begin_annotation(std::uint64_t kind, const char *name, bool communication) 
   if (name == nullptr || *name == '\0') name = "(unnamed)";
   Short copy;
   if (__builtin_expect(strnlen(name, longest_annotation + 1) > longest_annotation, 0)) name = cut(copy, name);
-  if (const ThreadState *state = this_thread())
-    if (__builtin_expect(state->position->child_names.count >= most_annotations, 0) &&
-        !has_child(*state->position, name))
-      name = other_annotations;
+  const ThreadState *state = this_thread();
+  if (state != nullptr && __builtin_expect(state->position->child_names.count >= most_annotations, 0) &&
+      !has_child(*state->position, name))
+    name = other_annotations;
   open_region(kind, name, communication);
 }
 

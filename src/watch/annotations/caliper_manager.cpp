@@ -54,7 +54,7 @@ Use first_use() noexcept try {
   if (!use.compare_exchange_strong(expected, found)) return found;
   note_use(Interface::caliper);
   const char *wanted = std::getenv("CALI_CONFIG"); // NOLINT(concurrency-mt-unsafe)
-  if (wanted != nullptr) say_configuration(wanted);
+  if (wanted != nullptr && found == Use::wanted) say_configuration(wanted);
   return found;
 } catch (...) {
   return Use::unwanted;

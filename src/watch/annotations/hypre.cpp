@@ -51,7 +51,9 @@ void begin_exchange(const void *package) noexcept {
 }
 
 void end_exchange() noexcept {
-  if (exchanges == 0 || --exchanges > 0) return;
+  if (exchanges == 0) return;
+  exchanges--;
+  if (exchanges > 0) return;
   end_annotation(kind_of(Interface::hypre, level_of_exchange));
   end_annotation(kind_of(Interface::hypre, exchange));
 }

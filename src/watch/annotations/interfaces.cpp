@@ -23,7 +23,7 @@ struct Wanted {
 };
 
 void add_word(Wanted &wanted, std::string_view word) {
-  const auto found = std::ranges::find(interface_names, word);
+  const auto *const found = std::ranges::find(interface_names, word);
   if (found != interface_names.end())
     wanted.interfaces |= 1U << static_cast<unsigned>(found - interface_names.begin());
   else if (!word.empty() && word != "none")

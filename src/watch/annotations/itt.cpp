@@ -134,7 +134,7 @@ void fill(const Part &part) noexcept {
       ours("__itt_event_end", event_end),
   };
   for (Function *each = part.functions; each->name != nullptr; each++) {
-    const auto found = std::ranges::find(functions, std::string_view{each->name}, &Ours::name);
+    const auto *const found = std::ranges::find(functions, std::string_view{each->name}, &Ours::name);
     *each->called = found == functions.end() ? each->without : found->function;
   }
 }
@@ -148,11 +148,15 @@ void empty(const Part &part) noexcept {
 } // namespace haloscope::watch
 
 // Each library that has the linked part in it calls it for itself.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): its name is the interface
 extern "C" __attribute__((visibility("default"))) void __itt_api_init(void *global, int /*groups*/) {
   using namespace haloscope::watch;
   const auto *part = static_cast<const Part *>(global);
   if (part == nullptr || part->magic != expected_magic || part->version[0] != expected_version) return;
-  if (!is_wanted(Interface::itt)) return empty(*part);
+  if (!is_wanted(Interface::itt)) {
+    empty(*part);
+    return;
+  }
   fill(*part);
   note_use(Interface::itt);
 }

@@ -23,6 +23,7 @@ std::size_t peek(const void *from, std::span<std::uintptr_t> to) noexcept {
   return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof(std::uintptr_t);
 }
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr): a word of memory that may be one
 const void *pointer(std::uintptr_t word) noexcept { return reinterpret_cast<const void *>(word); }
 
 using Matrix = std::array<std::uintptr_t, words_of_matrix>;
@@ -34,7 +35,7 @@ bool read_matrix(const void *from, Matrix &to) noexcept {
 
 MPI_Comm communicator(const Matrix &matrix) noexcept {
   MPI_Comm result;
-  std::memcpy(&result, matrix.data(), sizeof result);
+  std::memcpy(&result, matrix.data(), sizeof(MPI_Comm));
   return result;
 }
 

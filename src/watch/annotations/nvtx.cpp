@@ -25,14 +25,14 @@ constexpr int core = 1, domains = 5;
 enum Core : unsigned { start_ex = 4, start_a, start_w, end_range, push_ex, push_a, push_w, pop };
 enum Domain : unsigned {
   domain_start = 2,
-  domain_end,
-  domain_push,
-  domain_pop,
+  domain_end = 3,
+  domain_push = 4,
+  domain_pop = 5,
   register_a = 10,
-  register_w,
-  create_a,
-  create_w,
-  destroy
+  register_w = 11,
+  create_a = 12,
+  create_w = 13,
+  destroy = 14
 };
 
 struct Callbacks {
@@ -52,7 +52,7 @@ struct Attributes {
 };
 enum Message : std::int32_t { narrow = 1, wide, registered };
 
-using Text = std::array<char, 2 * longest_annotation>;
+using Text = std::array<char, std::size_t{2} * longest_annotation>;
 
 // A character that has no place in ASCII becomes a question mark: which encoding names have is not known.
 const char *narrowed(Text &to, const wchar_t *name) noexcept {

@@ -13,8 +13,9 @@ namespace {
 
 struct Open {
   std::uint64_t kind = 0;
-  const char *name = nullptr; // the recorder's copy, or one of our own as long as nothing records
+  const char *name = nullptr; // the recorder's copy, or one of our own where it has none
   bool recorded = false, communication = false;
+  bool lost = false;  // for want of memory: its end only has to be counted
   bool ended = false; // but for what is open inside
 };
 
@@ -28,19 +29,32 @@ struct OpenRegions {
 __thread OpenRegions open_here __attribute__((tls_model("initial-exec")));
 std::atomic<unsigned> generation{0};
 
-const char *recorded_name(const ThreadState &state) noexcept { return state.position->name; }
-
-void record(ThreadState &state, Open &open) noexcept {
-  begin_region(state, open.name, open.communication);
-  if (!open.recorded) std::free(const_cast<char *>(open.name));
-  open.name = recorded_name(state);
+// Begins a region of that name in the records, and makes the entry for it.
+[[gnu::always_inline]] inline void record(ThreadState &state, Open &open, const char *name) noexcept {
+  begin_region(state, name, open.communication);
+  open.lost = state.lost_regions > 0;
+  open.name = __builtin_expect(open.lost, 0) ? strdup(name) : state.position->name;
   open.recorded = true;
+}
+
+void forget(Open &open) noexcept {
+  if (!open.recorded || open.lost) std::free(const_cast<char *>(open.name));
+}
+
+// What is lost is ended by number, as long as something is.
+[[gnu::always_inline]] inline void end_in_records(ThreadState &state, const Open &open) noexcept {
+  if (__builtin_expect(open.lost && state.lost_regions == 0, 0)) return;
+  end_region(state, open.name);
 }
 
 // Regions that were open when recording started are entered late, each of them from then on.
 [[gnu::noinline, gnu::cold]] void enter_late(ThreadState &state, OpenRegions &regions) noexcept {
   regions.generation = generation.load(std::memory_order_relaxed);
-  for (unsigned i = 0; i < regions.count; i++) record(state, regions.list[i]);
+  for (unsigned i = 0; i < regions.count; i++) {
+    Open before = regions.list[i];
+    record(state, regions.list[i], before.name == nullptr ? "" : before.name);
+    forget(before);
+  }
 }
 
 // Whether regions are worth keeping: recorded now, or as soon as recording starts.
@@ -54,14 +68,14 @@ inline ThreadState *recording(OpenRegions &regions) noexcept {
   return state;
 }
 
-void forget(Open &open) noexcept {
-  if (!open.recorded) std::free(const_cast<char *>(open.name));
-}
-
 // Ends the region in this place and what is inside.
 void close_from(OpenRegions &regions, ThreadState *state, unsigned place) noexcept {
   Open &open = regions.list[place];
-  if (state != nullptr && open.recorded) end_region(*state, open.name);
+  if (state != nullptr && open.recorded) {
+    for (unsigned i = regions.count; __builtin_expect(state->lost_regions > 0, 0) && i > place + 1; i--)
+      if (regions.list[i - 1].lost) end_in_records(*state, regions.list[i - 1]);
+    end_in_records(*state, open);
+  }
   for (unsigned i = place; i < regions.count; i++) forget(regions.list[i]);
   regions.count = place;
   // The last one that is closed is outermost: few are open late, and no deeper than these.
@@ -79,7 +93,8 @@ bool close_if_open(std::uint64_t kind, const char *name) noexcept {
   }
   for (unsigned place = regions.count; place > 0; place--) {
     const Open &open = regions.list[place - 1];
-    if (open.kind != kind || (name != nullptr && std::strcmp(open.name, name) != 0)) continue;
+    if (open.kind != kind) continue;
+    if (name != nullptr && (open.name == nullptr || std::strcmp(open.name, name) != 0)) continue;
     close_from(regions, state, place - 1);
     return true;
   }
@@ -96,15 +111,15 @@ void open_region(std::uint64_t kind, const char *name, bool communication) noexc
     regions.too_deep++;
     return;
   }
-  const char *kept = nullptr;
+  Open &open = regions.list[regions.count];
+  open = {kind, nullptr, false, communication, false, false};
   if (__builtin_expect(state != nullptr, 1)) {
-    begin_region(*state, name, communication);
-    kept = recorded_name(*state);
+    record(*state, open, name);
   } else {
-    kept = strdup(name);
-    if (kept == nullptr) return;
+    open.name = strdup(name);
+    if (open.name == nullptr) return;
   }
-  regions.list[regions.count++] = {kind, kept, state != nullptr, communication};
+  regions.count++;
 }
 
 void close_region(std::uint64_t kind, const char *name) noexcept {
@@ -123,8 +138,10 @@ bool is_open(std::uint64_t kind) noexcept {
 
 void close_region_late(std::uint64_t kind) noexcept {
   OpenRegions &regions = open_here;
-  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind)
-    return close_region_if_open(kind);
+  if (regions.count == 0 || regions.too_deep > 0 || regions.list[regions.count - 1].kind == kind) {
+    close_region_if_open(kind);
+    return;
+  }
   for (unsigned place = regions.count; place > 0; place--) {
     if (regions.list[place - 1].kind != kind) continue;
     regions.list[place - 1].ended = true;
@@ -152,7 +169,7 @@ void leave_open_regions() noexcept {
   ThreadState *state = this_thread();
   if (state == nullptr || regions.generation != generation.load(std::memory_order_relaxed)) return;
   for (unsigned place = regions.count; place > 0; place--)
-    if (regions.list[place - 1].recorded) end_region(*state, regions.list[place - 1].name);
+    if (regions.list[place - 1].recorded) end_in_records(*state, regions.list[place - 1]);
 }
 
 } // namespace haloscope::watch

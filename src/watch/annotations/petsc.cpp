@@ -34,7 +34,8 @@ const char *kept(std::string_view name) noexcept {
   return strndup(name.data() + first, name.find_last_not_of(' ') + 1 - first);
 }
 
-// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is "(other)".
+// Names by number, from 0. PETSc 3.18 has about 300 events with all of its packages; what is beyond is
+// "(other)".
 class Names {
 public:
   void set(int number, const char *name) noexcept {

@@ -7,21 +7,25 @@
 #include <caliper/cali-mpi.h>
 #include <caliper/cali.h>
 
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+namespace {
+
 // `count` messages to the next rank, of one int.
-static void exchange(int count) {
+void exchange(int count) {
   const int to = (rank + 1) % size, from = (rank + size - 1) % size;
   for (int i = 0; i < count; i++)
     MPI_Sendrecv(buffer, 1, MPI_INT, to, 0, other, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void marked_function() {
+void marked_function() {
   CALI_CXX_MARK_FUNCTION;
   exchange(1);
 }
 
-static int with_returns(int which) {
+int with_returns(int which) {
   CALI_CXX_MARK_SCOPE("scope");
   if (which == 0) return 0;
   CALI_CXX_MARK_SCOPE("inner");
@@ -29,13 +33,13 @@ static int with_returns(int which) {
   return 1;
 }
 
-static void plain_function() {
+void plain_function() {
   CALI_MARK_FUNCTION_BEGIN;
   exchange(2);
   CALI_MARK_FUNCTION_END;
 }
 
-static void loops() {
+void loops() {
   CALI_CXX_MARK_LOOP_BEGIN(outer, "loop");
   for (int i = 0; i < 3; i++) {
     CALI_CXX_MARK_LOOP_ITERATION(outer, i);
@@ -53,12 +57,13 @@ static void loops() {
   CALI_MARK_LOOP_END(second);
   try {
     cali::Loop thrown("thrown");
-    throw 1;
-  } catch (int) {
+    throw std::runtime_error("out of the loop");
+  } catch (const std::runtime_error &thrown) {
+    CHECK(thrown.what() != nullptr);
   }
 }
 
-static void attributes() {
+void attributes() {
   cali::Annotation phase("phase of mine", CALI_ATTR_SCOPE_PROCESS | CALI_ATTR_NESTED);
   {
     cali::Annotation::Guard guard(phase.begin("guarded"));
@@ -74,7 +79,8 @@ static void attributes() {
   exchange(1);
   cali_end_byname("number");
   const cali_id_t value = cali_create_attribute("a value", CALI_TYPE_DOUBLE, CALI_ATTR_ASVALUE);
-  CHECK(value == cali_find_attribute("a value") && cali_find_attribute("nothing") == CALI_INV_ID);
+  CHECK(value == cali_find_attribute("a value"));
+  CHECK(cali_find_attribute("nothing") == CALI_INV_ID);
   cali_set_double(value, 1.5);
   cali_begin_double(value, 2.5);
   cali_end(value);
@@ -86,7 +92,7 @@ static void attributes() {
   CHECK(cali_attribute_type(value) == CALI_TYPE_DOUBLE);
 }
 
-static void mistakes() {
+void mistakes() {
   CALI_MARK_BEGIN("left open");
   CALI_MARK_BEGIN("inside");
   CALI_MARK_END("left open");
@@ -96,7 +102,7 @@ static void mistakes() {
   CALI_MARK_END("after");
 }
 
-static void values() {
+void values() {
   cali_set_global_int_byname("iterations", 12);
   cali_set_global_double_byname("tolerance", 1e-3);
   cali_set_global_string_byname("mesh", "a=b, c");
@@ -119,6 +125,24 @@ static void values() {
   CHECK(adiak_namevalue("wrong", adiak_general, nullptr, "%q", 1) != 0);
 }
 
+// More regions than there is memory for: they are lost, and all else is as it was.
+void many_names(int count) {
+  for (int i = 0; i < count; i++) {
+    const std::string name = "pass number " + std::to_string(i);
+    CALI_MARK_BEGIN(name.c_str());
+    {
+      CALI_CXX_MARK_SCOPE("inside");
+      exchange(1);
+    }
+    CALI_MARK_BEGIN("left open");
+    CALI_MARK_END(name.c_str());
+  }
+  CALI_CXX_MARK_SCOPE("halo");
+  exchange(1);
+}
+
+} // namespace
+
 int main(int argc, char **argv) {
   CALI_CXX_MARK_FUNCTION; // which ends after MPI_Finalize
   CALI_MARK_BEGIN("before MPI");
@@ -136,7 +160,8 @@ int main(int argc, char **argv) {
   manager.add(argc > 1 ? argv[1] : "");
   CHECK(!manager.error());
   CHECK(manager.check("runtime-repor").find("repor") != std::string::npos);
-  CHECK(manager.check("spot(output=x") != "" && manager.check("spot(output=x,profile.mpi),level=2") == "");
+  CHECK(!manager.check("spot(output=x").empty());
+  CHECK(manager.check("spot(output=x,profile.mpi),level=2").empty());
   manager.start(); // after the first BEGIN
 
   CALI_MARK_COMM_REGION_BEGIN("halo");
@@ -157,6 +182,7 @@ int main(int argc, char **argv) {
   attributes();
   mistakes();
   values();
+  if (argc > 3) many_names(atoi(argv[3])); // NOLINT(bugprone-unchecked-string-to-number-conversion)
   const bool watched = argc > 2;
   CHECK(strcmp(cali_get_current_region_or("none"), watched ? "before MPI" : "none") == 0);
   CALI_MARK_END("before MPI");

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from haloscope.explain.sites._book import SiteBook
     from haloscope.explain.sites._flame import flames, site_data
     from haloscope.explain.sites._keeping import keep_symbols
+    from haloscope.explain.sites._naming import name_places
     from haloscope.explain.sites._readable import without_arguments
     from haloscope.explain.sites._table import sites
 
-__all__ = ["SiteBook", "flames", "keep_symbols", "site_data", "sites", "without_arguments"]
+__all__ = ["SiteBook", "flames", "keep_symbols", "name_places", "site_data", "sites", "without_arguments"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
@@ -22,6 +23,7 @@ if not TYPE_CHECKING:
             "SiteBook": "_book",
             "flames": "_flame",
             "keep_symbols": "_keeping",
+            "name_places": "_naming",
             "site_data": "_flame",
             "sites": "_table",
             "without_arguments": "_readable",

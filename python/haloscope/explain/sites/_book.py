@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.explain.sites._libraries import is_library
-from haloscope.explain.sites._stacks import Place, addresses_in, places, site_of
+from haloscope.explain.sites._stacks import Place, Places, addresses_in, site_of
 from haloscope.explain.sites._symbols import (
     Address,
     Functions,
@@ -75,7 +75,8 @@ class SiteBook:
     def places(self) -> dict[str, list[Place]]:
         """The places of each stack, the innermost first."""
         stacks = self.rows["stack"].unique().to_list()
-        return {stack: places(stack, self.modules, self.symbols) for stack in stacks}
+        known = Places(self.modules, self.symbols)
+        return {stack: known.of(stack) for stack in stacks}
 
     def _ended(self) -> float | None:
         start, duration = (self._profile.info.get(key) for key in ("start", "duration"))

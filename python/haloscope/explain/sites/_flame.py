@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import printable, shortened
@@ -24,6 +25,8 @@ _LONGEST = 160
 _LONGEST_TIME = 1e6  # seconds of a row, whose sums are exact in a browser then
 _MOST_BOXES = 4000
 _MOST_ROWS = 2000
+# The costliest have all boxes; the others are in those of their regions alone.
+_MOST_STACKS = 5000
 
 
 @dataclass
@@ -34,10 +37,10 @@ class _Flame:
     calls: int = 0
     bytes: int = 0
     is_site: bool = False
-    above: dict[str, _Flame] = field(default_factory=dict)
+    above: dict[tuple[str, str], _Flame] = field(default_factory=dict)
 
     def child(self, name: str, hover: str) -> _Flame:
-        return self.above.setdefault(f"{name}\n{hover}", _Flame(name, hover))
+        return self.above.get((name, hover)) or self.above.setdefault((name, hover), _Flame(name, hover))
 
     def add(self, row: dict[str, Any]) -> None:
         self.time += round(1e9 * min(max(row["time_total"] or 0.0, 0.0), _LONGEST_TIME))
@@ -89,10 +92,13 @@ def _grown(profile: Profile) -> dict[int, _Flame]:
     """Return the flame of each region, by the region's place in the tree."""
     book, tree = profile.site_book, profile.regions
     roots: dict[int, _Flame] = {}
-    for row in book.rows.to_dicts():
+    rows = book.rows.sort("time_total", descending=True, maintain_order=True)
+    for number, row in enumerate(rows.iter_rows(named=True)):
         path = row["path"]
         flame = roots.setdefault(int(tree.order[path]), _Flame(tree.full_names[path], ""))
         flame.add(row)
+        if number >= _MOST_STACKS:
+            continue
         stack = book.places[row["stack"]]
         site = site_of(stack)
         for depth in range(len(stack) - 1, -1, -1):
@@ -120,7 +126,9 @@ def _cut(roots: dict[int, _Flame], least: float) -> list[tuple[Any, ...]]:
     return boxes
 
 
+@lru_cache(maxsize=1 << 16)
 def _labels(place: Place) -> tuple[str, str]:
+    """Return the name of a place, and where it is."""
     if place.function is None:
         return place.code, ""
     where = f"{place.file}:{place.line}" if place.file is not None else place.code

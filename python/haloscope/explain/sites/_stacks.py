@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 
 from haloscope.explain.sites._libraries import is_library, is_library_source
 from haloscope.explain.sites._symbols import Address, Module, Symbols
 
-__all__ = ["Place", "addresses_in", "places", "site_of"]
+__all__ = ["Place", "Places", "addresses_in", "site_of"]
 
 _PYTHON = "python\t"
 _START = re.compile(r"_start|__libc_start_\w+|start_thread|__clone\d?|clone\d?")
@@ -27,14 +28,16 @@ class Place:
     is_library: bool = False
     module: str = ""  # its key
 
-    @property
+    @cached_property
     def at(self) -> str:
         """File and line without folders, else the function, else the module and the offset in it."""
         if self.file is not None:
             return f"{PurePath(self.file).name}:{self.line}"
         return f"{self.function} ({self.code})" if self.function is not None else self.code
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The function and where it is."""
         return f"{self.function} ({self.at})" if self.file is not None else self.at
 
 
@@ -44,15 +47,28 @@ def addresses_in(stacks: Iterable[str]) -> set[Address]:
     return {address for frame in frames if (address := _address(frame)) is not None}
 
 
-def places(stack: str, modules: Mapping[str, Module], symbols: Symbols) -> list[Place]:
-    """Return the places of a stack, the innermost first, with those that the compiler put into others.
+class Places:
+    """Of stacks, each frame of which is looked at once, as most stand in many of them."""
 
-    What starts a program or a thread is left out: all stacks would have it.
-    """
-    found = [place for frame in stack.split("\n") for place in _places(frame, modules, symbols)]
-    while len(found) > 1 and _START.fullmatch(found[-1].function or ""):
-        found.pop()
-    return found
+    def __init__(self, modules: Mapping[str, Module], symbols: Symbols) -> None:
+        """Take what the frames name."""
+        self._modules, self._symbols = modules, symbols
+        self._known: dict[str, list[Place]] = {}
+
+    def of(self, stack: str) -> list[Place]:
+        """Return the places of a stack, the innermost first, with those that the compiler put into others.
+
+        What starts a program or a thread is left out: all stacks would have it.
+        """
+        found = [place for frame in stack.split("\n") for place in self._at(frame)]
+        while len(found) > 1 and _START.fullmatch(found[-1].function or ""):
+            found.pop()
+        return found
+
+    def _at(self, frame: str) -> list[Place]:
+        if frame not in self._known:
+            self._known[frame] = list(_places(frame, self._modules, self._symbols))
+        return self._known[frame]
 
 
 def site_of(stack: Sequence[Place]) -> int:

@@ -49,7 +49,7 @@ def site_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 def folded(stack: Sequence[Place]) -> str:
     """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
-    return ";".join(str(place).replace(";", ",") for place in reversed(stack))
+    return ";".join(place.text.replace(";", ",") for place in reversed(stack))
 
 
 def _places(known: dict[str, list[Place]]) -> pl.DataFrame:

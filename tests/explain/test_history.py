@@ -1,0 +1,211 @@
+"""Many profiles as one frame: what is read of each, what they cost, and hosts that are slow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import haloscope
+from haloscope import explain
+from haloscope.base.errors import ProfileError, UsageError
+from haloscope.cli import haloscope as command
+from haloscope.explain._head import read_info
+from support.profiles import Draft, draft, path_rows
+
+DAY = 86400.0
+
+
+def written(path: Path, **info: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return draft({"version": "0.1.0", **info}, paths=path_rows()).write(path)
+
+
+def roll_up(hosts: dict[str, tuple[int, float]], **sums: float) -> dict[str, Any]:
+    return {
+        "hosts": len(hosts),
+        "host_names": list(hosts),
+        "host_ranks": [ranks for ranks, _ in hosts.values()],
+        "host_compute": [compute for _, compute in hosts.values()],
+        **sums,
+    }
+
+
+@pytest.fixture
+def year(tmp_path: Path) -> Path:
+    written(
+        tmp_path / "a" / "1.halo", start=20.0, rollup=roll_up({"x": (2, 1.0)}, rank_time=4.0, mpi_time=2.0)
+    )
+    two = roll_up({"x": (3, 1.0), "y": (1, 2.0)}, rank_time=8.0, mpi_time=4.0)
+    written(tmp_path / "b" / "2.halo", start=10.0, program="lmp", ranks=4, rollup=two, job={"job_id": "7"})
+    written(tmp_path / "3.halo", start=30.0)
+    return tmp_path
+
+
+def test_a_row_a_profile(year: Path) -> None:
+    frame = haloscope.history(year)
+    assert frame["profile"].to_list() == [str(year / name) for name in ("b/2.halo", "a/1.halo", "3.halo")]
+    assert frame["program"].to_list() == ["lmp", "cg", "cg"]
+    assert frame["mpi_time"].to_list() == [4.0, 2.0, None]
+    assert frame["host_names"].to_list() == [["x", "y"], ["x"], None]
+    assert frame["job_id"].to_list() == ["7", None, None]
+
+
+def test_costs_add_up(year: Path) -> None:
+    frame = haloscope.history(year)
+    by_program = explain.costs(frame, "program").to_dicts()
+    assert [(row["program"], row["runs"], row["mpi_time"]) for row in by_program] == [
+        ("lmp", 1, 4.0),
+        ("cg", 2, 2.0),
+    ]
+    by_host = {row["host"]: row for row in explain.costs(frame, "host").to_dicts()}
+    assert {host: row["mpi_time"] for host, row in by_host.items()} == {"x": 5.0, "y": 1.0}
+    assert {host: row["ranks"] for host, row in by_host.items()} == {"x": 5, "y": 1}
+    for by in explain.COSTS:
+        costs = explain.costs(frame, by)
+        assert costs["mpi_time"].sum() == pytest.approx(6.0)
+        assert costs["share"].sum() == pytest.approx(1.0)
+
+
+def test_what_is_no_profile_is_named(year: Path, haloscope_command: list[str]) -> None:
+    (year / "empty.halo").touch()
+    (year / "text.halo").write_text("no profile")
+    (year / "short.halo").write_bytes((year / "3.halo").read_bytes()[:-9])
+    (year / "link.halo").symlink_to(year / "nowhere")
+    os.mkfifo(year / "pipe.halo")
+    (year / "other.txt").write_text("not looked at")
+    written(year / "odd.halo", ranks="two")
+    written(year / "uneven.halo", rollup={"host_names": ["x"], "host_ranks": []})
+    found = explain.read_history(year)
+    assert len(found.frame) == 3
+    names = {Path(reason.partition(":")[0]).stem for reason in found.unreadable}
+    assert names == {"empty", "text", "short", "link", "pipe", "odd", "uneven"}
+    done = subprocess.run([*haloscope_command, year], capture_output=True, text=True, check=True, timeout=100)
+    assert "7 files could not be read" in done.stderr
+    assert "lmp" in done.stdout
+
+
+@pytest.fixture
+def haloscope_command() -> list[str]:
+    return [str(Path(sys.executable).with_name("haloscope")), "history"]
+
+
+def test_a_missing_directory() -> None:
+    with pytest.raises(UsageError, match="no such directory"):
+        haloscope.history("/nowhere")
+
+
+@pytest.mark.parametrize("strings", [0, 20_000])
+def test_the_head_is_that_of_the_whole_file(tmp_path: Path, strings: int) -> None:
+    names = [f"region {i}" for i in range(strings)]
+    path = draft({"program": "a\u2028b"}, paths=path_rows(*names)).write(tmp_path / "a.halo")
+    with haloscope.open(path) as profile:
+        assert read_info(str(path)) == profile.info
+    damaged = bytearray(path.read_bytes())
+    damaged[-40] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ProfileError, match="checksum"):
+        read_info(str(path))
+
+
+def test_another_order_of_the_directory(tmp_path: Path) -> None:
+    class Turned(Draft):
+        def bytes(self) -> bytes:
+            from support.profiles import MAGIC, seal
+
+            return seal(
+                MAGIC + bytes(Draft({}).bytes()[8:16]), json.dumps({"tables": [], "info": self.info}).encode()
+            )
+
+    path = Turned({}, {"program": "cg"}).write(tmp_path / "a.halo")
+    assert read_info(str(path)) == {"program": "cg"}
+
+
+@pytest.mark.parametrize("by", ["program", "host", "mpi", "run"])
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_forms(year: Path, by: str, form: str) -> None:
+    done = CliRunner().invoke(command, ["history", str(year), "--by", by, "--format", form])
+    assert done.exit_code == 0, done.output
+    if form == "table":
+        assert "no host is suspect" in done.stdout
+        return
+    frame = pl.read_csv(done.stdout_bytes) if form == "csv" else pl.read_json(done.stdout_bytes)
+    assert len(frame) == {"program": 2, "host": 2, "mpi": 1, "run": 3}[by]
+
+
+def runs(seed: int, slow: float = 0.0, hosts: int = 12, count: int = 400) -> pl.DataFrame:
+    """Runs of three programs on one to three hosts, of which n3 takes longer."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for number in range(count):
+        program, size = int(random.integers(3)), int(random.choice([1, 1, 2, 3]))
+        chosen = random.choice(hosts, size, replace=False)
+        common = (
+            program + 0.05 * random.standard_normal() + (random.random() < 0.05) * random.exponential(0.5)
+        )
+        own = 0.02 * random.standard_normal(size) + 0.1 * np.arange(size) + (chosen == 3) * np.log1p(slow)
+        rows.append(
+            {
+                "profile": f"{number}.halo",
+                "program": f"p{program}",
+                "command": f"p{program}",
+                "ranks": size,
+                "hosts": size,
+                "start": float(random.uniform(0, 90 * DAY)),
+                "partial": bool(number % 50 == 0),
+                "host_names": [f"n{host}" for host in chosen],
+                "host_ranks": [1] * size,
+                "host_compute": np.exp(common + own).tolist(),
+            }
+        )
+    return pl.DataFrame(rows, schema=explain.HISTORY)
+
+
+def test_a_slow_host_is_found() -> None:
+    table = explain.suspect_hosts(runs(1, slow=0.1))
+    assert table.filter(pl.col("suspect"))["host"].to_list() == ["n3"]
+    row = table.row(0, named=True)
+    assert row["slowdown_low"] <= 0.1 <= row["slowdown_high"]
+    assert row["slowdown_low"] <= row["slowdown"] <= row["slowdown_high"]
+    (sentence,) = explain.suspect_sentences(table)
+    assert sentence.startswith("n3 computes")
+
+
+def test_false_alarms_are_rare() -> None:
+    # 5 % of 60: more than 7 would come with a probability of 1 %.
+    tables = [explain.suspect_hosts(runs(seed, count=200)) for seed in range(60)]
+    assert sum(bool((table["p_value"] <= 0.05).any()) for table in tables) <= 7
+    assert all(len(table) == 12 for table in tables)
+
+
+def test_nothing_to_compare() -> None:
+    for frame in (runs(0, count=0), runs(0, hosts=3, count=2), runs(0, count=5)):
+        table = explain.suspect_hosts(frame)
+        assert table.is_empty()
+        assert explain.suspect_sentences(table) == ["no host is suspect; none could be compared"]
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """A directory of 100 MB, as of a run with millions of names, is not read into memory."""
+    from support.profiles import MAGIC, seal
+
+    content = json.dumps({"info": {"program": "big"}}).encode()[:-1] + b', "strings": ["' + b"x" * 100_000_000
+    (tmp_path / "big.halo").write_bytes(
+        seal(MAGIC + bytes(Draft({}).bytes()[8:16]), content + b'"], "tables": []}')
+    )
+    script = (
+        "import resource, sys, haloscope\n"
+        "from haloscope.explain._head import read_info\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "assert read_info(sys.argv[1]) == {'program': 'big'}\n"
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000\n"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "big.halo"], check=True, timeout=100)

@@ -1,0 +1,158 @@
+"""Everything is watched: MPI programs leave a profile each, and nothing else notices."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import haloscope
+from haloscope.watch._always import PATTERN, always, asked_for
+from support.missing import missing
+from support.mpi import REMEDY, Mpi, find
+from support.mpis import tools
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import program
+
+pytestmark = pytest.mark.slow
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+OTHER = {"openmpi-system": "mpich-system", "mpich-system": "openmpi-system"}
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """Where profiles of all users go."""
+    made = tmp_path / "profiles of 100 %"
+    made.mkdir()
+    made.chmod(0o1777)
+    return made
+
+
+@pytest.fixture
+def script(mpi: Mpi, compiler: Compiler, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What shells read."""
+    library(mpi, program(compiler, mpi, "p2p.c"))
+    for name, value in tools(mpi).items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "always.sh"
+    path.write_text(always(top))
+    return path
+
+
+def shell(script: Path, mpi: Mpi, text: str, **env: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in mpi.environment(env).items() if name != "HALOSCOPE_OUTPUT"}
+    return subprocess.run(
+        ["sh", "-euc", f". {shlex.quote(str(script))}\n{text}"],
+        env=environment,
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@TWO
+def test_each_run_leaves_a_profile_in_its_day(mpi: Mpi, compiler: Compiler, script: Path, top: Path) -> None:
+    executable = program(compiler, mpi, "metadata.c")
+    launch = shlex.join([*mpi.launch(2), str(executable)])
+    done = shell(script, mpi, f"umask 077; {launch}; {launch}\n{launch}", SLURM_JOB_ID="4711")
+    assert (done.returncode, done.stderr) == (0, "")
+    (day,) = top.iterdir()
+    assert stat.S_IMODE(day.stat().st_mode) == 0o1777
+    profiles = sorted(day.iterdir())
+    assert len(profiles) == 3
+    assert all(path.name.startswith("metadata-2-4711-") for path in profiles)
+    frame = haloscope.history(top)
+    assert frame["program"].to_list() == ["metadata"] * 3
+    assert frame["job_id"].to_list() == ["4711"] * 3
+    assert all(str(executable) in command for command in frame["command"])
+
+
+@TWO
+def test_programs_of_another_mpi_are_left_alone(
+    mpi: Mpi, compiler: Compiler, script: Path, top: Path
+) -> None:
+    other = find(OTHER[mpi.name])
+    if other is None:
+        missing(f"no {OTHER[mpi.name]}: {REMEDY[OTHER[mpi.name]]}")
+    sources = ["ends.c"] + (["sends.f90"] if other.mpifort else [])
+    for source in sources:
+        executable = (
+            program(compiler, other, source)
+            if source.endswith(".c")
+            else compiler(other, Path(__file__).parent / "programs" / source)
+        )
+        words = [*other.launch(2), str(executable), *(["exit0", "leave"] if source == "ends.c" else [])]
+        bare = other.run(2, words[3:])
+        done = shell(script, other, f"exec {shlex.join(words)}")
+        assert (done.returncode, sorted(done.stdout)) == (bare.returncode, sorted(bare.stdout))
+        assert "haloscope" not in done.stderr
+    assert not list(top.rglob("*.halo"))
+
+
+@ONE
+def test_other_programs_do_not_notice(mpi: Mpi, script: Path, top: Path) -> None:
+    text = f"""
+    ls / > /dev/null; cat /dev/null; {shlex.quote(sys.executable)} -c 'print(1)'
+    su --version > /dev/null; bash -c 'exit 3' || echo $?
+    """
+    done = shell(script, mpi, text)
+    assert (done.stdout, done.stderr) == ("1\n3\n", "")
+    assert not list(top.iterdir())
+
+
+@ONE
+def test_nothing_is_said_when_nothing_can_be_written(
+    mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
+) -> None:
+    executable = program(compiler, mpi, "metadata.c")
+    live = tmp_path / "live"
+    live.mkdir()
+    launch = shlex.join([*mpi.launch(1), str(executable)])
+    text = f"HALOSCOPE_OUTPUT=/proc/none/x.halo HALOSCOPE_SLICE=none {launch}"
+    done = shell(script, mpi, text, HALOSCOPE_LIVE=str(live))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(top.iterdir())
+    subprocess.run(["rm", "-r", live], check=True)
+
+
+@ONE
+def test_who_wants_none_of_it(mpi: Mpi, script: Path) -> None:
+    done = shell(script, mpi, 'echo "${LD_PRELOAD:-none}"', HALOSCOPE_ALWAYS="0")
+    assert done.stdout == "none\n"
+    twice = shell(script, mpi, f'. {script}; echo "$LD_PRELOAD"', LD_PRELOAD="libm.so.6")
+    assert twice.stdout.count("libhaloscope-watch.so") == 1
+    assert twice.stdout.endswith(":libm.so.6\n")
+
+
+def test_who_asks_for_a_profile_gets_it_where_he_wants_it() -> None:
+    everywhere = {"HALOSCOPE_ALWAYS": "1", "HALOSCOPE_SINCE": "1", "HALOSCOPE_OUTPUT": f"/top/{PATTERN}"}
+    assert asked_for({"A": "b", **everywhere}) == {
+        "A": "b",
+        "HALOSCOPE_ALWAYS": "0",
+        "HALOSCOPE_SIZE_LIMIT": "0",
+    }
+    own = {"HALOSCOPE_OUTPUT": "mine.halo", "HALOSCOPE_SINCE": "7"}
+    assert asked_for(own) == own
+
+
+@ONE
+def test_what_was_killed_is_recovered_by_an_epilogue(
+    mpi: Mpi, compiler: Compiler, script: Path, top: Path, haloscope: Path, tmp_path: Path
+) -> None:
+    live = tmp_path / "live"
+    live.mkdir()
+    command = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "ends.c")), "kill", "wait"])
+    assert shell(script, mpi, command, HALOSCOPE_LIVE=str(live)).returncode != 0
+    subprocess.run([haloscope, "recover", live], check=True, capture_output=True, timeout=60)
+    (profile,) = top.rglob("*.halo")
+    assert profile.name.startswith("ends-2-0-")
+    assert not os.listdir(live)

@@ -1,0 +1,103 @@
+"""Secrets in command lines: what is masked, what is not, and that no secret comes through."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.mpi import CHECKOUT
+
+Masking = Callable[[Sequence[str]], list[str]]
+
+MASKED = [
+    ("mpiexec -n 8 ./app --password hunter2 --nx 16", "mpiexec -n 8 ./app --password *** --nx 16"),
+    ("./app --api-key=abc -n 3", "./app --api-key=*** -n 3"),
+    ("env MY_TOKEN2=abc ./app", "env MY_TOKEN2=*** ./app"),
+    ("curl https://me:pw@host/x?token=abc", "curl 'https://me:***@host/x?token=***'"),
+    ("git clone https://me:p@ss/w@host/r", "git clone https://me:***@host/r"),
+    ("scp me:pw@host", "scp me:***@host"),
+    ("sh -c './app --password x --nx 3'", "sh -c './app --password *** --nx 3'"),
+    ("./app --password='my own' --nx 3", "./app --password=*** --nx 3"),
+    ("curl -H 'Authorization: Bearer xyz' u", "curl -H 'Authorization: Bearer ***' u"),
+    ('./app \'{"password": "x"}\'', "./app '{\"password\":***'"),
+]
+# Harmless, and left alone; or what the documentation says that it does not find.
+LEFT = [
+    "python train.py --tokenizer gpt2 --max-tokens 100 --tokens 3",
+    "./app --ask-password --verbose",
+    "ssh user@host ./app std::token::x 'a  b'",
+    "mpiexec -host n01:4,n02:4 ./app -p x --key y in.melt \"q 'r' s\"",
+    "PWD=/home/me ./app --url=https://secret.org/ next",
+    "",
+    "  ",
+    "'unclosed",
+]
+# What stands around a secret; the words of a shell are quoted.
+PLACES = [
+    "./app --password {} --nx 3",
+    "./app --auth-token {}",
+    "./app -DSECRET={} next",
+    "TOKEN={} ./app",
+    "env DB_PASSWORD={} ./app",
+]
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Masking:
+    """Masks texts as the recorder does."""
+    made = tmp_path_factory.mktemp("masking") / "mask"
+    source = CHECKOUT / "src"
+    sources = [source / "watch" / "masking.cpp", Path(__file__).parent / "masking" / "mask.cpp"]
+    words = ["c++", "-std=c++20", "-O1", f"-I{source}", *map(str, sources), "-o", str(made)]
+    subprocess.run(words, check=True, timeout=200)
+
+    def mask(texts: Sequence[str]) -> list[str]:
+        given = "".join(f"{text}\0" for text in texts)
+        done = subprocess.run([made], input=given.encode(), capture_output=True, check=True, timeout=60)
+        return done.stdout.decode().split("\0")[:-1]
+
+    return mask
+
+
+def test_secrets_are_masked(masked: Masking) -> None:
+    assert masked([text for text, _ in MASKED]) == [expected for _, expected in MASKED]
+
+
+def test_the_rest_is_left_alone(masked: Masking) -> None:
+    assert masked(LEFT) == LEFT
+
+
+SECRETS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=4, max_size=30).filter(
+    lambda text: not text.startswith("-") and text.strip("* ") and "NXZQ" not in text
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(SECRETS, min_size=1, max_size=40))
+def test_no_secret_comes_through(masked: Masking, secrets: list[str]) -> None:
+    marked = [f"NXZQ{secret}" for secret in secrets]  # a text that stands nowhere else
+    lines = [place.format(shlex.quote(secret)) for secret in marked for place in PLACES]
+    lines += [f"sh -c {shlex.quote(line)}" for line in lines]
+    result = masked(lines)
+    assert [line for line, told in zip(lines, result, strict=True) if "NXZQ" in told] == []
+    assert masked(result) == result
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60), max_size=40))
+def test_any_text_can_be_masked_again(masked: Masking, texts: list[str]) -> None:
+    once = masked(texts)
+    assert masked(once) == once
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.lists(st.text("ab/._- '\"\\$", max_size=8), max_size=6), max_size=40))
+def test_words_without_secrets_stay(masked: Masking, commands: list[list[str]]) -> None:
+    lines = [shlex.join(words) for words in commands]
+    assert masked(lines) == lines

@@ -1,0 +1,144 @@
+"""What a profile knows of its run: texts of the program, the environment, and where ranks could run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import haloscope
+from haloscope.explain._binding import numbers_of
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.watched import Watched, program, watch
+
+pytestmark = pytest.mark.slow
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+
+# A recorder of the time before there was metadata: its note and its table of version 1.
+OLD_RECORDER = r"""
+#include <stdint.h>
+static void mark(const char *name, int communication) { (void)name, (void)communication; }
+static void number(const char *name, double value) { (void)name, (void)value; }
+struct table { uint32_t version, reserved; void *begin, *end, *value, *behind; };
+const struct table old_table __attribute__((visibility("hidden"))) = {1, 0, mark, mark, number, (void *)8};
+__asm__(".pushsection .note.haloscope,\"a\",%note\n.balign 4\n.long 10\n.long 4\n.long 1\n"
+        ".asciz \"Haloscope\"\n.balign 4\n1: .long old_table - 1b\n.popsection\n");
+"""
+USER = """
+#include <haloscope/region.h>
+#include <stdio.h>
+int main(void) {
+  HALOSCOPE_REGION_BEGIN("a");
+  HALOSCOPE_METADATA("case", "wing");
+  HALOSCOPE_REGION_END("a");
+  return puts("end") < 0;
+}
+"""
+
+
+def said(watched: Watched) -> dict[str, str]:
+    with haloscope.open(watched.path) as profile:
+        return dict(profile.info["metadata"])
+
+
+@TWO
+def test_what_the_program_says_is_in_info(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    command: list[str | Path] = [program(compiler, mpi, "metadata.c"), "--password", "hunter2"]
+    environment = {"HALOSCOPE_META_SEED": "42", "OMP_NUM_THREADS": "3", "HALOSCOPE_META_": "no"}
+    watched = watch(mpi, 2, command, tmp_path, env=environment)
+    told = watched.info
+    assert (told["case"], told["step"], told["who"], told["seed"]) == ('"wing"', '"last"', '"first"', '"42"')
+    assert (told["alone"], told["token"]) == ('"007"', '"***"')
+    assert (told["program"], told["metadata.program"]) == ("metadata", '"mine"')
+    assert told["metadata_differs"] == '["who"]'
+    assert told["environment.OMP_NUM_THREADS"] == '"3"'
+    assert told["job.launcher"].startswith(('"mpi', '"hydra'))
+    assert told["command"].endswith("metadata --password ***")
+    assert "hunter2" not in watched.path.read_bytes().decode("latin-1")
+    assert float(told["mpi_standard"]) >= 3
+
+
+@ONE
+def test_what_was_said_survives_the_process(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    watched = watch(mpi, 2, [program(compiler, mpi, "metadata.c"), "kill"], tmp_path, status=None)
+    assert watched.info["partial"] == "true"
+    assert said(watched)["step"] == "last"
+
+
+@ONE
+def test_fortran_says_it_too(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    source = Path(__file__).parent / "programs" / "metadata.f90"
+    module = CHECKOUT / "include" / "haloscope" / "haloscope.f90"
+    text = module.read_text() + source.read_text()
+    watched = watch(mpi, 1, [compiler.text(mpi, "both.f90", text)], tmp_path)
+    assert said(watched) == {"case": "wing", "early": "wing"}
+
+
+@ONE
+def test_python_says_it_too(mpi: Mpi, tmp_path: Path) -> None:
+    script = tmp_path / "says.py"
+    script.write_text(
+        "import haloscope\nhaloscope.metadata('early', 1)\n"
+        "from mpi4py import MPI\nhaloscope.metadata('case', 'wing')\n"
+    )
+    watched = watch(mpi, 1, [sys.executable, script], tmp_path)
+    assert said(watched) == {"case": "wing", "early": "1"}
+
+
+@ONE
+def test_a_newer_header_meets_an_older_recorder(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    old = compiler.text(mpi, "old.c", OLD_RECORDER, ["-shared", "-fPIC"])
+    user = compiler.text(mpi, "user.c", USER)
+    assert mpi.run(1, [user], env={"LD_PRELOAD": str(old)}).stdout == "end\n"
+
+
+@ONE
+def test_where_each_rank_could_run(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    command: list[str | Path] = ["taskset", "-c", str(cpu), program(compiler, mpi, "metadata.c")]
+    watched = watch(mpi, 3, command, tmp_path)
+    rows = watched.rows("binding")
+    assert [row["rank"] for row in rows] == [0, 1, 2]
+    assert {row["cpus"] for row in rows} == {str(cpu)}
+    assert all(numbers_of(row[name]) for row in rows for name in ("numa_nodes", "sockets"))
+    assert watched.info["binding"] == "1 CPU a rank, shared with others"
+
+
+@ONE
+def test_a_program_that_says_too_much(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    text = """
+#include <haloscope/region.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  char *value = calloc(100001, 1), key[32];
+  int i;
+  memset(value, 'x', 100000);
+  MPI_Init(&argc, &argv);
+  for (i = 0; i < 1000; i++) {
+    sprintf(key, "key %d", i);
+    HALOSCOPE_METADATA(key, value);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+    watched = watch(mpi, 2, [compiler.text(mpi, "much.c", text)], tmp_path)
+    kept = said(watched)
+    assert {len(value) for value in kept.values()} == {4096}
+    assert sum(len(key) + len(value) for key, value in kept.items()) <= 65536
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "3-1", "1,1", "0-99999", "1,,2", "-1", "١"])
+def test_what_is_no_list_of_cpus(text: str) -> None:
+    assert numbers_of(text) is None
+
+
+def test_lists_of_cpus() -> None:
+    assert numbers_of("0-3,8") == [0, 1, 2, 3, 8]

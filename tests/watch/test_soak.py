@@ -1,0 +1,43 @@
+"""A small part of the soak in benchmarks/watch: programs that end in the middle of what they do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, Mpi
+from support.mpis import tools
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import program
+
+pytestmark = pytest.mark.slow
+SOAK = CHECKOUT / "benchmarks" / "watch" / "survival.py"
+
+
+@pytest.mark.parametrize(
+    ("mpi", "counts"), [("mpich-system", (70, 0, 3)), ("openmpi-system", (0, 14, 0))], indirect=["mpi"]
+)
+def test_no_end_is_changed_and_nothing_is_left(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, counts: tuple[int, int, int]
+) -> None:
+    library(mpi, program(compiler, mpi, "p2p.c"))
+    runs, launched, under = (str(count) for count in counts)
+    words = [sys.executable, str(SOAK), "--runs", runs, "--launched", launched, "--under-run", under]
+    done = subprocess.run(
+        [*words, "--references", "2"],
+        env=tools(mpi) | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    parts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [part["differing"] + part["processes_left"] for part in parts] == [[]] * len(parts)
+    assert done.returncode == 0, done.stderr
+    assert sum(part["runs"] for part in parts) >= int(runs) + int(launched)
+    assert all(part["profiles"] > 0 for part in parts)
