@@ -18,6 +18,7 @@ from support.watched import Watched, watch
 Calls = Sequence[tuple[int, int]]  # function and bytes
 Find = Callable[[Calls], tuple[int, int]]
 
+ON = {"HALOSCOPE_PHASES": "1"}
 # Markers that do nothing.
 UNMARKED = """
 #define HALOSCOPE_REGION_HPP
@@ -187,7 +188,7 @@ def test_the_iterations_of_an_application_are_counted(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:
     program = unmarked(compiler, mpi, name, tmp_path)
-    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path)
+    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path, env=ON)
     assert iterations_of(watched) == {expected}
     assert len(watched.rows("phases")) == 4
     region = watched.region("phase 1/iteration")
@@ -200,7 +201,9 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
     if program is None or mpi.name != "openmpi":
         missing("apt-get install lammps")
     (tmp_path / "in.steps").write_text(LAMMPS)
-    watched = watch(mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path)
+    watched = watch(
+        mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=ON
+    )
     assert iterations_of(watched) == {87}
 
 
@@ -208,6 +211,6 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
 def test_a_program_without_a_pattern_has_no_phase(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
 ) -> None:
-    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path)
+    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path, env=ON)
     assert iterations_of(watched) == set()
     assert {row["path"] for row in watched.rows("regions")} == {"<program>"}
