@@ -80,18 +80,18 @@ LAMMPS = """
 units lj
 atom_style atomic
 lattice fcc 0.8442
-region box block 0 6 0 6 0 6
+region box block 0 8 0 8 0 8
 create_box 1 box
 create_atoms 1 box
 mass 1 1.0
-velocity all create 1.44 87287
+velocity all create 3.0 87287
 pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 neighbor 0.3 bin
-neigh_modify delay 5 every 1 check yes
+neigh_modify every 20 delay 0 check no
 fix 1 all nve
-thermo 10
-run 87
+thermo 50
+run 130
 """
 
 
@@ -205,7 +205,7 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
     watched = watch(
         mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=ON
     )
-    assert iterations_of(watched) == {87}
+    assert iterations_of(watched) == {130}
 
 
 @pytest.mark.parametrize("kind", ["random", "farm", "short"])
