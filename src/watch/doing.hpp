@@ -42,7 +42,8 @@ struct Invocation {
   std::int32_t partner = no_number, tag = no_number, source = no_number;
   const void *caller = nullptr; // HALOSCOPE_CALLER
 
-  constexpr operator Function() const noexcept { return function; } // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(misc-explicit-constructor): families of functions hand it on as what it is
+  constexpr operator Function() const noexcept { return function; }
 };
 
 } // namespace haloscope::watch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 namespace haloscope::watch {
 
@@ -17,7 +18,7 @@ public:
     find_forms();
     std::vector<std::size_t> begins{pattern_.ends.front() + 1};
     while (const std::size_t length = form_before(begins.back())) begins.push_back(begins.back() - length);
-    for (auto begin = begins.rbegin(); begin != begins.rend(); ++begin) ends_.push_back(*begin);
+    for (const std::size_t begin : std::views::reverse(begins)) ends_.push_back(begin);
     for (std::size_t i = 1; i < pattern_.ends.size(); i++) add_between(ends_.back(), pattern_.ends[i] + 1);
     while (const std::size_t length = form_behind(ends_.back(), calls_.size()))
       ends_.push_back(ends_.back() + length);

@@ -9,7 +9,7 @@ namespace haloscope::watch {
 
 // A sequence as a number: `sum * stretch_factor + stretch_weight(next)`.
 inline constexpr std::uint64_t stretch_factor = 0x9E37'79B9'7F4A'7C15U;
-inline constexpr std::uint64_t stretch_weight(std::uint64_t symbol) noexcept {
+constexpr std::uint64_t stretch_weight(std::uint64_t symbol) noexcept {
   const std::uint64_t x = (symbol + 1) * 0xD6E8'FEB8'6659'FD93U;
   return x ^ x >> 32U;
 }

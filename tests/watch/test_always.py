@@ -110,6 +110,16 @@ def test_other_programs_do_not_notice(mpi: Mpi, script: Path, top: Path) -> None
 
 
 @ONE
+def test_what_a_program_has_of_others_stays_its_own(mpi: Mpi, script: Path) -> None:
+    """Caliper, PETSc and the like: a recorder that nobody asked for does not come before them."""
+    exported = shell(script, mpi, 'nm -D --defined-only "${LD_PRELOAD%%:*}"').stdout
+    names = {line.split()[-1] for line in exported.splitlines()}
+    ours = ("mpi_", "mpix_", "haloscope_")
+    assert "MPI_Send" in names
+    assert [name for name in names if not name.lower().startswith(ours)] == []
+
+
+@ONE
 def test_nothing_is_said_when_nothing_can_be_written(
     mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
 ) -> None:

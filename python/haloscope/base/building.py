@@ -123,6 +123,7 @@ def build_with_cmake(
     run_logged(configure, what, log, environment)
     run_logged([build_tool("cmake"), "--build", str(build)], what, log, environment)
     for name in made:
+        (directory / name).parent.mkdir(exist_ok=True)
         shutil.move(build / name, directory / name)
     shutil.rmtree(build)
 

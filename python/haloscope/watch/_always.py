@@ -38,7 +38,7 @@ def always(directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[
     found = detect(None, mpi, mpi_include)
     if found is None:
         raise LaunchError("no MPI found to watch; name one with --mpi")
-    library = shlex.quote(str(build_recorder(found.headers).library))
+    library = shlex.quote(str(build_recorder(found.headers).always))
     pattern = shlex.quote(os.path.join(str(top).replace("%", "%%"), PATTERN))
     return f"""\
 # Programs with {found.headers.product or found.abi} are watched; `haloscope history` reads the profiles.

@@ -14,8 +14,10 @@ from haloscope.watch import _settings
 
 __all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
 
+_LIBRARY = "libhaloscope-watch.so"
+_ALWAYS = f"always/{_LIBRARY}"
 # The last three are for programs with other people's markers, to be linked: they do nothing by themselves.
-_MADE = ("libhaloscope-watch.so", "haloscope-join", "libcaliper.so", "libcaliper.so.2", "libadiak.so")
+_MADE = (_LIBRARY, _ALWAYS, "haloscope-join", "libcaliper.so", "libcaliper.so.2", "libadiak.so")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,12 @@ class Recorder:
 
     @property
     def library(self) -> Path:
-        return self.directory / "libhaloscope-watch.so"
+        return self.directory / _LIBRARY
+
+    @property
+    def always(self) -> Path:
+        """The library without other people's interfaces: what a program has of its own stays so."""
+        return self.directory / _ALWAYS
 
     @property
     def join(self) -> Path:
