@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import os
 import re
 import time
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ __all__ = ["clear_parts", "clear_unbegun", "clear_without_records"]
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
 _OLD = 60.0  # seconds, in which a process that made a directory makes a record in it
 _WORD = 8  # bytes at a record's begin that are zero until it is whole
+_LEAST = 1 << 16  # bytes that a record has as soon as it has any
 
 
 def clear_unbegun(places: Iterable[Path]) -> int:
@@ -45,7 +47,8 @@ def _is_unbegun(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return not foreign(path) and not any(file.read(_WORD))
+            size = os.fstat(file.fileno()).st_size
+            return not foreign(path) and (size == 0 or size >= _LEAST) and not any(file.read(_WORD))
     except OSError:
         return False
 
