@@ -83,11 +83,11 @@ void resolve() noexcept {
   });
 }
 
-bool library_fits() noexcept {
+bool library_fits() noexcept { return library_fits(reinterpret_cast<void *>(real.Init)); }
+
+bool library_fits(void *init) noexcept {
   Dl_info where{};
-  if (real.Init == nullptr || dladdr(reinterpret_cast<void *>(real.Init), &where) == 0 ||
-      where.dli_fname == nullptr)
-    return true;
+  if (init == nullptr || dladdr(init, &where) == 0 || where.dli_fname == nullptr) return true;
   [[maybe_unused]] void *library = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
   [[maybe_unused]] const bool standard = std::strstr(where.dli_fname, "mpi_abi") != nullptr;
 #if defined(HALOSCOPE_ABI_OPENMPI)

@@ -11,6 +11,8 @@ namespace haloscope::interpose {
 // Whether the library in the process, once it is resolved, has the interface that this is built for. Where
 // everything is watched it may be another: then nothing of it may be touched.
 [[nodiscard]] bool library_fits() noexcept;
+// The same of the library that this is PMPI_Init of; also true where there is none.
+[[nodiscard]] bool library_fits(void *init) noexcept;
 
 // Calls one of them. Libraries differ from the standard in a const or the depth of a pointer that the
 // called function sees through; the bits are the same.
