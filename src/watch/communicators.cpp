@@ -154,9 +154,9 @@ void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
   bool is_even = stride != 0;
   for (std::size_t i = 1; i < ranks.size(); i++) is_even = is_even && ranks[i] - ranks[i - 1] == stride;
   record.first_rank = ranks[0];
-  if (is_even)
+  if (is_even) {
     record.stride = stride;
-  else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
+  } else if (of.kept_ranks + ranks.size() <= most_kept_ranks) {
     std::uint32_t count = 0;
     record.ranks = keep(ranks, count);
     of.kept_ranks += count;

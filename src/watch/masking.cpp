@@ -119,7 +119,7 @@ std::string masked_content(const std::string &content, unsigned depth, bool &wan
   // `--password='my own'` is one value; `sh -c 'app --password x'` is a command line of its own.
   const bool is_value = value != std::string::npos && !is_command(content.substr(0, value));
   if (!is_value && is_command(content) && depth < deepest_quotes) return masked_words(content, depth + 1);
-  const std::string known = without_login(content.substr(0, value));
+  std::string known = without_login(content.substr(0, value));
   if (!is_value) return known;
   wanted = value == content.size() && content.back() == ':';
   return known + (value == content.size() ? "" : std::string{mask});

@@ -23,8 +23,8 @@ struct OpenCall {
   [[nodiscard]] Pending waits_for() const noexcept {
     const bool is_known = doing.what == Doing::requests && doing.source >= 0 &&
                           doing.source <= static_cast<std::int32_t>(Pending::io);
-    return is_known ? static_cast<Pending>(doing.source)
-                    : Pending::none; // NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange)
+    // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): it is in range
+    return is_known ? static_cast<Pending>(doing.source) : Pending::none;
   }
 };
 

@@ -14,9 +14,7 @@ namespace {
 
 // Which functions are looked at: not those of which there are as many as it takes.
 constexpr bool is_named(std::string_view name, std::initializer_list<std::string_view> among) {
-  for (const std::string_view other : among)
-    if (name == other) return true;
-  return false;
+  return std::ranges::find(among, name) != among.end();
 }
 template <class Condition>
 constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {

@@ -48,7 +48,7 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   if (__builtin_expect(repeated, 1)) {
     count_sent(node, *record, bytes, end - begin);
     count_at_site(*state, bytes);
-  } else
+  } else {
     count_new_send(*state, place,
                    {value_of(comm),
                     value_of(datatype),
@@ -56,6 +56,7 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
                     state->node,
                     {.function = invoked, .partner = dest, .bytes = payload(*state, given, datatype)}},
                    comm, end - begin);
+  }
   add_time(*state, time, end - begin);
   node.p2p_ticks += end - begin;
   if constexpr (waits) node.wait_ticks += end - begin;

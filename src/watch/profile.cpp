@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace haloscope::watch {
 

@@ -4,17 +4,20 @@
 #include "watch/tables.hpp"
 
 #include <string>
-#include <utility>
 #include <variant>
 
 namespace haloscope::watch {
 
-struct Value;
-using Info = std::vector<std::pair<std::string, Value>>;
+struct InfoEntry;
+using Info = std::vector<InfoEntry>;
 struct Value {
   std::variant<std::string, double, std::int64_t, bool, std::vector<std::int64_t>, std::vector<double>,
                std::vector<std::string>, Info>
       content;
+};
+struct InfoEntry {
+  std::string key;
+  Value value;
 };
 
 class ProfileWriter {

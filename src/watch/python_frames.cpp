@@ -9,7 +9,7 @@ namespace haloscope::watch {
 namespace {
 
 template <class Function> void look_up(Function &function, const char *name) noexcept {
-  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name)); // NOLINT(modernize-use-auto)
 }
 
 std::uint64_t hash_of_frames(const Stack *below, const std::vector<std::uintptr_t> &frames) noexcept {

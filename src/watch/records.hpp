@@ -261,13 +261,13 @@ struct Slices {
 
 // A stretch of the program in which calls repeat: what was found of it (phases.hpp).
 struct PhaseRecord {
-  std::uint64_t number;      // from 1 on
-  std::uint64_t iterations;  // 0: it was a part of the next one
-  std::uint64_t found_after; // so many of them
-  std::uint64_t length;      // calls of a typical one
-  std::uint64_t forms;       // how many different ones there were
+  std::uint64_t number;                       // from 1 on
+  std::uint64_t iterations;                   // 0: it was a part of the next one
+  std::uint64_t found_after;                  // so many of them
+  std::uint64_t length;                       // calls of a typical one
+  std::uint64_t forms;                        // how many different ones there were
   std::uint64_t first_call, calls, all_calls; // of those that are looked at; in the phase, in the thread
-  std::uint64_t first, last; // ticks
+  std::uint64_t first, last;                  // ticks
   PhaseRecord *before;
 };
 
@@ -317,11 +317,11 @@ struct ProcessRecord {
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
   std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
   bool finds_phases;
-  std::uint64_t size_limit;                 // bytes of the profile; 0: none
-  double slice_seconds;                     // 0: no slices
-  std::atomic<std::uint64_t> slice_ticks;   // the same for all threads; 0: not known yet
-  double record_from, record_until;         // seconds after the start; 0: at once, to the end
-  std::array<char, 1024> only;              // regions that alone count, one a line
+  std::uint64_t size_limit;               // bytes of the profile; 0: none
+  double slice_seconds;                   // 0: no slices
+  std::atomic<std::uint64_t> slice_ticks; // the same for all threads; 0: not known yet
+  double record_from, record_until;       // seconds after the start; 0: at once, to the end
+  std::array<char, 1024> only;            // regions that alone count, one a line
   std::array<char, 256> host, program, library;
   std::array<char, 4096> command, output;
   std::array<char, 512> cpus; // what the process may run on, as lists such as 0-3,8; empty: not known

@@ -18,11 +18,11 @@ struct Settings {
   unsigned sync_interval;                          // 0: collectives' skew is not measured
   unsigned site_depth;                             // frames that tell calls apart; 0: they are not
   bool finds_phases;
-  std::uint64_t size_limit;                        // bytes of the profile; 0: none
-  std::uint64_t since;                             // nanoseconds: profiles after it stay
-  double finalize_time;                            // seconds
-  std::size_t memory;                              // bytes
-  std::vector<std::pair<int, int>> ranks;          // first and last of each range that records; none: all
+  std::uint64_t size_limit;               // bytes of the profile; 0: none
+  std::uint64_t since;                    // nanoseconds: profiles after it stay
+  double finalize_time;                   // seconds
+  std::size_t memory;                     // bytes
+  std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
 
   [[nodiscard]] bool records(int rank) const;
 };

@@ -44,7 +44,7 @@ Ended &ended() {
 // HALOSCOPE_ABOUT says more of the simulation than a process knows of itself, a line each: NAME=TEXT or
 // NAME:=NUMBER.
 void describe_simulation(Info &info) {
-  info.emplace_back("simulated", Value{true});
+  info.push_back({"simulated", Value{true}});
   const char *about = std::getenv("HALOSCOPE_ABOUT"); // NOLINT(concurrency-mt-unsafe): one thread
   std::istringstream lines{about == nullptr ? "" : about};
   for (std::string line; std::getline(lines, line);) {
@@ -53,7 +53,7 @@ void describe_simulation(Info &info) {
     const bool is_number = line[equals - 1] == ':';
     const std::string name = line.substr(0, equals - (is_number ? 1 : 0)), text = line.substr(equals + 1);
     std::erase_if(info, [&](const auto &entry) { return entry.first == name; });
-    info.emplace_back(name, is_number ? Value{std::strtod(text.c_str(), nullptr)} : Value{text});
+    info.push_back({name, is_number ? Value{std::strtod(text.c_str(), nullptr)} : Value{text}});
   }
 }
 

@@ -91,7 +91,7 @@ Kept keep_frames(SiteBook &book, const std::vector<Address> &addresses, Arena &a
   bool has_program = false;
   for (const Address address : addresses) {
     kept.seen++;
-    if (book.modules.is_own(address)) continue;
+    if (Modules::is_own(address)) continue;
     const Module *module = book.modules.find(address, arena);
     if (book.python.is_interpreter(address)) {
       kept.interpreted = true;

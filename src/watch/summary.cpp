@@ -129,7 +129,7 @@ Info Totals::roll_up(const Names &names) const {
     mpi_time += of.mpi_time;
   }
   info.insert(info.end(), {{"rank_time", {duration}}, {"mpi_time", {mpi_time}}});
-  for (std::size_t i = 0; i < sums_.size(); i++) info.emplace_back(summed[i], Value{sums_[i]});
+  for (std::size_t i = 0; i < sums_.size(); i++) info.push_back({summed[i], Value{sums_[i]}});
   return info;
 }
 
@@ -152,17 +152,18 @@ void Totals::add_said(Info &info, const Names &names) const {
     const bool fits = bytes + name.size() + value.size() <= most_said;
     bytes += fits ? name.size() + value.size() : 0;
     without += fits ? 0 : 1;
-    if (fits) kinds[names.strings.at(one.kind)].emplace_back(name, Value{value});
+    if (fits) kinds[names.strings.at(one.kind)].push_back({name, Value{value}});
   }
   std::ranges::sort(differing);
-  differing.erase(std::unique(differing.begin(), differing.end()), differing.end());
+  const auto repeated = std::ranges::unique(differing);
+  differing.erase(repeated.begin(), repeated.end());
   if (differing.size() > most_hosts) differing.resize(most_hosts);
   for (auto &[kind, entries] : kinds) {
-    std::ranges::sort(entries, {}, [](const auto &entry) { return entry.first; });
-    info.emplace_back(kind == "user" ? "metadata" : kind, Value{std::move(entries)});
+    std::ranges::sort(entries, {}, [](const auto &entry) { return entry.key; });
+    info.push_back({kind == "user" ? "metadata" : kind, Value{std::move(entries)}});
   }
-  if (!differing.empty()) info.emplace_back("metadata_differs", Value{std::move(differing)});
-  if (without > 0) info.emplace_back("metadata_left_out", whole(without));
+  if (!differing.empty()) info.push_back({"metadata_differs", Value{std::move(differing)}});
+  if (without > 0) info.push_back({"metadata_left_out", whole(without)});
 }
 
 Info Totals::info(const Names &names) const {

@@ -256,7 +256,7 @@ def _replaced(file: Sound, directory: dict[str, Any], part: list[int], packed: b
 
 def _pick_column(directory: dict[str, Any], rng: Random) -> tuple[Column, dict[str, Any], list[int]]:
     """A column, a chunk of its table, and what that says of the column."""
-    table = rng.choice(directory["tables"])
+    table = rng.choice([table for table in directory["tables"] if table["chunks"]])
     chunk = rng.choice(table["chunks"])
     place = rng.randrange(len(chunk["columns"]))
     return (table["name"], table["columns"][place][0]), chunk, chunk["columns"][place]

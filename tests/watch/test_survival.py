@@ -103,7 +103,7 @@ def test_records_of_one_process_that_aborts(
         timeout=120,
     )
     assert done.returncode == 7
-    assert "\npartial: rank 0 did not come to MPI_Finalize\n" in done.stderr
+    assert "\npartial: rank 0 did not come to MPI_Finalize; at the end " in done.stderr
     assert Watched(done, output).traffic("ring").sends == 10
     assert list(live.iterdir()) == []
 
@@ -124,7 +124,7 @@ def test_info_names_the_ranks_that_did_not_finish(mpi: Mpi, compiler: Compiler, 
     assert 1 in json.loads(watched.info["unfinished_ranks"])
     with haloscope.open(watched.path) as profile:
         (line,) = [line for line in summary(profile) if "partial" in line]
-    assert re.fullmatch(r"partial: ranks? (0-)?1(-2)? did not come to MPI_Finalize", line)
+    assert re.fullmatch(r"partial: ranks? (0-)?1(-2)? did not come to MPI_Finalize; at the end .*", line)
 
 
 @TWO
