@@ -52,7 +52,7 @@ void describe_simulation(Info &info) {
     if (equals == std::string::npos || equals == 0) continue;
     const bool is_number = line[equals - 1] == ':';
     const std::string name = line.substr(0, equals - (is_number ? 1 : 0)), text = line.substr(equals + 1);
-    std::erase_if(info, [&](const auto &entry) { return entry.first == name; });
+    std::erase_if(info, [&](const auto &entry) { return entry.key == name; });
     info.push_back({name, is_number ? Value{std::strtod(text.c_str(), nullptr)} : Value{text}});
   }
 }

@@ -64,9 +64,9 @@ template <class Replay> void message(const Action &action, Replay &&replay) {
   const std::int64_t bytes = number(action, 4) * size_of(action, 5);
   const bool receives = name == "recv" || name == "irecv";
   if (name == "send") {
-    send(Function::Send, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, replay);
+    send({Function::Send}, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, replay);
   } else if (name == "recv") {
-    receive(Function::Recv, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
+    receive({Function::Recv}, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
             [&](MPI_Status *status) {
               *status = arrival(partner, bytes);
               return replay();
@@ -75,9 +75,9 @@ template <class Replay> void message(const Action &action, Replay &&replay) {
     Posted &posted = *own<PostedMessages>().emplace_back(new Posted{partner, bytes, receives});
     MPI_Request handle = handle_of(posted);
     if (receives)
-      post_receive(Function::Irecv, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
+      post_receive({Function::Irecv}, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
     else
-      post_send(Function::Isend, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
+      post_send({Function::Isend}, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
   }
 }
 
@@ -86,7 +86,7 @@ template <class Replay> void wait_for_all(Replay &&replay) {
   own<PostedMessages>().clear();
   std::vector<MPI_Request> handles;
   for (const auto &posted : messages) handles.push_back(handle_of(*posted));
-  wait_all(Function::Waitall, static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE,
+  wait_all({Function::Waitall}, static_cast<int>(handles.size()), handles.data(), MPI_STATUSES_IGNORE,
            [&](MPI_Status *statuses) {
              for (const auto &posted : messages) *statuses++ = arrival(posted->partner, posted->bytes);
              return replay();
@@ -108,7 +108,7 @@ template <class Replay> void wait_for_one(const Action &action, Replay &&replay)
     messages.erase(found);
   }
   MPI_Request handle = posted == nullptr ? MPI_REQUEST_NULL : handle_of(*posted);
-  wait(Function::Wait, &handle, MPI_STATUS_IGNORE, [&](MPI_Status *status) {
+  wait({Function::Wait}, &handle, MPI_STATUS_IGNORE, [&](MPI_Status *status) {
     *status = arrival(partner, posted == nullptr ? 0 : posted->bytes);
     return replay();
   });
@@ -142,7 +142,7 @@ const std::map<std::string, Replayed> &replayed_collectives() {
 
 template <class Replay> void replay_collective(const Action &action, const Replayed &what, Replay &&replay) {
   collective(
-      what.function, MPI_COMM_WORLD,
+      {what.function}, MPI_COMM_WORLD,
       [&](const Collective &on) {
         const std::uint64_t ranks = on.communicator.size;
         std::uint64_t bytes = 0;
