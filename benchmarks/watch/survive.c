@@ -1,8 +1,8 @@
 /* Ends in the middle of what it does: survive HOW STEPS MICROSECONDS.
  *
  * The last rank ends as HOW says. kill, term and abort are signals that come so many microseconds after the
- * start, whatever the program is about: MPI_Init, messages, MPI_Finalize (after STEPS steps; 0: it never comes
- * there). MPI_Abort, exit, _exit and return happen after STEPS steps. */
+ * start, whatever the program is about: MPI_Init, messages, MPI_Finalize (after STEPS steps; 0: it never
+ * comes there). MPI_Abort, exit, _exit and return happen after STEPS steps. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>

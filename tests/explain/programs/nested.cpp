@@ -22,9 +22,7 @@ template <class Value> struct Box {
   return static_cast<int>(box.values.size());
 }
 
-extern "C" [[gnu::noinline]] int in_c(deep::Box<double> &box) {
-  return outer(box, 3) + 1;
-}
+extern "C" [[gnu::noinline]] int in_c(deep::Box<double> &box) { return outer(box, 3) + 1; }
 
 [[gnu::noinline]] static int hidden(deep::Box<double> &box) {
   talk(7);

@@ -1,5 +1,5 @@
-// Hangs on four ranks, in the way that its argument names; prints `working` before. Ranks that have nothing to
-// do with it go on to MPI_Finalize, or to a barrier, as is said there.
+// Hangs on four ranks, in the way that its argument names; prints `working` before. Ranks that have nothing
+// to do with it go on to MPI_Finalize, or to a barrier, as is said there.
 #include "common.h"
 
 #include <signal.h>
@@ -42,7 +42,7 @@ static void hang(const char *how) {
   if (!strcmp(how, "dead")) {
     if (rank == 1) {
       usleep(200000); // the others are in their call
-      pause(); // and is killed
+      pause();        // and is killed
     }
     sum(MPI_COMM_WORLD);
   }
