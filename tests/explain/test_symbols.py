@@ -126,9 +126,9 @@ def test_functions_that_were_put_into_others(compiled: Callable[..., Path]) -> N
     chains = {tuple((name, line) for name, _, line in found) for found in known}
     give = ("deep::Box<double>::give(int)", 10)
     assert (give, ("deep::Box<double>::twice(int)", 12)) in chains
-    assert (give, ("outer(deep::Box<double>&, int)", 20), ("in_c", 26)) in chains
-    assert (("outer(deep::Box<double>&, int)", 21), ("in_c", 26)) in chains
-    assert (("hidden(deep::Box<double>&)", 30),) in chains
+    assert (give, ("outer(deep::Box<double>&, int)", 20), ("in_c", 25)) in chains
+    assert (("outer(deep::Box<double>&, int)", 21), ("in_c", 25)) in chains
+    assert (("hidden(deep::Box<double>&)", 28),) in chains
 
 
 def test_names_of_fortran_are_those_of_the_source(compiled: Callable[..., Path]) -> None:
