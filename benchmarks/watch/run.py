@@ -4,7 +4,8 @@ One rank with itself (calls.c), bare and watched processes in turn; a round is o
 difference of their medians is one sample, in nanoseconds a call. `ratio` is clock_gettime ÷ added
 time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` are the floor: a
 library that stamps every call and does nothing else (stamps.c). Rows `watch-callsites` are what call sites
-add to a call that is watched anyway: with one frame, with eight, and in Python (`python.py`).
+add to a call that is watched anyway: with one frame, with eight, and in Python (`allreduce.py`). Rows
+`watch-phases` are what looking for iterations adds to it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ ALLOWED_EXACT = {HALO: 32.0}
 # What call sites may add to each call: one frame one clock_gettime, eight 1000 ns, those of Python 2000 ns.
 SITES = "-callsites"
 SITES_8 = "-callsites-8"
+PHASES = "-phases"
 IN_PYTHON = "Allreduce of mpi4py"
 PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
@@ -110,13 +112,18 @@ def report(case: str, bare: list[Times], ours: list[Times], allowed: dict[str, f
     return {name: estimate(added).median for name, added in samples.items()}
 
 
-def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
-    """Emits what call sites add to calls that are watched."""
-    cases = [name for name in ALLOWED if "region" not in name]
-    for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
-        for name in cases:
+def report_added(kind: str, results: dict[str, list[Times]], clock: float, allowed: float | None) -> None:
+    """Emits what each call costs more than where it is watched only."""
+    for name in ALLOWED:
+        if "region" not in name:
             added = [a[name] - b[name] for a, b in zip(results[kind], results[""], strict=True)]
             emit_cost(f"watch{kind}", name, estimate(added), clock, allowed)
+
+
+def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
+    """Emits what call sites add to calls that are watched."""
+    for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
+        report_added(kind, results, clock, allowed)
         added = [(a - b) / PYTHON_CALLS for a, b in zip(python[kind], python[""], strict=True)]
         emit_cost(f"watch{kind}", IN_PYTHON, estimate(added), clock, 2000 / clock)
 
@@ -145,6 +152,7 @@ def main() -> None:
             "-exact": watched(directory, "--exact-times"),
             SITES: watched(directory, "--callsites"),
             SITES_8: watched(directory, "--callsites=8"),
+            PHASES: ["env", "HALOSCOPE_PHASES=1", *watched(directory)],
         }
         python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
         results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
@@ -161,6 +169,7 @@ def main() -> None:
         report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
         report("-stamps", results["bare"], results["-stamps"], {})
         report_sites(results, python, clock)
+        report_added(PHASES, results, clock, None)
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
     measure_markers(options.rounds, options.calls)
