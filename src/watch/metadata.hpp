@@ -1,9 +1,9 @@
 // What a program, or what is loaded into it, says of its run: texts by key, which become rows of `info`.
 #pragma once
 
-#include "watch/records.hpp"
-
 namespace haloscope::watch {
+
+struct ProcessRecord;
 
 // From any thread: before MPI_Init, while recording, and not after MPI_Finalize, when it is ignored. What is
 // said last of a key holds. Secrets are masked. Keys have up to 128 bytes and values up to 4096, what is

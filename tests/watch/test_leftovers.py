@@ -20,7 +20,7 @@ def dead() -> int:
         return process.pid
 
 
-def record(live: Path, run: str, pid: int, content: bytes = bytes(4096)) -> Path:
+def record(live: Path, run: str, pid: int, content: bytes = bytes(1 << 16)) -> Path:
     path = live / f"haloscope-{run}" / f"0-{pid}.live"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -45,6 +45,13 @@ def test_what_may_still_begin_stays(tmp_path: Path) -> None:
     os.utime(new, (time.time() - 100, time.time() - 100))
     haloscope.recover(tmp_path)
     assert not new.exists()
+
+
+def test_a_short_record_stays(tmp_path: Path, dead: int) -> None:
+    """None has so little in it, whether or not it is zero."""
+    path = record(tmp_path, f"{dead}-7", dead, bytes(4096))
+    assert haloscope.recover(tmp_path).failures
+    assert path.exists()
 
 
 def test_records_of_another_build_stay(tmp_path: Path, dead: int) -> None:

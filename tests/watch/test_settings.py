@@ -23,8 +23,8 @@ folder.mkdir()
 for name, text in declared.headers().items():
     (folder / name).write_text(text)
 """
-# Which ranks record is no text in the recorder.
-READ_AS = {"HALOSCOPE_RANKS": "all"}
+# These are no texts in the recorder.
+READ_AS = {"HALOSCOPE_RANKS": "all", "HALOSCOPE_ANNOTATIONS": "all"}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,8 @@ def defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     source = CHECKOUT / "src"
     subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True, timeout=100)
     sources = [Path(__file__).parent / "settings" / "defaults.cpp"]
-    sources += [source / name for name in ("watch/settings.cpp", "interpose/report.cpp")]
+    parts = ("watch/settings.cpp", "watch/annotations/interfaces.cpp", "interpose/report.cpp")
+    sources += [source / part for part in parts]
     words = ["c++", "-std=c++20", "-O0", f"-I{source}", f"-I{directory}", *map(str, sources)]
     made = directory / "defaults"
     subprocess.run([*words, "-o", str(made)], check=True, timeout=200)

@@ -1,7 +1,19 @@
 // What the recorder takes where the environment says nothing: variable, tab, value, a line each.
+#include "watch/annotations/interfaces.hpp"
+#include "watch/metadata.hpp"
 #include "watch/settings.hpp"
 
 #include <iostream>
+
+// Nothing is recorded here.
+void haloscope::watch::add_metadata(const char *, const char *) noexcept {}
+
+bool wants_all() {
+  using namespace haloscope::watch;
+  for (unsigned i = 0; i < interface_names.size(); i++)
+    if (!is_wanted(static_cast<Interface>(i))) return false;
+  return true;
+}
 
 int main() {
   const auto settings = haloscope::watch::read_settings(true, 2);
@@ -17,8 +29,11 @@ int main() {
   say("HALOSCOPE_UNTIL", settings.record_until);
   say("HALOSCOPE_SLICE", settings.slice_seconds);
   say("HALOSCOPE_SYNC_COLLECTIVES", settings.sync_interval);
+  say("HALOSCOPE_CALLSITES", settings.site_depth);
+  say("HALOSCOPE_PHASES", settings.finds_phases);
   say("HALOSCOPE_SIZE_LIMIT", settings.size_limit >> 20U);
   say("HALOSCOPE_MEMORY", settings.memory >> 20U);
   say("HALOSCOPE_FINALIZE_TIME", settings.finalize_time);
   say("HALOSCOPE_LIVE", settings.live);
+  say("HALOSCOPE_ANNOTATIONS", wants_all() ? "all" : "some");
 }
