@@ -198,7 +198,7 @@ SETTINGS: tuple[Setting, ...] = (
         "phases",
         "HALOSCOPE_PHASES",
         int,
-        "0, no",
+        "1",
         "1: find iterations in the calls of a program that marks no regions, and make regions of them.",
         least=0,
         most=1,
