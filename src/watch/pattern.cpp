@@ -32,8 +32,9 @@ struct Family {
 class PatternSearch {
 public:
   template <class Of>
-  PatternSearch(View view, std::span<const Seen> calls, Of &&of)
-      : view_(view), calls_(calls), symbols_(calls.size(), [&](std::size_t i) { return of(calls[i]); }),
+  PatternSearch(View view, std::span<const Seen> all, std::span<const Seen> calls, Of &&of)
+      : view_(view), calls_(calls), all_(all.size(), [&](std::size_t i) { return all[i].symbol; }),
+        symbols_(calls.size(), [&](std::size_t i) { return of(calls[i]); }),
         functions_(calls.size(), [&](std::size_t i) { return calls[i].symbol; }) {}
 
   std::optional<Pattern> run() {
@@ -70,8 +71,7 @@ private:
   void add_candidates(std::span<const CallPlace> places, unsigned context) {
     const std::size_t count = places.size() - 1; // of the stretches between them
     std::vector<std::uint64_t> hashes(count);
-    for (std::size_t i = 0; i < count; i++)
-      hashes[i] = symbols_(places[i].second + 1, places[i + 1].second + 1);
+    for (std::size_t i = 0; i < count; i++) hashes[i] = contents(places[i].second, places[i + 1].second);
     std::vector<bool> alike(count);
     for (std::size_t i = 0; i < count; i++)
       alike[i] = (i > 0 && hashes[i] == hashes[i - 1]) || (i + 1 < count && hashes[i] == hashes[i + 1]);
@@ -87,6 +87,14 @@ private:
                     context);
       i = last + 1;
     }
+  }
+
+  // What tells the iteration between two ends from others. If what is exchanged had but one symbol, any
+  // calls would repeat.
+  std::uint64_t contents(std::size_t begin, std::size_t end) const {
+    const std::uint64_t symbols = symbols_(begin + 1, end + 1);
+    if (view_ != View::collectives) return symbols;
+    return symbols * stretch_factor + all_(calls_[begin].place, calls_[end].place);
   }
 
   // The last iteration that belongs to the same stretch as the first. After an interruption it goes on if
@@ -217,16 +225,27 @@ private:
     if (family.repeats < least_repeats || family.covered < least_calls) return false;
     if (is_of_one_function(form, family)) {
       const auto [first, last] = std::ranges::minmax(family.ends);
-      return (form.length > 1 || family.covered >= least_single_calls) &&
+      return view_ == View::calls && (form.length > 1 || family.covered >= least_single_calls) &&
              10 * family.covered >= 9 * calls_between(first, last);
     }
-    // Collectives whose bytes and order are the same are hardly so by chance.
-    return (view_ == View::collectives ? 3 : 2) * family.covered >= family.span;
+    if (view_ == View::calls) return 2 * family.covered >= family.span;
+    // What has fewer symbols is the same more often by chance.
+    constexpr std::size_t least_seen = 64;
+    if (family.covered < least_seen) return false;
+    if (view_ == View::exchanges) return 3 * family.covered >= 2 * family.span;
+    // Several collectives whose bytes and order are the same are hardly so by chance.
+    constexpr std::size_t many = 4;
+    return has_exchange(form, family) && (form.length >= many ? 3 : 2) * family.covered >= family.span;
   }
 
+  std::span<const Seen> calls_of(const Form &form, const Family &family) const {
+    return calls_.subspan(example_of(form, family.ends) - form.length, form.length);
+  }
+  bool has_exchange(const Form &form, const Family &family) const {
+    return !std::ranges::all_of(calls_of(form, family), &Seen::is_collective);
+  }
   bool is_of_one_function(const Form &form, const Family &family) const {
-    const std::size_t end = example_of(form, family.ends);
-    const auto calls = calls_.subspan(end - form.length, form.length);
+    const auto calls = calls_of(form, family);
     return std::ranges::all_of(calls, [&](const Seen &call) { return call.symbol == calls.front().symbol; });
   }
 
@@ -289,7 +308,7 @@ private:
 
   View view_;
   std::span<const Seen> calls_;
-  Stretches symbols_, functions_;
+  Stretches all_, symbols_, functions_;
   std::vector<Candidate> candidates_;
 };
 
@@ -300,9 +319,9 @@ namespace {
 std::optional<Pattern> find_in(View view, std::span<const Seen> calls) {
   constexpr std::size_t least_coarse = 512; // what is told by less needs more of it
   std::vector<Seen> seen = seen_as(view, calls);
-  auto found = PatternSearch(view, seen, [](const Seen &call) { return call.exact; }).run();
-  if (!found && seen.size() >= least_coarse && view != View::collectives)
-    found = PatternSearch(view, seen, [](const Seen &call) { return call.coarse; }).run();
+  auto found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.exact; }).run();
+  if (!found && seen.size() >= least_coarse && view == View::calls)
+    found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.coarse; }).run();
   if (found) found->seen = std::move(seen);
   return found;
 }
@@ -329,7 +348,7 @@ std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
   }
   auto &other = exchanges ? exchanges : collectives;
   // What is irregular has to be the better by far.
-  if (all && (!other || 4 * all->covered >= 5 * other->covered)) return all;
+  if (all && (!other || 2 * all->covered >= 3 * other->covered)) return all;
   return std::move(other);
 }
 

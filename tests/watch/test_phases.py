@@ -18,7 +18,6 @@ from support.watched import Watched, watch
 Calls = Sequence[tuple[int, int]]  # function and bytes
 Find = Callable[[Calls], tuple[int, int]]
 
-ON = {"HALOSCOPE_PHASES": "1"}
 # Markers that do nothing.
 UNMARKED = """
 #define HALOSCOPE_REGION_HPP
@@ -99,8 +98,8 @@ run 130
 def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     made = tmp_path_factory.mktemp("phases") / "find"
     watched = CHECKOUT / "src" / "watch"
-    sources = [Path(__file__).parent / "phases" / "find.cpp", watched / "pattern.cpp"]
-    sources.append(watched / "iterations.cpp")
+    sources = [Path(__file__).parent / "phases" / "find.cpp"]
+    sources += [watched / f"{name}.cpp" for name in ("pattern", "iterations", "views")]
     subprocess.run(
         ["c++", "-std=c++20", "-O1", f"-I{watched.parent}", *sources, "-o", made], check=True, timeout=200
     )
@@ -188,7 +187,7 @@ def test_the_iterations_of_an_application_are_counted(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:
     program = unmarked(compiler, mpi, name, tmp_path)
-    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path, env=ON)
+    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path)
     assert iterations_of(watched) == {expected}
     assert len(watched.rows("phases")) == 4
     region = watched.region("phase 1/iteration")
@@ -202,9 +201,7 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
     if program is None:
         missing("apt-get install lammps")
     (tmp_path / "in.steps").write_text(LAMMPS)
-    watched = watch(
-        mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=ON
-    )
+    watched = watch(mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path)
     assert iterations_of(watched) == {130}
 
 
@@ -212,6 +209,6 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
 def test_a_program_without_a_pattern_has_no_phase(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
 ) -> None:
-    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path, env=ON)
+    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path)
     assert iterations_of(watched) == set()
     assert {row["path"] for row in watched.rows("regions")} == {"<program>"}
