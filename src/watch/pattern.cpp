@@ -326,11 +326,16 @@ std::optional<Pattern> find_in(View view, std::span<const Seen> calls) {
   return found;
 }
 
-// Whether most calls are in iterations that are like their neighbours.
+// Whether most calls from the first iteration on are in iterations that are like their neighbours, and most
+// iterations are typical ones.
 bool is_regular(const Pattern &pattern) {
-  const std::size_t first = pattern.seen[pattern.ends.front()].place;
-  const std::size_t last = pattern.seen[pattern.ends.back()].place;
-  return 4 * pattern.covered >= 3 * (last - first) && 2 * (last - first) >= pattern.seen.back().place;
+  const auto &ends = pattern.ends;
+  std::size_t typical = 0;
+  for (std::size_t i = 1; i < ends.size(); i++)
+    typical += ends[i] - ends[i - 1] == pattern.forms.front().length ? 1 : 0;
+  if (2 * typical + 1 < ends.size()) return false;
+  const std::size_t first = pattern.seen[ends.front()].place, all = pattern.seen.back().place;
+  return 4 * pattern.covered >= 3 * (all - first) && 2 * pattern.covered >= all;
 }
 
 } // namespace
