@@ -2,14 +2,16 @@
 // 100 on, functions are those of messages; the others are collectives.
 #include "watch/found_phase.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <iostream>
 
 int main() {
   using namespace haloscope::watch;
   std::vector<Seen> calls;
-  unsigned function = 0, bytes = 0;
-  unsigned long long tick = 0, after = 0;
-  while (std::scanf("%u %u %llu", &function, &bytes, &after) == 3) {
+  std::uint32_t function = 0, bytes = 0;
+  std::uint64_t tick = 0, after = 0;
+  while (std::cin >> function >> bytes >> after) {
+    tick += after;
     const auto symbol = static_cast<std::uint16_t>(function);
     calls.push_back({.exact = function * 1'000'003U + bytes,
                      .coarse = function,
@@ -17,12 +19,12 @@ int main() {
                      .whole = collective_symbol(symbol, 0, bytes),
                      .is_blocking = false,
                      .is_collective = function < 100,
-                     .tick = tick += after,
+                     .tick = tick,
                      .place = static_cast<std::uint32_t>(calls.size() + 1)});
   }
   auto pattern = find_pattern(calls);
   if (!pattern) {
-    std::printf("0 0\n");
+    std::cout << "0 0\n";
     return 0;
   }
   const FoundPhase found{std::move(*pattern), 0};
@@ -32,5 +34,5 @@ int main() {
   const bool is_complete = found.pattern.view != View::exchanges;
   const std::size_t more =
       found.calls_before(0, typical) + (is_complete ? found.calls_behind(last, typical) : 0);
-  std::printf("%zu %zu\n", last + more / typical.size(), found.typical_calls());
+  std::cout << last + more / std::max<std::size_t>(typical.size(), 1) << ' ' << found.typical_calls() << '\n';
 }
