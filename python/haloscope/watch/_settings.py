@@ -199,7 +199,8 @@ SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_PHASES",
         int,
         "1",
-        "1: find iterations in the calls of a program that marks no regions, and make regions of them. 0: do not.",
+        "1: find iterations in the calls of a program that marks no regions, and make regions of them. "
+        "0: do not.",
         least=0,
         most=1,
         unit="searches",
