@@ -3,8 +3,8 @@
     phases.py [--miniamr PROGRAM] [--ranks 4]
 
 The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
-miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how many
-ranks found that. The exit status is 1 if any is not right.
+miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
+many ranks found that. The exit status is 1 if any is not right.
 """
 
 from __future__ import annotations
