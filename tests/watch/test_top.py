@@ -120,11 +120,14 @@ def test_a_record_with_numbers_that_cannot_be() -> None:
 
 def test_progress() -> None:
     """A rank that left its call, that polls or computes goes on; one that sleeps outside MPI does not."""
-    waiting, outside = process(0, 1.0, Sums(), CALL), process(1, 1.0, Sums())
+    waiting = process(0, 1.0, Sums(), CALL)
+    outside = replace(process(1, 1.0, Sums()), state="asleep")
     still = [waiting, outside]
     assert not has_progress(still, still, 1.0)
     assert has_progress([], still, 1.0)
     assert has_progress(still, [waiting, replace(outside, cpu=0.5)], 1.0)
+    assert has_progress(still, [waiting, replace(outside, state="running")], 1.0)  # and gets no core
+    assert not has_progress(still, [waiting, replace(outside, state="stopped")], 1.0)
     assert not has_progress(still, [replace(waiting, cpu=1.0), outside], 1.0)
     assert has_progress(still, [process(0, 1.0, Sums(polls=1), CALL), outside], 1.0)
     assert has_progress(still, [process(0, 1.0, Sums(), replace(CALL, mark=8)), outside], 1.0)
