@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import HaloscopeError
+from haloscope.cli._caliper import write_as_caliper
 from haloscope.cli._messages import say, say_lines, say_remarks
 from haloscope.cli._options import mpi_option, setting_options
 from haloscope.cli._symbols import keep_symbols
@@ -91,7 +92,7 @@ def run(
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
-    asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
+    asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
     if settings.get("callsites"):
@@ -132,24 +133,6 @@ def env(
         return
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
-
-
-def _as_caliper(profile: Path) -> list[str]:
-    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
-    from haloscope import explain
-
-    try:
-        # Few programs ask, and tables take a while to load.
-        if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
-            return []
-        with explain.open(profile) as opened:
-            return explain.as_caliper(opened, _show)
-    except (HaloscopeError, OSError) as error:
-        return [str(error)]
-
-
-def _show(text: str, stream: str) -> None:
-    click.echo(text, nl=False, err=stream == "stderr")
 
 
 def _summarise(profile: Path) -> None:
