@@ -164,7 +164,7 @@ def test_what_a_killed_program_asked_for_is_written_by_recover(
     assert "F.cali" in done.stderr
     reader = caliperreader.CaliperReader()
     reader.read(str(tmp_path / "F.cali"))
-    assert [record["path"] for record in reader.records] == ["work"]
+    assert [record["path"] for record in reader.records] == [["work"]]
 
 
 def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ Examples:
   eval "$(haloscope env -o run.halo)"; srun -n 64 ./app
   eval "$(haloscope env -- mpiexec python solver.py)"
   haloscope env --always /scratch/profiles > /etc/profile.d/haloscope.sh
+  haloscope env --always /scratch/profiles --csh > /etc/profile.d/haloscope.csh
 """
 
 
@@ -113,9 +114,10 @@ def run(
     metavar="DIR",
     help="Print a file for all shells of a machine instead, with profiles in DIR/DATE.",
 )
+@click.option("--csh", is_flag=True, help="With --always: for csh and tcsh; without it for sh and its like.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def env(
-    command: tuple[str, ...], mpi: Abi | None, always: Path | None, **settings: Unpack[Recording]
+    command: tuple[str, ...], mpi: Abi | None, always: Path | None, csh: bool, **settings: Unpack[Recording]
 ) -> None:
     """Print shell exports that do what run does, for job scripts.
 
@@ -129,8 +131,10 @@ def env(
     if always is not None:
         if command or any(value not in (None, False, ()) for value in settings.values()):
             raise click.UsageError("--always stands alone, or with --mpi: settings can follow as HALOSCOPE_…")
-        click.echo(script_of(always, mpi=mpi), nl=False)
+        click.echo(script_of(always, mpi=mpi, csh=csh), nl=False)
         return
+    if csh:
+        raise click.UsageError("--csh is for --always; exports for a job are for sh")
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
 
