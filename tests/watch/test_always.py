@@ -141,17 +141,15 @@ def test_csh_has_the_same(mpi: Mpi, compiler: Compiler, script: Path, top: Path,
             check=False,
         )
 
-    for env in (
-        {},
-        {"LD_PRELOAD": "libm.so.6", "HALOSCOPE_OUTPUT": "mine.halo"},
-        {"HALOSCOPE_SIZE_LIMIT": "3"},
-    ):
-        same = shell(script, mpi, listed, **env).stdout if "HALOSCOPE_OUTPUT" not in env else ""
+    for env in ({}, {"LD_PRELOAD": "libm.so.6"}, {"HALOSCOPE_SIZE_LIMIT": "3"}):
         done = csh(listed, **env)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == (same or done.stdout)
-        assert all(value in done.stdout for value in env.values())
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            shell(script, mpi, listed, **env).stdout,
+            "",
+        )
         assert done.stdout.count("libhaloscope-watch.so") == 1
+    assert "HALOSCOPE_OUTPUT=mine.halo\n" in csh(listed, HALOSCOPE_OUTPUT="mine.halo").stdout
     assert csh(listed, HALOSCOPE_ALWAYS="0").stdout == "HALOSCOPE_ALWAYS=0\n"
     launch = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "metadata.c"))])
     done = csh(f"source {shlex.quote(str(path))}; {launch}")

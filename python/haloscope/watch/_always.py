@@ -26,7 +26,7 @@ _SIZE_LIMIT = "16"  # MiB of a profile
 def always(
     directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[Path, ...] = (), csh: bool = False
 ) -> str:
-    """Return a script for `sh` (`csh`) that has all programs of one MPI watched, with profiles in `directory`.
+    """Return a script for `sh` or `csh` that has all programs of one MPI watched, profiles in `directory`.
 
     The MPI is that whose mpicc is on PATH, or `mpi` with the headers in `mpi_include`; its recorder is built
     if need be. What a user has set stays, and `HALOSCOPE_ALWAYS=0` before it keeps it from doing anything.
