@@ -42,5 +42,6 @@ EXPORTS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "_caliper:write_caliper"),
+        Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "_otf2:write_otf2", "trace"),
     )
 }
