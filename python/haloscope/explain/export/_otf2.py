@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from haloscope.explain.export._sources import Traced
+    from haloscope.explain.export._traced import Traced
 
 __all__ = ["write_otf2"]
 
