@@ -154,7 +154,7 @@ QUERIES = {
     "join slice i on f.slice_in = i.id group by 1, 2",
     "errors": "select name, value from stats where severity = 'error' and value > 0",
     "length": "select max(ts + dur) - min(ts) from slice",
-    "bytes": "select sum(a.int_value) from slice s join args a using (arg_set_id) where a.key = 'debug.bytes'",
+    "bytes": "select sum(a.int_value) from slice join args a using (arg_set_id) where a.key = 'debug.bytes'",
     "open": "select count(*) from slice where dur < 0",
 }
 
