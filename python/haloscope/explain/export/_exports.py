@@ -44,5 +44,6 @@ EXPORTS: dict[str, Format] = {
         Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "_caliper:write_caliper"),
         Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "_otf2:write_otf2", "trace"),
         Format("perfetto", "for ui.perfetto.dev", ".perfetto", "_perfetto:write_perfetto", "trace"),
+        Format("goal", "for LogGOPSim", ".goal", "_goal:write_goal", "trace"),
     )
 }
