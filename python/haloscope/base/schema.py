@@ -334,7 +334,9 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     "trace_symbols": (
         _key("structure", "whose symbol it is"),
         _key("symbol", "its number in that"),
-        _key("kind", "1: a region begins, 2: ends, 3: a call, 4: a part of the next call, 5: events were lost"),
+        _key(
+            "kind", "1: a region begins, 2: ends, 3: a call, 4: a part of the next call, 5: events were lost"
+        ),
         _key("call", "the function; empty for what is none", "string"),
         _PATH,
         _key("bytes", "of the call, as in `calls`; events that were lost"),
