@@ -194,6 +194,10 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const Names &name
             {"partial", {!missing.empty() || !finalized}},
             {"missing_ranks", {missing}},
             {"exact_times", {any.exact_times}},
+            {"trace",
+             {std::string{!any.trace.wanted   ? ""
+                          : any.trace.compact ? "compact"
+                                              : "full"}}},
             {"sync_collectives", whole(any.sync_interval)},
             {"only", {std::string{any.only.data()}}},
             {"from", {any.record_from}},

@@ -153,6 +153,7 @@ void Encoder::add_call(const Slot &slot, const CallRest &rest) {
 void Encoder::add_part(const Slot &slot) {
   Symbol symbol;
   symbol.kind = Kind::part;
+  if (slot.action == Action::begun_collective) symbol.function = slot.function;
   symbol.action = slot.action;
   symbol.communicator = slot.communicator;
   symbol.size = slot.size;

@@ -41,7 +41,7 @@ constexpr bool begins_request(Action action) noexcept {
 struct Slot {
   std::uint64_t when;         // tick of the begin
   std::uint64_t size;         // bytes of the message or the collective; of a region none
-  std::uint16_t function;     // of a call
+  std::uint16_t function;     // of a call, and of a part that begins a collective
   Kind kind;                  //
   Action action;              //
   std::uint32_t communicator; // its number
@@ -86,9 +86,8 @@ struct Ring {
   // Room for so many slots; nullptr if there is none.
   [[gnu::always_inline]] Slot *room(std::uint32_t slots) noexcept {
     Block *block = current;
-    if (__builtin_expect(block == nullptr || block->used.load(std::memory_order_relaxed) + slots >
-                                                 Block::capacity,
-                         0))
+    if (__builtin_expect(
+            block == nullptr || block->used.load(std::memory_order_relaxed) + slots > Block::capacity, 0))
       return next_room();
     return &block->slots[block->used.load(std::memory_order_relaxed)];
   }
@@ -132,10 +131,10 @@ struct TraceRecord {
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint64_t> lost; // events that the spool had no room for
   bool wanted, compact;
-  std::uint64_t ring_bytes;         // of each thread
-  std::uint64_t machine;            // hash of its identity: clocks of one machine need no alignment
-  double offset_begin, offset_end;  // seconds to be added to its clock to have that of rank 0's machine
-  std::array<char, 1024> spool;     // its path
+  std::uint64_t ring_bytes;        // of each thread
+  std::uint64_t machine;           // hash of its identity: clocks of one machine need no alignment
+  double offset_begin, offset_end; // seconds to be added to its clock to have that of rank 0's machine
+  std::array<char, 1024> spool;    // its path
 };
 
 } // namespace haloscope::watch::trace
