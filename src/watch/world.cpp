@@ -90,6 +90,10 @@ bool reduce_and_write(Contents &mine) {
         interpose::complain(wanted + " stays as it is, being another profile of this run or none at all: " +
                             name + " is the next one");
     });
+    if (totals.lost > 0)
+      interpose::complain(std::to_string(totals.lost) +
+                          " events of the trace were lost for want of room; set HALOSCOPE_TRACE_MEMORY, and "
+                          "HALOSCOPE_TRACE_SPOOL to a directory with room");
     if (!problem.empty())
       interpose::complain(
           "the profile " + std::string{process.output.data()} + " could not be written: " + problem +

@@ -53,7 +53,7 @@ ROUNDS, RANKS = 20, 4
 
 @pytest.fixture(scope="module")
 def chain(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    command = [compiler.text(mpi, "chain.c", CHAIN), str(ROUNDS)]
+    command: list[str | Path] = [compiler.text(mpi, "chain.c", CHAIN), str(ROUNDS)]
     watched = watch(mpi, RANKS, command, tmp_path_factory.mktemp("chain"), options=["--trace"])
     with haloscope.open(watched.path) as profile:
         return check_trace(profile)
@@ -141,7 +141,7 @@ def test_threads_have_events_of_their_own(mpi: Mpi, compiler: Compiler, tmp_path
 def test_times_of_a_compact_trace_are_right_to_a_hundredth(
     mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    command = [compiler.text(mpi, "chain.c", CHAIN), "200"]
+    command: list[str | Path] = [compiler.text(mpi, "chain.c", CHAIN), "200"]
     watched = watch(mpi, RANKS, command, tmp_path, options=["--trace=compact"])
     with haloscope.open(watched.path) as profile:
         trace = check_trace(profile)

@@ -33,7 +33,7 @@ def packed(finder: Path, symbols: list[int]) -> bytes:
 
 
 def unpacked(raw: bytes, symbols: int, events: int) -> list[int]:
-    return _Rules(symbols, events).read(numbers(raw)).tolist()
+    return [int(symbol) for symbol in _Rules(symbols, events).read(numbers(raw))]
 
 
 # Loops in loops, with something between that is never the same.

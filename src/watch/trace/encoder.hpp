@@ -75,7 +75,9 @@ private:
   std::uint32_t thread_;
   bool compact_;
   std::vector<Symbol> symbols_;
-  std::vector<std::uint32_t> places_; // hash table of symbols' numbers + 1
+  std::vector<std::uint32_t> places_;    // hash table of symbols' numbers + 1
+  std::vector<std::uint32_t> followers_; // of each symbol, the one that came behind it last
+  std::uint32_t before_ = 0;             // the symbol that came last
   Piece piece_;
   Progress progress_;
 };
