@@ -1,0 +1,87 @@
+"""What a trace says: calls, regions, messages and collectives as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+__all__ = ["CALLS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
+
+_NUMBER = pl.Int64
+_WHERE = {"rank": pl.Int32, "thread": pl.Int32}
+
+CALLS: dict[str, pl.DataType | type[pl.DataType]] = {
+    **_WHERE,
+    "begin": _NUMBER,
+    "end": _NUMBER,
+    "call": pl.Categorical,
+    "path": pl.Int32,
+    "bytes": _NUMBER,
+    "is_exact": pl.Boolean,
+}
+REGIONS: dict[str, pl.DataType | type[pl.DataType]] = {
+    **_WHERE,
+    "begin": _NUMBER,
+    "end": _NUMBER,
+    "path": pl.Int32,
+}
+_MESSAGES: dict[str, pl.DataType | type[pl.DataType]] = {
+    **_WHERE,
+    "started": _NUMBER,
+    "completed": _NUMBER,
+    "partner": pl.Int32,
+    "tag": pl.Int32,
+    "communicator": pl.Int32,
+    "bytes": _NUMBER,
+}
+SENDS = _MESSAGES
+RECEIVES = _MESSAGES
+COLLECTIVES: dict[str, pl.DataType | type[pl.DataType]] = {
+    **_WHERE,
+    "started": _NUMBER,
+    "completed": _NUMBER,
+    "operation": pl.Categorical,
+    "communicator": pl.Int32,
+    "number": _NUMBER,
+    "root": pl.Int32,
+    "bytes_sent": _NUMBER,
+    "bytes_received": _NUMBER,
+}
+COMMUNICATORS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "communicator": pl.Int32,
+    "name": pl.String,
+    "ranks": pl.List(pl.Int32),
+}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened on each rank. Times are integers: nanoseconds since the earliest MPI_Init, on one clock.
+
+    `calls`: a row for each MPI call, by rank, thread and begin. `bytes` are those that it sends (-1: none).
+        Not `is_exact`: the end is an estimate (cheap calls are not all timed), never after the next begin.
+    `regions`: a row for each visit of a region, by rank, thread and begin; the outer one first.
+    `sends`: a row for each message sent, in the order in which the rank started them. `started` and
+        `completed` are rows of `calls` (equal for a blocking call; `completed` is -1 where nothing completed
+        it). `partner` is a world rank (-1: not in this world).
+    `receives`: likewise, in the order in which the rank posted them. `partner` and `tag` are those of the
+        message that came.
+    `collectives`: a row for each part that a rank took in a collective; `number` counts the collectives of
+        the communicator, from 0, so that equal numbers are one collective. `root` is a world rank (-1: none).
+    `communicators`: their world ranks, in the communicator's order; number 0 is MPI_COMM_WORLD. Numbers
+        hold for all ranks.
+    `paths`: as the profile's (`path`, `parent`, `name`, `communication`).
+    `processes`: as the profile's (`rank`, `host`, `pid`, ...).
+    `dropped`: events that were lost, for each rank that lost some (`rank`, `events`).
+    """
+
+    calls: pl.DataFrame
+    regions: pl.DataFrame
+    sends: pl.DataFrame
+    receives: pl.DataFrame
+    collectives: pl.DataFrame
+    communicators: pl.DataFrame
+    paths: pl.DataFrame
+    processes: pl.DataFrame
+    dropped: pl.DataFrame
