@@ -98,7 +98,7 @@ def _calls(profile: Profile) -> pl.DataFrame:
 
 def _sites(profile: Profile) -> list[str]:
     """Return a line for each of the costliest lines of source, none without call sites."""
-    if not profile.file.rows("sites"):
+    if not profile.source.rows("sites"):
         return []
     rows = profile.table("sites", exclusive=True)
     place = ["site", "function", "call"]
@@ -164,7 +164,7 @@ class _Shares:
 
 def warnings(told: dict[str, Any]) -> list[str]:
     """Return at most three lines, so that the summary never has more than ten."""
-    lines = []
+    lines = [f"read from {told['source']}: what that does not know is left open"] if told.get("source") else []
     if told["partial"]:
         lost = [
             f"{ranks_text(told[key])} {text}"
