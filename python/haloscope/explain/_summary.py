@@ -60,9 +60,10 @@ def _summary(profile: Profile) -> list[str]:
 
 def _headline(told: dict[str, Any]) -> str:
     hosts = len(told["hosts"])
+    place = f" on {hosts} host{'' if hosts == 1 else 's'}" if hosts else ""
     return (
-        f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks on"
-        f" {hosts} host{'' if hosts == 1 else 's'}, {time_text(told['duration'])}"
+        f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks{place},"
+        f" {time_text(told['duration'])}"
     )
 
 
