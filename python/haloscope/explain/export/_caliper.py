@@ -1,0 +1,19 @@
+"""`--to cali`: profiles for caliper-reader, Hatchet and Thicket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haloscope.explain._cali import write_cali
+
+if TYPE_CHECKING:
+    from haloscope.explain._profile import Profile
+
+__all__ = ["write_caliper"]
+
+
+def write_caliper(profile: Profile, output: Path) -> list[str]:
+    """Write a profile as `.cali`, with its program as the root of the regions. Raises `OutputError`."""
+    write_cali(profile, output, program=True)
+    return []
