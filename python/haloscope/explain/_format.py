@@ -108,9 +108,7 @@ class ProfileFile:
         arrays = self.columns(table, known)
         return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
 
-    def _series(
-        self, table: str, name: str, array: NDArray[np.int64] | NDArray[np.float64]
-    ) -> pl.Series:
+    def _series(self, table: str, name: str, array: NDArray[np.int64] | NDArray[np.float64]) -> pl.Series:
         series = pl.Series(name, array)
         kind = LAYOUT[table][name]
         if kind == "string":

@@ -107,7 +107,8 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
 def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.DataFrame:
     if len(profile.hosts.names) <= 1:
         # Partners are by far the longest table, and there is nothing to learn from it.
-        return rows.with_columns(pl.lit(0, pl.Int64).alias(name) for name in _OFFNODE)
+        known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
+        return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
     names = ["path", "rank", "partner", "sends", "bytes_sent"]
     partners = scope.needed(profile.frame("partners", names))
     same = profile.hosts.same(partners["rank"], partners["partner"])

@@ -165,7 +165,9 @@ class _Shares:
 
 def warnings(told: dict[str, Any]) -> list[str]:
     """Return at most three lines, so that the summary never has more than ten."""
-    lines = [f"read from {told['source']}: what that does not know is left open"] if told.get("source") else []
+    lines = (
+        [f"read from {told['source']}: what that does not know is left open"] if told.get("source") else []
+    )
     if told["partial"]:
         lost = [
             f"{ranks_text(told[key])} {text}"

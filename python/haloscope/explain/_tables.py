@@ -27,7 +27,18 @@ __all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
-    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "ended_in", "source", "version"}
+    {
+        "program",
+        "command",
+        "mpi_library",
+        "mpi_standard",
+        "mpi_abi",
+        "binding",
+        "only",
+        "ended_in",
+        "source",
+        "version",
+    }
 )
 # Texts by key: what the program says of its run, and what its surroundings do.
 _SAID, _AROUND = "metadata", ("job", "environment")

@@ -134,7 +134,9 @@ def _fields(line: str) -> dict[str, list[str]]:
 
 
 def _plain(word: str) -> str:
-    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], word) if "\\" in word else word
+    return (
+        re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], word) if "\\" in word else word
+    )
 
 
 def _take(found: CaliFile, nodes: _Nodes, fields: Mapping[str, Sequence[str]]) -> None:

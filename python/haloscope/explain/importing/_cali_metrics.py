@@ -47,8 +47,10 @@ def meaning_of(attribute: str) -> Meaning | None:
     if base in _CALLS:
         steps = [step for step in steps if step in _STATISTICS]
         # The least and the largest of single snapshots say nothing of a rank.
-        return Meaning("calls", _STATISTICS[steps[0]]) if steps[1:] or steps == ["sum"] else (
-            Meaning("calls", "sum") if not steps and base == "count" else None
+        return (
+            Meaning("calls", _STATISTICS[steps[0]])
+            if steps[1:] or steps == ["sum"]
+            else (Meaning("calls", "sum") if not steps and base == "count" else None)
         )
     if base in _TRAFFIC and steps and steps[0] in _STATISTICS:
         return Meaning(_TRAFFIC[base], _STATISTICS[steps[0]])

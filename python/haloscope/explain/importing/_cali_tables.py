@@ -14,7 +14,7 @@ from haloscope.explain._directory import DamageError
 from haloscope.explain._tree import PROGRAM, RegionTree, roll_up
 from haloscope.explain.importing._cali_file import CaliFile, parse_cali
 from haloscope.explain.importing._cali_metrics import meaning_of
-from haloscope.explain.importing._foreign import Foreign, path_rows, unreadable
+from haloscope.explain.importing._foreign_tables import Foreign, path_rows, unreadable
 from haloscope.explain.importing._mpi_functions import FAMILIES, call_name, family_of, is_waiting
 
 if TYPE_CHECKING:
@@ -41,8 +41,12 @@ def read_cali(path: Path, text: str) -> Foreign:
         for record in read.records:
             tree.add(record)
     except DamageError as damage:
-        raise unreadable(path, "this .cali file", f"{damage}; run the program again, or take another copy") from None
-    source = "a .cali file of Caliper" + (f", {read.left_out} lines of which cannot be read" if read.left_out else "")
+        raise unreadable(
+            path, "this .cali file", f"{damage}; run the program again, or take another copy"
+        ) from None
+    source = "a .cali file of Caliper" + (
+        f", {read.left_out} lines of which cannot be read" if read.left_out else ""
+    )
     ranks = _world(read, tree)
     foreign = Foreign(path, source, {**_information(read), "ranks": ranks, "source": source})
     foreign.tables["paths"] = path_rows(tree.names, tree.parents, tree.communication)
@@ -98,7 +102,7 @@ class _Tree:
         return self._known[parent, name]
 
     def complete(self) -> None:
-        """Let each region have its time with all that is nested, `time`, also where the file has own times."""
+        """Let each region have its time with all that is nested, also where the file has own times."""
         ranks = sorted({rank for _, rank in self.values} | {rank for _, rank, _ in self.functions})
         inside: dict[Key, float] = defaultdict(float)
         has_own = any(("own_time", "sum") in known for known in self.values.values())
@@ -112,7 +116,9 @@ class _Tree:
                 known = self.values.get((node, rank), {})
                 whole = known.get(("time", "sum")) if node else None
                 if whole is None:
-                    own = known.get(("own_time", "sum"), known.get(("time", "sum"), 0.0) if not has_own else 0.0)
+                    own = known.get(
+                        ("own_time", "sum"), known.get(("time", "sum"), 0.0) if not has_own else 0.0
+                    )
                     if not known and not inside[node, rank]:
                         continue
                     whole = inside[node, rank] + own
@@ -123,7 +129,9 @@ class _Tree:
 def _put(statistic: str, before: float | None, number: float) -> float:
     if before is None:
         return number
-    return {"min": min, "max": max, "ranks": max}.get(statistic, lambda a, b: a + b)(before, number)
+    if statistic == "min":
+        return min(before, number)
+    return before + number if statistic == "sum" else max(before, number)
 
 
 def _number(text: str) -> float | None:
@@ -136,7 +144,9 @@ def _number(text: str) -> float | None:
 
 def _world(read: CaliFile, tree: _Tree) -> int:
     """Return the number of ranks: as the file says it, else as records show it; 1 for a serial program."""
-    said = next((read.run[key] for key in ("mpi.world.size", "jobsize") if read.run.get(key, "").isdigit()), "0")
+    said = next(
+        (read.run[key] for key in ("mpi.world.size", "jobsize") if read.run.get(key, "").isdigit()), "0"
+    )
     ranks = 1 + max((rank for _, rank in tree.values), default=0)
     counted = max((known.get(("time", "ranks"), 0.0) for known in tree.values.values()), default=0)
     return max(int(said), ranks, int(counted), 1)
@@ -179,7 +189,7 @@ def _calls(tree: _Tree) -> pl.DataFrame:
 
 
 def _spent(tree: _Tree) -> dict[Key, dict[str, float]]:
-    """Return the seconds in MPI of each region and rank, itself without what is nested, by kind of function."""
+    """Return the seconds in MPI of each region and rank, without what is nested, by kind of function."""
     found: dict[Key, dict[str, float]] = defaultdict(lambda: dict.fromkeys([*FAMILIES, "wait"], 0.0))
     for (node, rank, call), known in tree.functions.items():
         seconds = known.get(("time", "sum"), known.get(("own_time", "sum"), 0.0))
@@ -205,7 +215,11 @@ def _rank_rows(tree: _Tree) -> pl.DataFrame:
                 "instances": known.get(("calls", "sum")),
                 **{f"{name}_time": seconds for name, seconds in times.items()},
                 **{name: known.get((name, "sum")) for name in _SUMS},
-                **{f"{name}_instance_{end}": known.get((name, end)) for name in _EXTREMES for end in ("min", "max")},
+                **{
+                    f"{name}_instance_{end}": known.get((name, end))
+                    for name in _EXTREMES
+                    for end in ("min", "max")
+                },
             }
         )
     kinds = {name: pl.Int64 if name in ("path", "rank") else pl.Float64 for name in (rows[0] if rows else ())}
@@ -225,9 +239,18 @@ def _totals(tree: _Tree, ranks: int, exclusive: bool) -> pl.DataFrame:
             {
                 "path": node,
                 "ranks": entered,
-                "instances": known.get(("calls", "max"), known.get(("calls", "sum")) if entered == 1 else None),
-                **{f"time_{end}": None if exclusive or not node else known.get(("time", end)) for end in ("min", "max")},
-                **{f"{name}_instance_{end}": known.get((name, end)) for name in _EXTREMES for end in ("min", "max")},
+                "instances": known.get(
+                    ("calls", "max"), known.get(("calls", "sum")) if entered == 1 else None
+                ),
+                **{
+                    f"time_{end}": None if exclusive or not node else known.get(("time", end))
+                    for end in ("min", "max")
+                },
+                **{
+                    f"{name}_instance_{end}": known.get((name, end))
+                    for name in _EXTREMES
+                    for end in ("min", "max")
+                },
             }
         )
     known_rows = pl.DataFrame(rows, schema=_kinds(rows), infer_schema_length=None)
@@ -269,5 +292,8 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
     times |= {f"{name}_time": pl.col(f"{name}_time") for name in ("p2p", "coll", "rma", "io", "wait")}
     means = [(seconds / pl.col("ranks")).alias(f"{name}_mean") for name, seconds in times.items()]
     return rows.with_columns(
-        *means, pl.when(pl.col("sends_total") > 0).then(pl.col("bytes_sent_total") / pl.col("sends_total")).alias("mean_message")
+        *means,
+        pl.when(pl.col("sends_total") > 0)
+        .then(pl.col("bytes_sent_total") / pl.col("sends_total"))
+        .alias("mean_message"),
     )

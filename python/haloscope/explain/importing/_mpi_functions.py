@@ -27,7 +27,9 @@ _POINT_TO_POINT = re.compile(
     r"|buffer_\w+|(comm|session)_(attach|detach|flush|iflush)_buffer",
     re.IGNORECASE,
 )
-_ONE_SIDED = re.compile(r"r?(put|get|accumulate|get_accumulate)|fetch_and_op|compare_and_swap|win_\w+", re.I)
+_ONE_SIDED = re.compile(
+    r"r?(put|get|accumulate|get_accumulate)|fetch_and_op|compare_and_swap|win_\w+", re.IGNORECASE
+)
 _WAITING = re.compile(
     rf"wait(all|any|some)?|[sr]?send|m?recv|sendrecv(_replace)?|m?probe|({_COLLECTIVES})"
     r"|(buffer|comm|session)_(detach|flush)\w*",

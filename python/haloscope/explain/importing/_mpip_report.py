@@ -132,7 +132,9 @@ def _sites(lines: Sequence[str]) -> dict[int, list[Frame]]:
         name = line[function + wider : call + wider if call >= 0 else None].strip()
         numbered = re.fullmatch(r"(.*\S)\s+(\d+)", place)
         frame = (
-            Frame(name, numbered[1], int(numbered[2])) if numbered is not None else Frame(name, None, None, place)
+            Frame(name, numbered[1], int(numbered[2]))
+            if numbered is not None
+            else Frame(name, None, None, place)
         )
         found.setdefault(int(numbers[1]), []).append(frame)
     return found

@@ -11,7 +11,7 @@ import polars as pl
 
 from haloscope.explain._directory import DamageError
 from haloscope.explain._tree import PROGRAM
-from haloscope.explain.importing._foreign import Foreign, path_rows, unreadable
+from haloscope.explain.importing._foreign_tables import Foreign, path_rows, unreadable
 from haloscope.explain.importing._mpi_functions import FAMILIES, kinds_of
 from haloscope.explain.importing._mpip_report import Frame, Report, parse_report
 
@@ -29,7 +29,9 @@ def read_mpip(path: Path, text: str) -> Foreign:
     try:
         report = parse_report(text)
     except DamageError as damage:
-        raise unreadable(path, "this mpiP report", f"{damage}; run the program again, or take another copy") from None
+        raise unreadable(
+            path, "this mpiP report", f"{damage}; run the program again, or take another copy"
+        ) from None
     foreign = Foreign(path, _source(report), _information(report))
     foreign.tables |= {
         "paths": path_rows([PROGRAM], [-1], [False]),
@@ -61,7 +63,11 @@ def _information(report: Report) -> dict[str, Any]:
         "exact_times": True,
         "source": _source(report),
     }
-    kept = {"Timer Used": "mpip.timer", "MPIP env var": "mpip.environment", "Report generation": "mpip.report"}
+    kept = {
+        "Timer Used": "mpip.timer",
+        "MPIP env var": "mpip.environment",
+        "Report generation": "mpip.report",
+    }
     said = {ours: report.said[theirs] for theirs, ours in kept.items() if theirs in report.said}
     return {**told, "metadata": said}
 
@@ -112,7 +118,10 @@ def _ranks(report: Report) -> pl.DataFrame:
     times = report.times.join(kinds_of(report.times["call"]), on="call", maintain_order="left")
     spent = times.group_by("rank").agg(
         *(
-            (pl.col("mean") * pl.col("count")).filter(pl.col("family") == family).sum().alias(f"{family}_time")
+            (pl.col("mean") * pl.col("count"))
+            .filter(pl.col("family") == family)
+            .sum()
+            .alias(f"{family}_time")
             for family in FAMILIES
         ),
         (pl.col("mean") * pl.col("count")).filter("waits").sum().alias("wait_time"),

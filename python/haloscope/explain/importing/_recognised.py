@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from haloscope.base.errors import ProfileError
 
 if TYPE_CHECKING:
-    from haloscope.explain.importing._foreign import Foreign
+    from haloscope.explain.importing._foreign_tables import Foreign
 
 __all__ = ["ForeignKind", "kind_of_foreign", "open_foreign"]
 
 ForeignKind = Literal["otf2", "cali", "mpip"]
 _HEAD = 4096
-_ANCHOR = b"OTF2"  # an archive's anchor file
+# An archive's anchor file: the size of a block, a mark, and these letters.
+_ANCHOR, _ANCHOR_AT = b"OTF2", 2
 _NODE = b"__rec="
 _REPORT = b"@ mpiP"
 
@@ -35,7 +36,7 @@ def kind_of_foreign(path: str | os.PathLike[str]) -> ForeignKind | None:
             head = file.read(_HEAD)
     except (OSError, ValueError):
         return None
-    if head.startswith(_ANCHOR):
+    if head[_ANCHOR_AT:].startswith(_ANCHOR):
         return "otf2"
     lines = [line.strip() for line in head.splitlines()]
     if any(line.startswith(_NODE) for line in lines[:20]):
