@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from haloscope.explain._instances import Instances
     from haloscope.explain.sites import SiteBook
 
-__all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
+__all__ = ["Ensemble", "Profile", "labelled", "open_all", "open_profile", "run_columns"]
 
 _T = TypeVar("_T")
 
@@ -182,7 +182,7 @@ class Ensemble:
     @property
     def runs(self) -> pl.DataFrame:
         """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …"""
-        return pl.concat([self._each(path, _metadata) for path in self.paths])
+        return pl.concat([self._each(path, run_columns) for path in self.paths])
 
     def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return the profiles' tables one below the other, the columns of `runs` before each.
@@ -192,7 +192,7 @@ class Ensemble:
         """
         with_region = self.paths if region is None else self._having(region)
         parts = [
-            self._each(path, lambda profile: _labelled(profile, name, exclusive, region))
+            self._each(path, lambda profile: labelled(profile, name, exclusive, region))
             for path in with_region
         ]
         # Diagonal: profiles may have recorded different values, or no range of sizes.
@@ -238,7 +238,8 @@ def open_all(profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     return Ensemble(paths)
 
 
-def _metadata(profile: Profile) -> pl.DataFrame:
+def run_columns(profile: Profile) -> pl.DataFrame:
+    """Return the row of `Ensemble.runs` for a profile."""
     told = run_information(profile)
     told["hosts"] = len(told["hosts"])
     types = {
@@ -256,6 +257,7 @@ def _metadata(profile: Profile) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _labelled(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
+def labelled(profile: Profile, name: str, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
+    """Return a table of a profile with the columns of `run_columns` before it."""
     table = profile.table(name, exclusive=exclusive, region=region)
-    return _metadata(profile).join(table, how="cross")
+    return run_columns(profile).join(table, how="cross")
