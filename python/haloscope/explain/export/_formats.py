@@ -42,6 +42,7 @@ EXPORTS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "_caliper:write_caliper"),
+        Format("cali-ranks", "the same, for each rank", ".cali", "_caliper:write_caliper_ranks"),
         Format("csv", "a directory with a file for each table", "-csv", "_csv:write_csv"),
         Format("extrap", "several runs, for Extra-P", ".txt", "_extrap:write_extrap", "profiles"),
         Format("parquet", "a data set of many runs", "-parquet", "_parquet:write_parquet", "profiles"),
