@@ -235,7 +235,9 @@ def _records(
 def _rank_nodes(lines: _Lines, tree: CaliperTree) -> dict[int, int]:
     """Return a node for each rank, so that readers take it for a part of what a record is about."""
     attribute = lines.attribute("mpi.rank", _INT, _OF_RECORDS)
-    return {rank: lines.node(attribute, rank, None) for rank in tree.by_rank["rank"].unique().sort().to_list()}
+    return {
+        rank: lines.node(attribute, rank, None) for rank in tree.by_rank["rank"].unique().sort().to_list()
+    }
 
 
 def _metric(lines: _Lines, metric: Metric, alias: int) -> int:

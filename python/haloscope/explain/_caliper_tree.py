@@ -71,7 +71,12 @@ def caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
         (pl.col("time") - pl.col("inside").fill_null(0.0) - pl.col("in_calls")).alias("own_time")
     )
     return CaliperTree(
-        names, parents, communication, _over_ranks(by_rank), _calls(profile, nodes), by_rank.sort("node", "rank")
+        names,
+        parents,
+        communication,
+        _over_ranks(by_rank),
+        _calls(profile, nodes),
+        by_rank.sort("node", "rank"),
     )
 
 

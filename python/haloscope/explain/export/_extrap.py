@@ -100,7 +100,7 @@ def _run(profile: Profile) -> _Run:
 
 
 def _parameters(runs: Sequence[_Run]) -> list[str]:
-    """Return what else than the ranks makes runs differ: all of them say it, and the ranks do not decide it."""
+    """Return what all runs say, and the number of ranks does not decide."""
     known = [name for name in runs[0].said if all(name in run.said for run in runs)]
     free = [name for name in known if len({(run.ranks, run.said[name]) for run in runs}) > _ranks(runs)]
     return free[: _MOST_PARAMETERS - 1]

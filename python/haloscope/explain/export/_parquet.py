@@ -29,8 +29,8 @@ _LONGEST_STEM = 80
 def write_parquet(profiles: Profiles, output: Path) -> list[str]:
     """Write each table of each profile to `TABLE/run=RUN/table.parquet`, inclusive of nested regions.
 
-    The columns are those of `Ensemble.table`. A data set that is there gets the runs added; one that it has is
-    replaced. Raises `OutputError` if something else stands at `output`.
+    The columns are those of `Ensemble.table`. A data set that is there gets the runs added; one that it has
+    is replaced. Raises `OutputError` if something else stands at `output`.
     """
     if output.exists() and not ((output / RUNS).is_dir() or (output.is_dir() and not any(output.iterdir()))):
         raise OutputError(f"{output}: is there, and is no data set of profiles; name another directory")
