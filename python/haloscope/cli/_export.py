@@ -14,6 +14,7 @@ __all__ = ["export"]
 _EXAMPLES = """\b
 Examples:
   haloscope export run.halo --to cali
+  haloscope export run.halo --to otf2 -o run-otf2
   haloscope export run.halo --to cali --anonymous -o shared.cali
 """
 

@@ -9,8 +9,8 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain.export._aliases import Aliases, AnonymousProfile, anonymous_trace
     from haloscope.explain.export._export import export, exported
-    from haloscope.explain.export._formats import EXPORTS, Format
-    from haloscope.explain.export._sources import Profiles, Traced
+    from haloscope.explain.export._exports import EXPORTS, Format
+    from haloscope.explain.export._traced import Profiles, Traced
 
 __all__ = [
     "EXPORTS",
@@ -30,10 +30,10 @@ if not TYPE_CHECKING:
         {
             "Aliases": "_aliases",
             "AnonymousProfile": "_aliases",
-            "EXPORTS": "_formats",
-            "Format": "_formats",
-            "Profiles": "_sources",
-            "Traced": "_sources",
+            "EXPORTS": "_exports",
+            "Format": "_exports",
+            "Profiles": "_traced",
+            "Traced": "_traced",
             "anonymous_trace": "_aliases",
             "export": "_export",
             "exported": "_export",

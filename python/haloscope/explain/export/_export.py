@@ -9,8 +9,8 @@ from pathlib import Path
 from haloscope.base.errors import UsageError
 from haloscope.explain._profile import Profile
 from haloscope.explain.export._aliases import Aliases
-from haloscope.explain.export._formats import EXPORTS, Format
-from haloscope.explain.export._sources import Profiles, Traced
+from haloscope.explain.export._exports import EXPORTS, Format
+from haloscope.explain.export._traced import Profiles, Traced
 
 __all__ = ["export", "exported"]
 

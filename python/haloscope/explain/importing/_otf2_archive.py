@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -14,9 +13,10 @@ import numpy as np
 
 from haloscope.base import paths
 from haloscope.base.building import build_executable
-from haloscope.base.errors import ComponentError, ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.base.toolchain import compiler
 from haloscope.explain._directory import REMEDY
+from haloscope.explain.export._otf2_library import find_otf2
 from haloscope.explain.importing._foreign_tables import unreadable
 
 if TYPE_CHECKING:
@@ -113,22 +113,7 @@ def take_apart(path: Path, anchor: Path) -> Archive:
 def _program() -> Path:
     folder = paths.source("src", "explain", "importing")
     return build_executable(
-        "otf2-columns", sorted(folder.glob("*.cpp")), [folder], Path(compiler()), options=_library()
-    )
-
-
-def _library() -> list[str]:
-    """Return how a program is built with OTF2. Raises `ComponentError` where it is not installed."""
-    if config := shutil.which("otf2-config"):
-        words = [config, "--cflags", "--ldflags", "--libs"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return done.stdout.split()
-    if Path("/usr/include/otf2/otf2.h").is_file():
-        return ["-lopen-trace-format2"]
-    raise ComponentError(
-        "OTF2 archives are read with OTF2's library, which is not here; install it: apt-get install"
-        " libopen-trace-format2-dev, or have otf2-config on PATH"
+        "otf2-columns", sorted(folder.glob("*.cpp")), [folder], Path(compiler()), options=find_otf2().words
     )
 
 

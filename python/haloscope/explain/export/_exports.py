@@ -46,5 +46,6 @@ EXPORTS: dict[str, Format] = {
         Format("csv", "a directory with a file for each table", "-csv", "_csv:write_csv"),
         Format("extrap", "several runs, for Extra-P", ".txt", "_extrap:write_extrap", "profiles"),
         Format("parquet", "a data set of many runs", "-parquet", "_parquet:write_parquet", "profiles"),
+        Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "_otf2:write_otf2", "trace"),
     )
 }
