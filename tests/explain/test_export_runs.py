@@ -119,7 +119,7 @@ def test_duckdb_and_dask_see_what_we_see(runs: Sequence[Path], tmp_path: Path) -
     keys = ["profile", "region", "rank"]
     theirs = pl.DataFrame(found["duckdb"]["rows"], infer_schema_length=None).drop("run")
     assert theirs.height == ours.height
-    both = theirs.select(ours.columns).cast(dict(ours.schema)).sort(keys)
+    both = theirs.select(ours.columns).cast(ours.schema).sort(keys)
     assert both.equals(ours.sort(keys))
     sums = ours.group_by("run_ranks").agg(pl.col("time").sum()).sort("run_ranks").rows()
     for one in (found["duckdb"]["sums"], found["dask"]["sums"]):

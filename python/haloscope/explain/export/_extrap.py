@@ -14,7 +14,7 @@ from haloscope.explain._tables import run_information
 
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
-    from haloscope.explain.export._sources import Profiles
+    from haloscope.explain.export._traced import Profiles
 
 __all__ = ["write_extrap"]
 
