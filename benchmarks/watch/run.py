@@ -51,6 +51,7 @@ ALLOWED_EXACT = {HALO: 32.0}
 SITES = "-callsites"
 SITES_8 = "-callsites-8"
 PHASES = "-phases"
+WITHOUT_PHASES = "-without-phases"
 IN_PYTHON = "Allreduce of mpi4py"
 PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
@@ -152,7 +153,7 @@ def main() -> None:
             "-exact": watched(directory, "--exact-times"),
             SITES: watched(directory, "--callsites"),
             SITES_8: watched(directory, "--callsites=8"),
-            PHASES: ["env", "HALOSCOPE_PHASES=1", *watched(directory)],
+            WITHOUT_PHASES: ["env", "HALOSCOPE_PHASES=0", *watched(directory)],
         }
         python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
         results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
@@ -169,7 +170,7 @@ def main() -> None:
         report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
         report("-stamps", results["bare"], results["-stamps"], {})
         report_sites(results, python, clock)
-        report_added(PHASES, results, clock, None)
+        report_added(PHASES, {PHASES: results[""], "": results[WITHOUT_PHASES]}, clock, None)
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
     measure_markers(options.rounds, options.calls)
