@@ -13,6 +13,7 @@
 #include "watch/state.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace haloscope::watch {
 
@@ -46,7 +47,10 @@ inline void add_time(Node &node, Category category, std::uint64_t duration) noex
 template <class Call> auto counted(const Invocation &invoked, Call &&call) {
   const Entry state{invoked};
   if (state) count_call(*state, invoked, 0);
-  return call();
+  const std::uint64_t begin = state ? traced_tick(*state) : 0;
+  const auto result = call();
+  if (state) note_unstamped(*state, invoked, begin);
+  return result;
 }
 
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
@@ -56,6 +60,7 @@ int passed(const Invocation &invoked, Category category, Call &&call, Requests..
     (clear_request(state, *requests), ...);
     count_call(state, invoked, 0, duration);
     add_time(*state.node, category, duration);
+    return std::uint64_t{0};
   });
 }
 
@@ -66,6 +71,7 @@ int one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype, int
     count_call(state, invoked, bytes, duration);
     add_time(*state.node, Category::one_sided, duration);
     if (target != MPI_PROC_NULL) count_one_sided(state, bytes, duration);
+    return bytes;
   });
 }
 
@@ -89,6 +95,7 @@ int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, C
     add_time(*state.node, Category::io, duration);
     state.node->io_ops++;
     state.node->io_bytes += bytes;
+    return bytes;
   });
 }
 
@@ -107,7 +114,11 @@ int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm
   const int result = passed(invoked, Category::other, call);
   if (result != MPI_SUCCESS) return result;
   if (request != nullptr) clear_request(*request);
-  if (*made != MPI_COMM_NULL) adopt_communicator(parent, *made, how);
+  const std::string_view function = function_names[static_cast<unsigned>(invoked.function)];
+  const MadeBy by = function == "MPI_Comm_create_group"  ? MadeBy::some
+                    : function == "MPI_Intercomm_create" ? MadeBy::two_groups
+                                                         : MadeBy::all;
+  adopt_communicator(parent, *made, how, by);
   return result;
 }
 

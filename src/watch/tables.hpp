@@ -3,6 +3,7 @@
 #pragma once
 
 #include "watch/schema.hpp"
+#include "watch/trace/trace_times.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,9 @@ struct Column {
   Type type;
   Merge merge;
   const char *unit = "";
-  bool path = false;  // an index into the list of paths
-  bool noise = false; // values are never alike: there is nothing to look for when compressing
+  bool path = false;   // an index into the list of paths
+  bool noise = false;  // values are never alike: there is nothing to look for when compressing
+  bool packed = false; // nor would they become fewer bytes at all
 };
 
 struct Schema {
@@ -96,6 +98,7 @@ private:
 struct Contents {
   Names names;
   std::vector<Table> tables;
+  std::vector<trace::TraceTimes> times; // of traces: rows of two of the tables, which are made last
 
   Contents();
   Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }

@@ -124,6 +124,10 @@ class ProfileFile:
     def over_ranks(self, exclusive: bool) -> None:
         """Single ranks are known."""
 
+    @property
+    def own_trace(self) -> None:
+        """A trace is in stored tables."""
+
     def lacks(self, table: str) -> None:
         """The recorder knows all tables."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain._instances import Instances
     from haloscope.explain.sites import SiteBook
+    from haloscope.explain.trace import Trace
 
 __all__ = ["Ensemble", "Profile", "labelled", "open_all", "open_profile", "run_columns"]
 
@@ -100,6 +101,22 @@ class Profile:
         from haloscope.explain._instances import Instances
 
         return self.guarded(lambda: Instances(self, region))
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the run was recorded with a trace (`run --trace`)."""
+        from haloscope.explain.trace._from_profile import has_trace
+
+        return self.source.own_trace is not None or has_trace(self)
+
+    def trace(self) -> Trace:
+        """Return every call, region and message with its time.
+
+        Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
+        """
+        from haloscope.explain.trace._from_profile import read_trace
+
+        return self.guarded(self.source.own_trace or (lambda: read_trace(self)))
 
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""

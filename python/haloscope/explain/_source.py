@@ -9,10 +9,12 @@ from haloscope.explain.importing import kind_of_foreign, open_foreign
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
+
+    from haloscope.explain.trace import Trace
 
 __all__ = ["Source", "open_source"]
 
@@ -27,6 +29,10 @@ class Source(Protocol):
     @property
     def info(self) -> Mapping[str, Any]:
         """The run information by key."""
+
+    @property
+    def own_trace(self) -> Callable[[], Trace] | None:
+        """What returns its trace, None if that is in stored tables, or is not known."""
 
     def rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 for one that is not there."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from haloscope.explain.trace import Trace
+
 __all__ = ["Foreign", "path_rows", "unreadable"]
 
 # Tables for people that are not called as the stored one that they are made of.
@@ -32,7 +34,7 @@ class Foreign:
     `source` says whose it is, as `mpiP 3.5 report`. `tables` has the stored tables that it knows, with the
     columns that it knows; all others are null. Where it knows no single ranks, `totals` has the columns of
     the table `regions`, by `path`, inclusive and exclusive. `load`, if there is one, gives the tables when
-    one is first asked for.
+    one is first asked for. `own_trace` returns the trace, if the tool left one.
     """
 
     path: Path
@@ -41,6 +43,7 @@ class Foreign:
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     totals: tuple[pl.DataFrame, pl.DataFrame] | None = None
     load: Callable[[], Mapping[str, pl.DataFrame]] | None = None
+    own_trace: Callable[[], Trace] | None = None
 
     def _table(self, name: str) -> pl.DataFrame | None:
         if name not in self.tables and self.load is not None:
