@@ -215,7 +215,7 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     assert found["properties"] == [[1, "HALOSCOPE::DROPPED_EVENTS", 17]]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=wild_traces())
 def test_an_archive_is_valid_whatever_the_trace_says(trace: Trace, tmp_path: Path) -> None:
     found = written(trace, tmp_path / "run")

@@ -15,6 +15,7 @@ _EXAMPLES = """\b
 Examples:
   haloscope export run.halo --to cali
   haloscope export run.halo --to otf2 -o run-otf2
+  haloscope export run.halo --to perfetto
   haloscope export run.halo --to cali --anonymous -o shared.cali
 """
 

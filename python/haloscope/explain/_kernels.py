@@ -68,6 +68,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
     found.haloscope_outside.argtypes = [pointer] * 4
     found.haloscope_schedule.argtypes = [pointer] * 6
+    found.haloscope_goal.argtypes = [pointer, pointer, number, pointer]
+    found.haloscope_perfetto.argtypes = [pointer, pointer, number]
     return found
 
 

@@ -18,6 +18,7 @@ struct Ends {
 
 struct Messages {
   Ends ends;
+  const int32_t *rank;
   const int32_t *partner; // as the format counts it; -1: it is left out
   const int32_t *tag;
   const int32_t *communicator;

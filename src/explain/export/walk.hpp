@@ -65,13 +65,11 @@ private:
     return true;
   }
 
-  // A region that begins with a call is around it, or comes after a call that took no time.
+  // A region that begins with a call is around it, unless the call took no time and is of another path.
   bool precedes(int64_t region, int64_t call) const {
     const int64_t begin = trace_.region_begin[region];
-    if (begin != trace_.call_begin[call]) {
-      return begin < trace_.call_begin[call];
-    }
-    return is_within(trace_.call_path[call], trace_.region_path[region]);
+    if (begin != trace_.call_begin[call]) return begin < trace_.call_begin[call];
+    return trace_.call_end[call] > begin || is_within(trace_.call_path[call], trace_.region_path[region]);
   }
 
   bool is_within(int32_t path, int32_t outer) const {
@@ -109,10 +107,12 @@ private:
     open_.push_back(one);
   }
 
-  // Ends what is over. What ends when the next thing begins is around it only if its path says so.
+  // Ends what is over, and calls when a region begins: none is within a call. What ends when the next thing
+  // begins is around it only if its path says so.
   bool close_before(int64_t begin, int32_t path, bool is_call) {
     while (!open_.empty()) {
-      const Open &last = open_.back();
+      Open &last = open_.back();
+      if (last.is_call && !is_call) last.end = std::min(last.end, begin);
       const bool is_around = !last.is_call && is_within(path, last.path) && (is_call || path != last.path);
       if (last.end > begin || (last.end == begin && is_around)) {
         return true;

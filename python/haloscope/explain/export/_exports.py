@@ -47,5 +47,7 @@ EXPORTS: dict[str, Format] = {
         Format("extrap", "several runs, for Extra-P", ".txt", "_extrap:write_extrap", "profiles"),
         Format("parquet", "a data set of many runs", "-parquet", "_parquet:write_parquet", "profiles"),
         Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "_otf2:write_otf2", "trace"),
+        Format("perfetto", "for ui.perfetto.dev", ".perfetto", "_perfetto:write_perfetto", "trace"),
+        Format("goal", "for LogGOPSim", ".goal", "_goal:write_goal", "trace"),
     )
 }

@@ -16,7 +16,7 @@ from haloscope.base.files import whole_directory
 from haloscope.explain.export._otf2_library import otf2_library
 from haloscope.explain.export._otf2_words import operations_of, role_of
 from haloscope.explain.export._remarks import remarks_on
-from haloscope.explain.export._trace_columns import TraceColumns
+from haloscope.explain.export._trace_columns import TraceColumns, c_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,9 +102,7 @@ class _Definitions:
         """Return the number of a text, which is defined when it comes first."""
         if text not in self.texts:
             self.texts[text] = len(self.texts)
-            # A C string ends at a zero byte.
-            raw = text.replace("\0", "\\0").encode("utf-8", "replace")
-            self._say("string", self.texts[text], raw)
+            self._say("string", self.texts[text], c_text(text))
         return self.texts[text]
 
     def _clock(self) -> None:

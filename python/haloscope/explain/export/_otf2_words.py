@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["operations_of", "role_of"]
+__all__ = ["FILE", "FUNCTION", "operations_of", "role_of"]
 
 # OTF2_CollectiveOp of what moves data among all ranks of a communicator. Neighbourhood collectives have none:
 # a reader would take them for operations in which every rank waits for all.
@@ -31,8 +31,8 @@ _OPERATIONS = {
 _HANDLES, _NO_HANDLES = 17, 18
 _CREATES = re.compile(r"(comm_(i?dup|split|create|idup_with_info)|cart_|graph_|dist_graph_|intercomm_)")
 # OTF2_RegionRole.
-_FUNCTION, _BARRIER, _ONE_TO_ALL, _ALL_TO_ONE, _ALL_TO_ALL, _OTHER = 1, 15, 23, 24, 25, 26
-_FILE, _POINT_TO_POINT, _ONE_SIDED = 27, 28, 29
+FUNCTION, _BARRIER, _ONE_TO_ALL, _ALL_TO_ONE, _ALL_TO_ALL, _OTHER = 1, 15, 23, 24, 25, 26
+FILE, _POINT_TO_POINT, _ONE_SIDED = 27, 28, 29
 _ROLES = {
     _BARRIER: ("barrier",),
     _ONE_TO_ALL: ("bcast", "scatter", "scatterv"),
@@ -77,5 +77,5 @@ def role_of(function: str) -> int:
         if pattern.match(base):
             return role
     if base.startswith("file_"):
-        return _FILE
-    return _OTHER if base.startswith(("neighbor_", "ineighbor_")) else _FUNCTION
+        return FILE
+    return _OTHER if base.startswith(("neighbor_", "ineighbor_")) else FUNCTION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,9 +17,10 @@ _WHY = {
 }
 
 
-def remarks_on(trace: Trace, columns: TraceColumns) -> list[str]:
+def remarks_on(trace: Trace, columns: TraceColumns, kinds: Sequence[str] = tuple(_WHY)) -> list[str]:
     """Return a line for each kind of event that was lost or left out."""
-    lines = [f"{count} {kind} are left out: {_WHY[kind]}" for kind, count in columns.left_out.items()]
+    told = {kind: count for kind, count in columns.left_out.items() if kind in kinds}
+    lines = [f"{count} {kind} are left out: {_WHY[kind]}" for kind, count in told.items()]
     lost = int(trace.dropped["events"].sum())
     if lost:
         lines.append(f"{lost} events of {len(trace.dropped)} ranks were lost while they were recorded")

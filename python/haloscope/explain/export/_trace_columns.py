@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
     from haloscope.explain.trace import Trace
 
-__all__ = ["TraceColumns"]
+__all__ = ["TraceColumns", "c_text"]
 
 _POINTER, _WIDE = ctypes.c_void_p, ctypes.c_int64
-_MESSAGES = {"partner": np.int32, "tag": np.int32, "communicator": np.int32, "bytes": np.int64}
+_MESSAGES = {
+    "rank": np.int32,
+    "partner": np.int32,
+    "tag": np.int32,
+    "communicator": np.int32,
+    "bytes": np.int64,
+}
 _COLLECTIVES = {
     "operation": np.int32,
     "communicator": np.int32,
@@ -209,6 +215,11 @@ class TraceColumns:
         places = self.members.rename({"rank": column})
         joined = frame.select(keys).join(places, on=keys, how="left", maintain_order="left")
         return joined["place"].fill_null(-1)
+
+
+def c_text(text: str) -> bytes:
+    """Return a text for C, where a zero byte would end it."""
+    return text.replace("\0", "\\0").encode("utf-8", "replace")
 
 
 def _numbered(names: pl.Series, numbers: Mapping[str, int]) -> pl.Series:
