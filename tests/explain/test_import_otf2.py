@@ -73,6 +73,28 @@ def test_tables_are_what_the_trace_says(trace: Trace, tmp_path: Path) -> None:
     assert profile.hosts.names == trace.processes["host"].unique(maintain_order=True).to_list()
 
 
+@pytest.mark.parametrize("trace", [halo_trace(4, 3), cg_trace(6, 2)], ids=["halo", "cg"])
+def test_the_trace_comes_back(trace: Trace, tmp_path: Path) -> None:
+    profile = opened(trace, tmp_path / "run-otf2")
+    assert profile.has_trace
+    found = profile.trace()
+    begins = pl.concat([trace.calls["begin"], trace.regions["begin"]])
+    first = begins.min()
+    for name in ("calls", "regions"):
+        mine, theirs = getattr(trace, name), getattr(found, name)
+        moved = mine.with_columns(pl.col("begin", "end") - first)
+        keys = ["rank", "thread", "begin", "end"]
+        assert theirs.select(keys).rows() == moved.select(keys).rows(), name
+    assert found.calls["call"].cast(pl.String).to_list() == trace.calls["call"].cast(pl.String).to_list()
+    columns = ["rank", "started", "completed", "partner", "tag", "bytes"]
+    for name in ("sends", "receives"):
+        mine, theirs = getattr(trace, name), getattr(found, name)
+        assert sorted(theirs.select(columns).rows()) == sorted(mine.select(columns).rows()), name
+    columns = ["rank", "started", "completed", "number", "root", "bytes_sent", "bytes_received"]
+    assert found.collectives.select(columns).rows() == trace.collectives.select(columns).rows()
+    assert found.communicators["ranks"][0].to_list() == list(range(trace.processes.height))
+
+
 def test_tables_agree_with_each_other(tmp_path: Path) -> None:
     profile = opened(cg_trace(6, 4), tmp_path / "run-otf2")
     ranks, calls = profile.table("ranks", exclusive=True), profile.table("calls", exclusive=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,11 +13,14 @@ from haloscope.explain.importing._foreign_tables import Foreign, path_rows
 from haloscope.explain.importing._mpi_functions import FAMILIES, kinds_of
 from haloscope.explain.importing._otf2_archive import KINDS, Archive, take_apart
 from haloscope.explain.importing._otf2_events import Events, read_events
+from haloscope.explain.importing._otf2_trace import trace_of
 from haloscope.explain.importing._otf2_world import World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from haloscope.explain.trace import Trace
 
 __all__ = ["read_otf2"]
 
@@ -49,7 +53,8 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
         "source": source,
         "metadata": said,
     }
-    return Foreign(path, source, told, load=lambda: _Tables(archive, world, events).all())
+    tables = cache(lambda: _Tables(archive, world, events))
+    return Foreign(path, source, told, load=lambda: tables().all(), own_trace=lambda: tables().trace())
 
 
 def _seconds(nanoseconds: Any) -> float | None:
@@ -118,6 +123,10 @@ class _Tables:
             "communicators": self._communicators(),
             "slices": self._slices(),
         }
+
+    def trace(self) -> Trace:
+        """Return all of it with its times."""
+        return trace_of(self.events, self.world, self.calls, self.collectives, self._processes())
 
     def _processes(self) -> pl.DataFrame:
         threads: dict[int, int] = {}
