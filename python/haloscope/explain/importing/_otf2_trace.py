@@ -84,6 +84,10 @@ def _communicators(world: World, moments: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([pl.Series(name, [row[place] for row in rows]) for place, name in enumerate(columns)])
 
 
+def _of(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:
+    return moments.filter(pl.col("kind").is_in([_KIND[kind] for kind in kinds]))
+
+
 def _sends(moments: pl.DataFrame) -> pl.DataFrame:
     """Return sends with the rows of the calls that started and completed them."""
     blocking = _of(moments, "send").with_columns(pl.col("now").alias("completed"))
