@@ -88,53 +88,62 @@ def _of(moments: pl.DataFrame, *kinds: str) -> pl.DataFrame:
     return moments.filter(pl.col("kind").is_in([_KIND[kind] for kind in kinds]))
 
 
+def _pairs(posts: pl.DataFrame, done: pl.DataFrame) -> pl.DataFrame:
+    """Return `posted`, `started`, `ended` and `completed`, of each post that a completion of its request
+    follows, on whatever thread: the moments of both, and the rows of their calls.
+    """
+    both = pl.concat(
+        [
+            frame.select(*_KEYS, "time", "moment", "now", pl.lit(value=is_post).alias("is_post"))
+            for frame, is_post in ((posts, True), (done, False))
+        ]
+    ).sort(*_KEYS, "time", "moment")
+    following = both.with_columns(
+        pl.col("moment").shift(-1).over(_KEYS).alias("ended"),
+        pl.col("now").shift(-1).over(_KEYS).alias("completed"),
+        pl.col("is_post").shift(-1).over(_KEYS).alias("is_again"),
+    )
+    pairs = following.filter(pl.col("is_post") & ~pl.col("is_again").fill_null(value=True))
+    return pairs.select(
+        pl.col("moment").alias("posted"), pl.col("now").alias("started"), "ended", "completed"
+    )
+
+
 def _sends(moments: pl.DataFrame) -> pl.DataFrame:
     """Return sends with the rows of the calls that started and completed them."""
     blocking = _of(moments, "send").with_columns(pl.col("now").alias("completed"))
-    posted = _of(moments, "post_send").sort("moment")
-    done = _of(moments, "sent").sort("moment").select(*_KEYS, "moment", pl.col("now").alias("completed"))
-    following = pl.col("moment").shift(-1).over(_KEYS)
-    matched = posted.with_columns(following.alias("following")).join_asof(
-        done.with_columns(pl.col("moment").alias("end")), on="moment", by=_KEYS, strategy="forward"
-    )
-    is_its = pl.col("end") < pl.col("following").fill_null(2**32 - 1)
-    found = matched.with_columns(
-        pl.when(is_its).then("completed").otherwise(-1).fill_null(-1).alias("completed")
-    )
-    return _ordered(pl.concat([blocking, found.select(blocking.columns)]))
+    posts = _of(moments, "post_send")
+    pairs = _pairs(posts, _of(moments, "sent")).select("posted", "completed")
+    found = posts.join(pairs, left_on="moment", right_on="posted", how="left")
+    return _ordered(pl.concat([blocking, found.with_columns(pl.col("completed").fill_null(-1))]))
+
+
+def _completed(moments: pl.DataFrame, blocking: str, post: str, done: str) -> pl.DataFrame:
+    """Return what is told where it completes, with the rows of the calls that started and completed it."""
+    at_once = _of(moments, blocking).with_columns(pl.col("now").alias("completed"))
+    ended = _of(moments, done).with_columns(pl.col("now").alias("completed"))
+    pairs = _pairs(_of(moments, post), ended).select("ended", "started")
+    found = ended.join(pairs, left_on="moment", right_on="ended", how="left")
+    started = found.with_columns(pl.coalesce("started", "now").alias("now")).drop("started")
+    return _ordered(pl.concat([at_once, started]))
 
 
 def _receives(moments: pl.DataFrame) -> pl.DataFrame:
     """Return receives likewise."""
-    blocking = _of(moments, "receive").with_columns(pl.col("now").alias("completed"))
-    done = _of(moments, "received").sort("moment").with_columns(pl.col("now").alias("completed"))
-    posts = (
-        _of(moments, "post_receive").sort("moment").select(*_KEYS, "moment", pl.col("now").alias("started"))
-    )
-    matched = done.join_asof(posts, on="moment", by=_KEYS, strategy="backward")
-    found = matched.with_columns(pl.coalesce("started", "now").alias("now"))
-    return _ordered(pl.concat([blocking, found.select(blocking.columns)]))
+    return _completed(moments, "receive", "post_receive", "received")
 
 
 def _collectives(moments: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
     """Return collectives, numbered on each rank and communicator in the order in which they were started."""
-    named = moments.join(operations, on=["rank", "thread", "time", "row"], how="semi")
-    names = operations.unique(["rank", "thread", "time", "row"])
-    blocking = _of(named, "end_collective").with_columns(pl.col("now").alias("completed"))
-    done = _of(named, "collective").sort("moment").with_columns(pl.col("now").alias("completed"))
-    posts = (
-        _of(moments, "post_collective")
-        .sort("moment")
-        .select(*_KEYS, "moment", pl.col("now").alias("started"))
+    keys = ["rank", "thread", "time", "row"]
+    is_other = pl.col("kind").is_in([_KIND["end_collective"], _KIND["collective"]])
+    known = pl.concat(
+        [moments.filter(~is_other), moments.filter(is_other).join(operations, on=keys, how="semi")]
     )
-    matched = done.join_asof(posts, on="moment", by=_KEYS, strategy="backward")
-    found = matched.with_columns(pl.coalesce("started", "now").alias("now"))
-    rows = _ordered(pl.concat([blocking, found.select(blocking.columns)]))
-    counted = pl.int_range(pl.len()).over("rank", "communicator")
-    return rows.join(
-        names, on=["rank", "thread", "time", "row"], how="left", maintain_order="left"
-    ).with_columns(
-        counted.alias("number"),
+    rows = _completed(known, "end_collective", "post_collective", "collective")
+    named = rows.join(operations.unique(keys), on=keys, how="left", maintain_order="left")
+    return named.with_columns(
+        pl.int_range(pl.len()).over("rank", "communicator").alias("number"),
         pl.col("partner").alias("root"),
         pl.col("bytes").alias("bytes_sent"),
         pl.col("received").alias("bytes_received"),
