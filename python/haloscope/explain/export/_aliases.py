@@ -99,7 +99,7 @@ class AnonymousProfile(Profile):
 
     def __init__(self, profile: Profile, aliases: Aliases) -> None:
         self._profile, self._aliases = profile, aliases
-        self.file = profile.file
+        self.source = profile.source
 
     @property
     def path(self) -> Path:
@@ -118,7 +118,7 @@ class AnonymousProfile(Profile):
 
     def trace(self) -> Trace:
         """Return the profile's trace with aliases."""
-        return anonymous_trace(self._profile.trace(), self._aliases)  # type: ignore[attr-defined]
+        return anonymous_trace(self._profile.trace(), self._aliases)
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         return self._aliases.frame(table, self._profile._frame(table, columns))
