@@ -1,0 +1,23 @@
+// The event graph of a run as a tape: what can be played from its beginning to its end without looking back.
+#pragma once
+
+#include <cstdint>
+
+namespace haloscope::explain {
+
+// A step belongs to a location (a thread of a rank). The location first moves on by `advance`; then its time
+// is put into a slot (which keeps the latest), or is the slot's plus `weight`, if that is later. What a
+// slot is used for when all that wait for it have read it, another one may be.
+enum class Step : std::uint8_t { first_put, put, get };
+
+struct Tape {
+  std::int32_t *location, *slot;
+  std::uint8_t *step;
+  std::int64_t *advance, *weight; // nanoseconds; a weight only where something is read
+  std::int32_t *units;            // how many times the parameter, a latency, is added to the weight
+  std::int32_t *group;            // whose edge this is
+  std::int64_t steps;
+  std::int32_t locations, slots; // slot 0 is where all end
+};
+
+} // namespace haloscope::explain
