@@ -46,8 +46,8 @@ class Analysis:
     def waits(self) -> pl.DataFrame:
         """Who waited for whom: `path`, `kind`, `rank`, `partner`, `waits` (how many), `time`, `time_max`.
 
-        `partner` came late; it is null for `barrier_completion`, `nxn_completion` and for `other`, the time in MPI that
-        was neither. The kinds together are the time in MPI.
+        `partner` came late; it is null for `barrier_completion`, `nxn_completion` and for `other`, the time
+        in MPI that was neither. The kinds together are the time in MPI.
         """
         timeline, states = self._timeline, self._states
         call, cause = states["call"].to_numpy(), states["cause"].to_numpy()
@@ -81,8 +81,8 @@ class Analysis:
     def delays(self) -> pl.DataFrame:
         """Who caused the waiting: `path`, `rank`, `direct`, `indirect` and `cost`, their sum.
 
-        `direct` is the waiting of those who waited for this rank, `indirect` that of others who waited because of them.
-        All costs together are all waiting, completions apart.
+        `direct` is the waiting of those who waited for this rank, `indirect` that of others who waited
+        because of them. All costs together are all waiting, completions apart.
         """
         rows = delay_costs(self._timeline, self._stretches, self._states, self._matches)
         both = [pl.col(name) / _NANOSECONDS for name in ("direct", "indirect")]
@@ -91,7 +91,7 @@ class Analysis:
 
     @cached_property
     def critical_path(self) -> pl.DataFrame:
-        """Where the critical path went: `path`, `rank`, `time`, `mpi_time` (of it, in MPI), `share` of the run."""
+        """Where the critical path went: `path`, `rank`, `time`, `mpi_time` (in MPI), `share` of the run."""
         rows = critical_path(self._timeline, self._stretches, self._states)
         times = [pl.col(name) / _NANOSECONDS for name in ("time", "mpi_time")]
         return rows.with_columns(*times, (pl.col("time") / max(self._timeline.duration, 1)).alias("share"))
@@ -107,17 +107,17 @@ class Analysis:
         return self._timeline.duration / _NANOSECONDS
 
     def run_time_with(self, latency: float) -> Pieces:
-        """Return how long the run takes for all latencies added to each message, from 0 to `latency` s, exactly."""
-        return pieces(self._tape, self._tape.every, latency * _NANOSECONDS)
+        """Return how long the run takes with up to `latency` (s) added to each of its latencies, exactly."""
+        return pieces(self._tape, self._tape.every, latency * _NANOSECONDS).scaled(1 / _NANOSECONDS)
 
     def tolerance(
         self, regions: Sequence[NDArray[np.bool_]], longer: Sequence[float] = (0.01, 0.02, 0.05)
     ) -> pl.DataFrame:
         """Return for each of some `regions`, masks over the paths, what latency it tolerates.
 
-        `latencies`: how many are on the critical path; `latency_0`, `latency_1`, …: what can be added to each of its
-        messages until the run takes longer by these shares (s; null: any latency); `without_waiting`: how long the run
-        would take if nobody waited there (s).
+        `latencies`: how many are on the critical path; `latency_0`, `latency_1`, …: what can be added to each
+        of its messages until the run takes longer by these shares (s; null: any latency); `without_waiting`:
+        how long the run would take if nobody waited there (s).
         """
         most, slopes = tolerated(self._tape, regions, longer)
         columns = {

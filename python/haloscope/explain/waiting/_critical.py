@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +20,8 @@ __all__ = ["critical_path"]
 def critical_path(timeline: Timeline, cut: Stretches, waits: pl.DataFrame) -> pl.DataFrame:
     """Return what of the critical path is where: `path`, `rank`, `time` and `mpi_time` (ns), `changes`.
 
-    Times add up to the run's. `mpi_time` is the part in MPI calls, `changes` how often the path came to this rank and
-    region from another rank.
+    Times add up to the run's. `mpi_time` is the part in MPI calls, `changes` how often the path came to this
+    rank and region from another rank.
     """
     if not timeline.duration:
         return _table(timeline, cut, np.zeros(len(cut.begin), dtype=np.uint8))

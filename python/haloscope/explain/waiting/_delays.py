@@ -31,8 +31,8 @@ def delay_costs(timeline: Timeline, cut: Stretches, waits: pl.DataFrame, matches
     """Return what waiting each rank and region caused: `path`, `rank`, `direct` and `indirect` (ns, real).
 
     A waiting is shared out over what the late rank did for longer than the one that waits, since both last
-    synchronised: `direct`. Where the late rank had itself waited longer, that share goes on to who was waited for
-    there: `indirect`. All together are the time that was waited.
+    synchronised: `direct`. Where the late rank had itself waited longer, that share goes on to who was waited
+    for there: `indirect`. All together are the time that was waited.
     """
     chosen = waits.filter(pl.col("cause") >= 0)
     calls, causes = chosen["call"].to_numpy(), chosen["cause"].to_numpy()

@@ -12,18 +12,19 @@ from haloscope.explain.waiting._timeline import Timeline
 __all__ = ["Dependencies", "dependencies"]
 
 # Sends that are over when their data are copied, and those that always wait for the receive.
-_BUFFERED, _SYNCHRONOUS = r"^MPI_I?bsend", r"^MPI_I?ssend"
+_BUFFERED, _SYNCHRONOUS = r"^MPI_(B|Ib)send", r"^MPI_(S|Is)send"
 
 
 @dataclass(frozen=True)
 class Dependencies:
     """Who depends on whom.
 
-    `messages`, a row for each message and direction: `call` ends after `other` has begun; `kind` is `late_sender` (the
-    call receives) or `late_receiver` (it sends, and the receive was posted in `other`); `bytes`, `pair` (the row of
-    `Matches.messages`). `collectives`: the parts, with `arrival` (ns, when the rank began to take part). `reversed`
-    counts what arrived before it was sent, which no clock of a whole trace says, and is left out. Messages of
-    `eager_limit` bytes and more are taken to wait for the receive, as no smaller number contradicts what was seen.
+    `messages`, a row for each message and direction: `call` ends after `other` has begun; `kind` is
+    `late_sender` (the call receives) or `late_receiver` (it sends, and the receive was posted in `other`);
+    `bytes`, `pair` (the row of `Matches.messages`). `collectives`: the parts, with `arrival` (ns, when the
+    rank began to take part). `reversed` counts what arrived before it was sent, which no clock of a whole
+    trace says, and is left out. Messages of `eager_limit` bytes and more are taken to wait for the receive,
+    as no smaller number contradicts what was seen.
     """
 
     messages: pl.DataFrame

@@ -1,4 +1,4 @@
-"""The weights of the event graph: such that a replay takes as long as the run did, or an ideal network would let it."""
+"""The event graph's weights: a replay takes as long as the run did, or as on an ideal network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from haloscope.explain.waiting._states import awaited_calls
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from haloscope.explain.waiting._dependencies import Dependencies
     from haloscope.explain.trace import Trace
+    from haloscope.explain.waiting._dependencies import Dependencies
     from haloscope.explain.waiting._timeline import Timeline
 
 __all__ = ["Unit", "as_recorded", "ideal"]
@@ -26,8 +26,8 @@ Unit = Literal["latency", "byte"]
 def as_recorded(trace: Trace, timeline: Timeline, depends: Dependencies, unit: Unit = "latency") -> Edges:
     """Return the graph whose longest path is the run: each call ends when it did.
 
-    A message is one unit for its receiver, a collective as many as a tree of its ranks is high; or both are as many as
-    they have bytes. That a sender waits for its receiver costs nothing but that.
+    A message is one unit for its receiver, a collective as many as a tree of its ranks is high; or both are
+    as many as they have bytes. That a sender waits for its receiver costs nothing but that.
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
@@ -82,10 +82,11 @@ def _edges(
 
 
 def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> NDArray[np.int64]:
-    """Return how long (ns) a message like each takes when the receiver waits for it; 0 for what is no message.
+    """Return how long (ns) a message like each takes when the receiver waits for it; 0 for what is no
+    message.
 
-    That is the lower quartile of such messages of about that size, within a host or between hosts; where none of that
-    size was waited for, of the next smaller or larger size.
+    That is the lower quartile of such messages of about that size, within a host or between hosts; where none
+    of that size was waited for, of the next smaller or larger size.
     """
     host = trace.processes.select(pl.col("rank").cast(pl.Int32), "host").unique("rank")
     at = pl.DataFrame({"rank": timeline.ranks}).join(host, on="rank", how="left", maintain_order="left")[
@@ -112,8 +113,9 @@ def _usual_transfer(trace: Trace, timeline: Timeline, gets: pl.DataFrame) -> NDA
 
 
 def _gets(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
-    """Return what calls wait for: `call`, `hub`, `other` (the call that they wait for) or `collective`, the other of which
-    is -1, `arrival` (ns), `is_message`, `latencies`, `bytes`. What arrives after the call's end is left out.
+    """Return what calls wait for: `call`, `hub`, `other` (the call that they wait for) or `collective`, the
+    other of which is -1, `arrival` (ns), `is_message`, `latencies`, `bytes`. What arrives after the call's
+    end is left out.
     """
     singles = pl.concat([_of_messages(timeline, depends), _of_scans(depends)])
     other = singles["other"].to_numpy()

@@ -20,7 +20,8 @@ __all__ = ["Efficiency", "efficiency"]
 class Efficiency:
     """Shares of 1: `parallel` = `load_balance` × `serialisation` × `transfer`. Times are seconds.
 
-    `computing_mean` and `computing_max` are of the ranks; `ideal_time` is the run's on a network that takes no time.
+    `computing_mean` and `computing_max` are of the ranks; `ideal_time` is the run's on a network that takes
+    no time.
     """
 
     parallel: float
@@ -34,7 +35,8 @@ class Efficiency:
 
 
 def efficiency(timeline: Timeline, cut: Stretches, ideal_length: float) -> Efficiency | None:
-    """Return the efficiencies of a run whose replay on an ideal network lasts `ideal_length` ns; None if empty.
+    """Return the efficiencies of a run whose replay on an ideal network lasts `ideal_length` ns; None if
+    empty.
 
     Of a rank with several threads the one with the smallest number computes: it began MPI.
     """

@@ -32,9 +32,10 @@ _LANES = 8
 class Edges:
     """The edges between locations, and the times along each location.
 
-    `puts` (`call`, `hub`): when the call begins, its time is put into the hub, which keeps the latest. `gets` (`call`,
-    `hub`, `weight`, `units`, `group`): when the call ends, it is at least `weight` ns later than that. `gap`
-    before each call, `own` of each call and `tail` of each location are the ns that pass without others.
+    `puts` (`call`, `hub`): when the call begins, its time is put into the hub, which keeps the latest. `gets`
+    (`call`, `hub`, `weight`, `units`, `group`): when the call ends, it is at least `weight` ns later than
+    that. `gap` before each call, `own` of each call and `tail` of each location are the ns that pass without
+    others.
     """
 
     gap: NDArray[np.int64]
@@ -72,7 +73,8 @@ class _Tape(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Question:
-    """How long does the run take, with `parameter` (ns) added for each unit of edges whose group is `COUNTED`?
+    """How long does the run take, with `parameter` (ns) added for each unit of edges whose group is
+    `COUNTED`?
 
     `roles`, (groups,), has `COUNTED`, `ABSENT` or 0 for each group.
     """
@@ -83,7 +85,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Tape:
-    """An event graph in an order in which it can be played. `circles` edges were left out, as they closed one."""
+    """An event graph as it can be played. `circles` edges were left out, as they closed one."""
 
     struct: _Tape
     arrays: tuple[NDArray[Any], ...]
@@ -136,9 +138,7 @@ class Tape:
 def tape(timeline: Timeline, edges: Edges) -> Tape:
     """Return the tape of an event graph."""
     puts, gets = edges.puts.sort("call"), edges.gets.sort("call")
-    hubs = 1 + max(
-        (int(hub) for hub in (puts["hub"].max(), gets["hub"].max()) if hub is not None), default=-1
-    )  # type: ignore[call-overload]
+    hubs = int(np.concatenate([[-1], puts["hub"].to_numpy(), gets["hub"].to_numpy()]).max()) + 1
     times = [timeline.first_call, edges.gap, edges.own, edges.tail, np.ascontiguousarray(timeline.begin)]
     put = [_array(puts["call"], np.int64), _array(puts["hub"], np.int32)]
     kinds = {"call": np.int64, "hub": np.int32, "weight": np.int64, "units": np.int32, "group": np.int32}

@@ -28,13 +28,13 @@ class Matches:
     """What was matched, and how much was not.
 
     `messages`: `send_started`, `send_completed`, `receive_started`, `receive_completed` (rows of calls, -1:
-    nothing completed it), `sender`, `receiver` (ranks), `bytes`.
-    `parts`: of whole collectives, a row for each rank that took part, in the communicator's order: `collective` (counted
-    from 0; those of a communicator follow each other), `communicator`, `kind`, `rank`, `started`, `completed`, `root` (a
-    rank), `size`, `bytes` (the rank's own, sent or received).
-    `unmatched`: how many `sends`, `receives`, `collectives` and parts of collectives of another kind
-    (`other_collectives`, which are not looked at) have no counterpart; messages of which both sides know another size
-    (`differing_messages`) are among sends and receives, too.
+    nothing completed it), `sender`, `receiver` (ranks), `bytes`. `parts`: of whole collectives, a row for
+    each rank that took part, in the communicator's order: `collective` (counted from 0; those of a
+    communicator follow each other), `communicator`, `kind`, `rank`, `started`, `completed`, `root` (a rank),
+    `size`, `bytes` (the rank's own, sent or received). `unmatched`: how many `sends`, `receives`,
+    `collectives` and parts of collectives of another kind (`other_collectives`, which are not looked at) have
+    no counterpart; messages of which both sides know another size (`differing_messages`) are among sends and
+    receives, too.
     """
 
     messages: pl.DataFrame
@@ -50,7 +50,7 @@ def matched(trace: Trace) -> Matches:
 
 
 def _messages(trace: Trace) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return each message once: the k-th between two ranks, by tag and communicator, as MPI keeps the order."""
+    """Return each message: the k-th between two ranks, by tag and communicator, as MPI keeps the order."""
     key = ["sender", "receiver", "tag", "communicator"]
     sends = _numbered(trace.sends.rename({"rank": "sender", "partner": "receiver"}), key, "send")
     receives = _numbered(trace.receives.rename({"rank": "receiver", "partner": "sender"}), key, "receive")

@@ -1,7 +1,7 @@
 """Wait states after Scalasca's definitions: which part of a call was waiting, and for whom.
 
-A call waits for one thing at a time: for what comes last. So each call has at most one waiting, at its begin, and
-after some collectives a completion, at its end.
+A call waits for one thing at a time: for what comes last. So each call has at most one waiting, at its begin,
+and after some collectives a completion, at its end.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _LOOKS = r"^MPI_(Test|Iprobe|Improbe|Request_get_status)"
 def wait_states(timeline: Timeline, depends: Dependencies) -> pl.DataFrame:
     """Return a row for each call that waited or completed.
 
-    `call` (a row of the timeline), `kind` (one of `WAITS` or `COMPLETIONS`), `time` (ns, more than 0), `cause`
-    (the call at whose begin the waiting was over; -1 for a completion).
+    `call` (a row of the timeline), `kind` (one of `WAITS` or `COMPLETIONS`), `time` (ns, more than 0),
+    `cause` (the call at whose begin the waiting was over; -1 for a completion).
     """
     arrivals = pl.concat([_of_messages(depends), _of_collectives(depends)])
     calls = arrivals["call"].to_numpy()
@@ -87,8 +87,8 @@ def _of_collectives(depends: Dependencies) -> pl.DataFrame:
 def awaited_calls(parts: pl.DataFrame) -> pl.Series:
     """Return the call with whose begin the waiting of each part ends, -1 where it waits for nobody.
 
-    All wait for the last; a root that collects for the first of the others, as data come from then on; those that get
-    from a root for that; in a scan each for the last of those before it.
+    All wait for the last; a root that collects for the first of the others, as data come from then on; those
+    that get from a root for that; in a scan each for the last of those before it.
     """
     whole, kind = "collective", pl.col("kind")
     arrival, started = pl.col("arrival"), pl.col("started")
@@ -115,7 +115,7 @@ def awaited_calls(parts: pl.DataFrame) -> pl.Series:
 
 
 def _with_wrong_order(timeline: Timeline, depends: Dependencies, last: pl.DataFrame) -> pl.Expr:
-    """Return the kinds, where a late sender's message is in wrong order if an older one was received later."""
+    """Return the kinds; a late sender's message is in wrong order if an older one was received later."""
     received = depends.messages.filter(pl.col("kind") == "late_sender").select(
         "pair",
         "call",

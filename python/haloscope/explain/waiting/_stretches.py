@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,13 @@ class Stretches:
             self.after_call,
         )
 
+    def shortened(self, count: int) -> Stretches:
+        """Return the first `count` stretches, in memory of their own."""
+        parts = {
+            name: getattr(self, name)[:count].copy() for name in ("begin", "end", "call", "path", "kind")
+        }
+        return replace(self, **parts)
+
     @property
     def location(self) -> NDArray[np.int32]:
         """The location of each stretch."""
@@ -97,20 +104,19 @@ def stretches(timeline: Timeline, waits: pl.DataFrame) -> Stretches:
     ]
     most = 3 * calls + 2 * visits + 2 * locations
     made = Stretches(
-        np.zeros(locations + 1, dtype=np.int64),
-        *(np.empty(most, dtype=np.int64) for _ in range(3)),
-        np.empty(most, dtype=np.int32),
-        np.empty(most, dtype=np.uint8),
-        *(np.empty(calls, dtype=np.int64) for _ in range(2)),
+        first=np.zeros(locations + 1, dtype=np.int64),
+        begin=np.empty(most, dtype=np.int64),
+        end=np.empty(most, dtype=np.int64),
+        call=np.empty(most, dtype=np.int64),
+        path=np.empty(most, dtype=np.int32),
+        kind=np.empty(most, dtype=np.uint8),
+        before_call=np.empty(calls, dtype=np.int64),
+        after_call=np.empty(calls, dtype=np.int64),
     )
     recorded = _Recorded(pointers(*given), timeline.start, locations)
     if library().haloscope_stretches(ctypes.byref(recorded), made.struct):
         raise MemoryError
-    count = made.first[-1]
-    parts = (made.begin, made.end, made.call, made.path, made.kind)
-    return Stretches(
-        made.first, *(np.array(part[:count]) for part in parts), made.before_call, made.after_call
-    )
+    return made.shortened(int(made.first[-1]))
 
 
 def _whole(array: NDArray[Any]) -> NDArray[Any]:

@@ -21,8 +21,8 @@ __all__ = ["Timeline", "ranges"]
 class Timeline:
     """A trace's calls, a row each and in the trace's order, and its visits of regions, by location.
 
-    `locations` has `rank` and `thread`, the first thread of a rank first; `location` of a call is a row of it.
-    Times are nanoseconds. `first_call` and `first_visit`, (locations + 1,), say where those of a location
+    `locations` has `rank` and `thread`, the first thread of a rank first; `location` of a call is a row of
+    it. Times are nanoseconds. `first_call` and `first_visit`, (locations + 1,), say where those of a location
     begin. `jumps` counts the calls whose times were moved, as a clock had gone back.
     """
 

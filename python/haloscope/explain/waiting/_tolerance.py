@@ -1,9 +1,9 @@
 """How the run's length depends on latency, exactly: a convex line of straight pieces.
 
-Each path through the event graph takes a time that grows in a straight line with the latency, by the number of
-latencies on it. The run takes as long as the longest path, the maximum of these lines. A replay for one latency tells
-the length there and the slope, so one of the lines; where two of them meet, either the maximum has its corner, or a
-replay finds a line above both.
+Each path through the event graph takes a time that grows in a straight line with the latency, by the number
+of latencies on it. The run takes as long as the longest path, the maximum of these lines. A replay for one
+latency tells the length there and the slope, so one of the lines; where two of them meet, either the maximum
+has its corner, or a replay finds a line above both.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Pieces:
-    """A convex function of straight pieces: from `begin[i]` on it is `time[i]` + `slope[i]` × (x − `begin[i]`).
+    """A convex function of straight pieces: from `begin[i]` on it is `time[i]` + `slope[i]` × (x −
+    `begin[i]`).
 
-    `x` is what is added for each unit. The last piece ends at `end`. All are ns, slopes ns for each ns. `is_whole`:
-    no corner is missing.
+    `x` is what is added for each unit. The last piece ends at `end`. All have one unit of time.
+    `is_whole`: no corner is missing.
     """
 
     begin: NDArray[np.float64]
@@ -42,8 +43,12 @@ class Pieces:
     end: float
     is_whole: bool
 
+    def scaled(self, factor: float) -> Pieces:
+        """Return the same in another unit of time."""
+        return Pieces(self.begin * factor, self.time * factor, self.slope, self.end * factor, self.is_whole)
+
     def at(self, x: float) -> float:
-        """Return the run's length (ns) for `x` (ns), 0 to `end`."""
+        """Return the run's length for `x`, 0 to `end`."""
         piece = max(int(np.searchsorted(self.begin, x, side="right")) - 1, 0)
         return float(self.time[piece] + self.slope[piece] * (x - self.begin[piece]))
 
@@ -113,13 +118,14 @@ def tolerated(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what can be added for each unit of edges in each mask until the run is longer by these shares.
 
-    `masks` are (groups,) each. The first array, (masks, longer), is in ns, infinite where nothing matters; the second,
-    (masks,), has the slope at 0: how many units are on the critical path.
+    `masks` are (groups,) each. The first array, (masks, longer), is in ns, infinite where nothing matters;
+    the second, (masks,), has the slope at 0: how many units are on the critical path.
     """
     roles = [np.where(mask, COUNTED, 0).astype(np.uint8) for mask in masks]
     start = tape.play([Question(0.0, role) for role in roles]) if roles else np.empty((0, 2))
     goals = tape.length * (1 + np.asarray(longer, dtype=np.float64))
-    # The run is longer than x, if x is added once on any path: from there Newton's method comes down to each goal.
+    # The run is longer than x, if x is added once on any path: from there Newton's method comes down to each
+    # goal.
     x = np.tile(goals, (len(masks), 1))
     is_open = np.ones(x.shape, dtype=np.bool_)
     while is_open.any():
