@@ -20,4 +20,23 @@ struct Tape {
   std::int32_t locations, slots; // slot 0 is where all end
 };
 
+// So many parameters are played at once.
+constexpr int QUESTIONS = 8;
+
+// For each parameter, a time and how fast it grows with the parameter.
+struct alignas(64) Lines {
+  double time[QUESTIONS], slope[QUESTIONS];
+};
+
+// What one unit of an edge of a group adds, and what keeps it from being waited for: 0 or minus infinity.
+struct alignas(64) UnitOf {
+  double time[QUESTIONS], slope[QUESTIONS], absent[QUESTIONS];
+};
+
+// Where a replay stands: the lines of locations and slots.
+struct Replay {
+  const UnitOf *groups;
+  Lines *now, *slots;
+};
+
 } // namespace haloscope::explain

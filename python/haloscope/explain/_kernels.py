@@ -74,7 +74,15 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_delays.argtypes = [pointer, pointer, wide, ctypes.c_int32, pointer, pointer]
     found.haloscope_tape.argtypes = [pointer] * 2
     found.haloscope_tape.restype = wide
-    found.haloscope_replay.argtypes = [pointer, pointer, ctypes.c_int32, pointer, number, pointer, pointer]
+    found.haloscope_replay.argtypes = [
+        pointer,
+        pointer,
+        ctypes.c_int32,
+        number,
+        pointer,
+        number,
+        *[pointer] * 2,
+    ]
     return found
 
 

@@ -126,6 +126,7 @@ class Tape:
             ctypes.byref(self.struct),
             roles.ctypes.data,
             self.groups,
+            0,  # the best instruction set
             parameter.ctypes.data,
             len(questions),
             times.ctypes.data,

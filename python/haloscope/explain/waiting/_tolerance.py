@@ -122,27 +122,25 @@ def tolerated(
     the second, (masks,), has the slope at 0: how many units are on the critical path.
     """
     roles = [np.where(mask, COUNTED, 0).astype(np.uint8) for mask in masks]
-    start = tape.play([Question(0.0, role) for role in roles]) if roles else np.empty((0, 2))
     goals = tape.length * (1 + np.asarray(longer, dtype=np.float64))
-    # The run is longer than x, if x is added once on any path: from there Newton's method comes down to each
-    # goal.
-    x = np.tile(goals, (len(masks), 1))
-    is_open = np.ones(x.shape, dtype=np.bool_)
-    while is_open.any():
-        places = np.argwhere(is_open)
-        answers = tape.play([Question(float(x[i, j]), roles[i]) for i, j in places])
-        for (i, j), (time, slope) in zip(places, answers, strict=True):
-            over = time - goals[j]
-            if slope <= 0:
-                x[i, j] = np.inf
-                is_open[i, j] = False
-            elif over <= _SAME * time:
-                is_open[i, j] = False
-            else:
-                lower = x[i, j] - over / slope
-                is_open[i, j] = lower < x[i, j]
-                x[i, j] = lower
-    return x, start[:, 1]
+    # If x is added once on any path, the run is longer than x. All lines lie below the run's length, so where
+    # one comes to a goal, the length has come there before: Newton's method, with the lines of all goals.
+    most = np.tile(goals, (len(masks), 1))
+    slopes = np.zeros(len(masks))
+    asked = [(i, 0.0) for i in range(len(masks))]
+    is_open = np.ones(most.shape, dtype=np.bool_)
+    while asked:
+        answers = tape.play([Question(x, roles[i]) for i, x in asked])
+        for (i, x), (time, slope) in zip(asked, answers, strict=True):
+            if x == 0:
+                slopes[i] = slope
+            elif slope == 0:
+                most[i] = np.inf
+            is_open[i] &= ~((most[i] == x) & (time <= goals * (1 + _SAME))) & (most[i] < np.inf)
+            if slope > 0:
+                most[i] = np.minimum(most[i], np.where(is_open[i], x + (goals - time) / slope, most[i]))
+        asked = [(i, x) for i in range(len(masks)) for x in np.unique(most[i][is_open[i]]).tolist()]
+    return most, slopes
 
 
 def without(tape: Tape, masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
