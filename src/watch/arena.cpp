@@ -96,6 +96,11 @@ bool Arena::reserve_file(std::size_t until) noexcept {
   return true;
 }
 
+bool Arena::has_room(std::size_t bytes) noexcept {
+  const std::size_t until = used() + bytes + 64; // for the alignment
+  return bytes <= capacity_ && until <= capacity_ && reserve_file(until);
+}
+
 void *Arena::allocate(std::size_t bytes) noexcept {
   const std::size_t alignment = bytes >= 64 ? 64 : 16;
   std::size_t start = used_.load(std::memory_order_relaxed);

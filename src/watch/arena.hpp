@@ -38,6 +38,8 @@ public:
            static_cast<std::size_t>(first - base_) <= capacity_ - bytes;
   }
 
+  // Whether so much could be allocated; with a file, its system has the room then.
+  [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
   // Zeroed memory, aligned to a cache line for 64 bytes and more, else to 16.
   [[nodiscard]] void *allocate(std::size_t bytes) noexcept;
   template <class T> [[nodiscard]] T *make(std::size_t count = 1) noexcept {

@@ -54,6 +54,8 @@ public:
 
   // After the call: what is known of the i-th; nullptr if nothing is.
   Request *request(std::size_t i) noexcept {
+    if (__builtin_expect(state_.ring != nullptr, 0))
+      state_.completing = global().several_threads ? state_.numbers[i] : number_of(state_.handles[i]);
     return global().several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
   }
   // Ends the call: what has not been forgotten stays known.
@@ -66,6 +68,7 @@ private:
     for (std::size_t i = 0; i < count_; i++) {
       Request *slot = request_slot(state_.handles[i]);
       state_.taken[i] = slot == nullptr ? Request{} : *slot;
+      if (state_.ring != nullptr) state_.numbers[i] = number_of(state_.handles[i]);
       if (slot != nullptr) forget(*slot);
     }
   }
@@ -85,6 +88,8 @@ public:
   AllClaims(ThreadState &state, std::span<const MPI_Request> handles)
       : state_(state), count_(handles.size()) {
     state.make_room(count_);
+    if (__builtin_expect(state.ring != nullptr, 0))
+      for (std::size_t i = 0; i < count_; i++) state.numbers[i] = number_of(handles[i]);
     if (__builtin_expect(global().several_threads, 0)) {
       take(handles);
       return;
@@ -113,7 +118,7 @@ private:
   [[gnu::noinline]] void take(std::span<const MPI_Request> handles) {
     several_.emplace(state_, handles);
     for (std::size_t i = 0; i < count_; i++) {
-      Request *request = several_->request(i);
+      Request *request = &state_.taken[i];
       state_.known[i] = counts(*request) ? request : nullptr;
       if (first_ == nullptr) first_ = state_.known[i];
       active_ += counts(*request) ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "watch/reading.hpp"
 #include "watch/site_rows.hpp"
 #include "watch/slices.hpp"
+#include "watch/trace/trace_rows.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -38,7 +39,8 @@ void widen(Extremes &to, const Extremes &by, bool first) {
 class Collection : Reading {
 public:
   Collection(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end)
-      : Reading(arena), process_(process), tick_(tick), end_(end), sites_(arena, contents_, tick) {}
+      : Reading(arena), process_(process), tick_(tick), end_(end), sites_(arena, contents_, tick),
+        trace_(arena, process, contents_) {}
 
   Contents run() {
     std::uint64_t begins = 0;
@@ -62,6 +64,7 @@ public:
     for (auto &[path, region] : regions_) add_rank_row(region);
     add_process_row(begins, ends);
     sites_.finish();
+    trace_.finish(tick_);
     contents_.compact();
     return std::move(contents_);
   }
@@ -98,6 +101,7 @@ private:
     add_collectives(path, node);
     add_series(region, node);
     sites_.add(path, node);
+    trace_.add(path, node);
     for (const Node *child = valid(node.first_child); child != nullptr && child->parent == &node;
          child = valid(child->next_sibling))
       visit(*child, &region, thread, depth + 1);
@@ -393,6 +397,7 @@ private:
   std::uint64_t latest_ = 0; // tick of what is known last of it
   Contents contents_;
   SiteRows sites_;
+  trace::TraceRows trace_;
   std::map<std::uint64_t, Region> regions_; // addresses stay
   std::set<std::pair<std::uint64_t, std::string>> communicators_;
   std::uint64_t spilled_ = 0, threads_ = 0, open_calls_ = 0;

@@ -143,10 +143,30 @@ struct Collective {
 // The same by a thread that does not record: those that do count on it.
 [[gnu::noinline, gnu::cold]] void let_others_wait(MPI_Comm comm) noexcept;
 
-// Blocking and non-blocking ones. `then` gets the communicator and the bytes.
+// The part that a rank takes in one, in the trace.
+[[gnu::noinline]] inline void trace_collective(ThreadState &state, const Invocation &invoked, Stamps stamps,
+                                               const CommunicatorUse *use, std::uint64_t bytes,
+                                               const MPI_Request *request) noexcept {
+  const std::uint64_t number =
+      request == nullptr || use == nullptr ? 0 : begin_request(state, *request, false);
+  trace_call(state, {.function = invoked,
+                     .begin = stamps.begin,
+                     .end = stamps.end,
+                     .bytes = bytes,
+                     .action = use == nullptr ? trace::Action::none
+                               : number == 0  ? trace::Action::collective
+                                              : trace::Action::begun_collective,
+                     .communicator = use == nullptr ? 0 : use->communicator->number,
+                     .partner = invoked.partner,
+                     .size = bytes,
+                     .number = number});
+}
+
+// Blocking ones and, with `request`, others. `then` gets the communicator and the bytes.
 template <class Rule, class Call, class Then>
 [[gnu::always_inline]] inline int collective_call(const Invocation &invoked, MPI_Comm comm, Rule &&rule,
-                                                  bool waits, Call &&call, Then &&then) {
+                                                  const MPI_Request *request, Call &&call, Then &&then) {
+  const bool waits = request == nullptr;
   const Entry state{invoked};
   const bool synchronized = __builtin_expect(waits && global().sync_interval != 0, 0);
   if (!state) {
@@ -173,6 +193,7 @@ template <class Rule, class Call, class Then>
     then(*state, *use->communicator, bytes);
   }
   count_call(*state, invoked, bytes, duration);
+  if (is_traced(*state)) trace_collective(*state, invoked, {begin, end}, use, bytes, request);
   state->node->coll_ticks += duration;
   if (waits) state->node->wait_ticks += duration;
   passed_time(*state, end);
@@ -181,14 +202,14 @@ template <class Rule, class Call, class Then>
 
 template <class Rule, class Call>
 int collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, Call &&call) {
-  return collective_call(invoked, comm, rule, true, call,
+  return collective_call(invoked, comm, rule, nullptr, call,
                          [](ThreadState &, const Communicator &, std::uint64_t) {});
 }
 
 template <class Rule, class Call>
 int post_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_Request *request,
                     Call &&call) {
-  return collective_call(invoked, comm, rule, false, call,
+  return collective_call(invoked, comm, rule, request, call,
                          [&](ThreadState &state, const Communicator &communicator, std::uint64_t bytes) {
                            put_request(state, *request,
                                        {.kind = Pending::collective,
@@ -217,6 +238,7 @@ int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
     }
     count_call(state, invoked, 0, duration);
     state.node->coll_ticks += duration;
+    return std::uint64_t{0};
   });
 }
 

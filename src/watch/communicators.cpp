@@ -164,6 +164,12 @@ void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
   }
 }
 
+std::uint64_t identity_of(std::uint64_t members, const std::string &name) {
+  std::uint64_t hash = members;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
+  return hash;
+}
+
 Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   int inter = 0;
   real.Comm_test_inter(comm, &inter);
@@ -196,6 +202,7 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   record->rank = rank;
   record->inter = inter != 0;
   record->members = members;
+  record->identity = identity_of(members, name);
   keep_ranks(of, *record, ranks);
   record->name = copy_text(name);
   if (inter == 0) read_topology(comm, *record);

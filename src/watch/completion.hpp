@@ -110,6 +110,7 @@ struct Done {
                                                      Done &done) noexcept {
   Node &node = *state.node;
   MessageRecord *record = request.record;
+  if (is_traced(state)) trace_completion(state, state.completing, request, status);
   if (__builtin_expect(request.is_plain(Pending::receive), 1)) {
     const std::uint64_t bytes = std::min(received_bytes(status), request.bytes);
     if (__builtin_expect(is_current(record, node, status.MPI_SOURCE, bytes, arrived), 1)) {
@@ -156,6 +157,7 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
 inline void waited(ThreadState &state, Function function, std::uint64_t bytes, std::uint64_t begin,
                    std::uint64_t end) noexcept {
   count_call(state, function, bytes, end - begin);
+  note_call(state, function, begin, end, bytes);
   state.node->wait_ticks += end - begin;
   passed_time(state, end);
 }
@@ -171,10 +173,16 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
   waited(state, function, bytes, begin, end);
 }
 
+// Which request is completed next, for the trace.
+[[gnu::always_inline]] inline void note_handle(ThreadState &state, MPI_Request handle) noexcept {
+  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(handle);
+}
+
 template <class Call>
 [[gnu::noinline]] int wait_taken(ThreadState &state, Function function, const MPI_Request *request,
                                  MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
+  note_handle(state, *request);
   const std::uint64_t begin = state.begin_call();
   tell_requests(state, claim.request(), 1);
   const int result = call(status);
@@ -192,6 +200,7 @@ int wait(const Invocation &invoked, MPI_Request *request, MPI_Status *status, Ca
   if (__builtin_expect(global().several_threads, 0))
     return wait_taken(*state, invoked, request, result_status, call);
   Request *known = request_slot(*state, *request);
+  note_handle(*state, *request);
   const std::uint64_t begin = state->begin_call();
   tell_requests(*state, known, 1);
   const int result = call(result_status);
@@ -205,8 +214,10 @@ template <class Call>
 [[gnu::noinline]] int test_taken(ThreadState &state, Function function, MPI_Request *request, const int *flag,
                                  MPI_Status *status, Call &&call) {
   Claim claim{state, *request};
+  note_handle(state, *request);
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
+  const std::uint64_t begin = traced_tick(state);
   const int result = call(result_status);
   if (result != MPI_SUCCESS) return result;
   std::uint64_t bytes = 0;
@@ -217,6 +228,7 @@ template <class Call>
     bytes = complete(state, *claim.request(), *result_status, 0);
   }
   count_call(state, function, bytes);
+  note_unstamped(state, function, begin, bytes);
   return result;
 }
 
@@ -229,14 +241,18 @@ int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_S
   const MPI_Request handle = *request;
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
+  const std::uint64_t begin = traced_tick(*state);
   const int result = call(result_status);
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = 0;
   if (*flag == 0)
     state->node->polls++;
-  else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known))
+  else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
+    note_handle(*state, handle);
     bytes = complete(*state, *known, *result_status, 0);
+  }
   count_call(*state, invoked, bytes);
+  note_unstamped(*state, invoked, begin, bytes);
   return result;
 }
 
@@ -263,6 +279,7 @@ complete_or_fail(ThreadState &state, Request &request, const MPI_Status &status,
   Done done;
   for (std::size_t i = 0; i < requests.size(); i++) {
     if (requests[i] == nullptr) continue;
+    if (__builtin_expect(state.ring != nullptr, 0)) state.completing = state.numbers[i];
     if (__builtin_expect(check_errors, 0))
       bytes += complete_or_fail(state, *requests[i], statuses[i], part);
     else
@@ -307,6 +324,7 @@ int test_all(const Invocation &invoked, int count, const MPI_Request *requests, 
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
+  const std::uint64_t begin = traced_tick(*state);
   const int result = call(result_statuses);
   std::uint64_t bytes = 0;
   if (result == MPI_ERR_IN_STATUS || (result == MPI_SUCCESS && *flag != 0))
@@ -317,6 +335,7 @@ int test_all(const Invocation &invoked, int count, const MPI_Request *requests, 
   claims.give_back();
   if (result == MPI_SUCCESS) {
     count_call(*state, invoked, bytes);
+    note_unstamped(*state, invoked, begin, bytes);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -364,11 +383,13 @@ int test_any(const Invocation &invoked, int count, const MPI_Request *requests, 
   Claims claims{*state, span_of(requests, count)};
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
+  const std::uint64_t begin = traced_tick(*state);
   const int result = call(result_status);
   const bool found = result == MPI_SUCCESS && *flag != 0;
   const std::uint64_t bytes = complete_one(*state, claims, found ? *index : MPI_UNDEFINED, *result_status, 0);
   if (result == MPI_SUCCESS) {
     count_call(*state, invoked, bytes);
+    note_unstamped(*state, invoked, begin, bytes);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -424,12 +445,14 @@ int test_some(const Invocation &invoked, int count, const MPI_Request *requests,
   const auto all = span_of(requests, count);
   Claims claims{*state, all};
   MPI_Status *result_statuses = usable(*state, statuses);
+  const std::uint64_t begin = traced_tick(*state);
   const int result = call(result_statuses);
   const auto done = completed(result, *outcount, indices);
   const std::uint64_t bytes =
       complete_some(*state, claims, done, result_statuses, result == MPI_ERR_IN_STATUS, 0);
   if (result == MPI_SUCCESS) {
     count_call(*state, invoked, bytes);
+    note_unstamped(*state, invoked, begin, bytes);
     if (*outcount == 0) state->node->polls++;
   }
   return result;

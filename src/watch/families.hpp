@@ -46,7 +46,10 @@ inline void add_time(Node &node, Category category, std::uint64_t duration) noex
 template <class Call> auto counted(const Invocation &invoked, Call &&call) {
   const Entry state{invoked};
   if (state) count_call(*state, invoked, 0);
-  return call();
+  const std::uint64_t begin = state ? traced_tick(*state) : 0;
+  const auto result = call();
+  if (state) note_unstamped(*state, invoked, begin);
+  return result;
 }
 
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
@@ -56,6 +59,7 @@ int passed(const Invocation &invoked, Category category, Call &&call, Requests..
     (clear_request(state, *requests), ...);
     count_call(state, invoked, 0, duration);
     add_time(*state.node, category, duration);
+    return std::uint64_t{0};
   });
 }
 
@@ -66,6 +70,7 @@ int one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype, int
     count_call(state, invoked, bytes, duration);
     add_time(*state.node, Category::one_sided, duration);
     if (target != MPI_PROC_NULL) count_one_sided(state, bytes, duration);
+    return bytes;
   });
 }
 
@@ -89,6 +94,7 @@ int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, C
     add_time(*state.node, Category::io, duration);
     state.node->io_ops++;
     state.node->io_bytes += bytes;
+    return bytes;
   });
 }
 

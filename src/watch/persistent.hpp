@@ -19,6 +19,21 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
   }
 }
 
+// In the trace: the message or the collective that begins with it.
+[[gnu::noinline]] inline void trace_started(ThreadState &state, MPI_Request handle,
+                                            const Request &request) noexcept {
+  using trace::Action;
+  const Action action = request.kind == Pending::send         ? Action::begun_send
+                        : request.kind == Pending::collective ? Action::begun_collective
+                        : request.kind == Pending::receive || request.kind == Pending::partitioned
+                            ? Action::posted
+                            : Action::none;
+  if (action == Action::none || !request.has(Request::persistent)) return;
+  const std::uint64_t number = begin_request(state, handle, request.kind == Pending::send);
+  trace_part(state, number == 0 && action == Action::begun_send ? Action::sent : action, number,
+             request.communicator, request.partner, request.tag, request.bytes);
+}
+
 // MPI_Start and MPI_Startall.
 template <class Call>
 int start(const Invocation &invoked, int count, const MPI_Request *requests, Call &&call) {
@@ -28,9 +43,11 @@ int start(const Invocation &invoked, int count, const MPI_Request *requests, Cal
     for (const MPI_Request handle : all) {
       Request *slot = request_slot(state, handle);
       if (slot != nullptr) started(state, *slot, part);
+      if (slot != nullptr && is_traced(state)) trace_started(state, handle, *slot);
       add_share(*state.node, slot == nullptr ? Pending::none : slot->kind, part);
     }
     count_call(state, invoked, 0, duration);
+    return std::uint64_t{0};
   });
 }
 
@@ -49,8 +66,12 @@ template <class Call> int free_request(const Invocation &invoked, const MPI_Requ
     if (slot->kind == Pending::collective && slot->has(Request::persistent)) delete slot->flows;
     *slot = Request{};
   }
+  const std::uint64_t begin = state ? traced_tick(*state) : 0;
   const int result = call();
-  if (state && result == MPI_SUCCESS) count_call(*state, invoked, 0);
+  if (state && result == MPI_SUCCESS) {
+    count_call(*state, invoked, 0);
+    note_unstamped(*state, invoked, begin);
+  }
   return result;
 }
 

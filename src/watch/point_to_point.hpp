@@ -6,19 +6,40 @@
 namespace haloscope::watch {
 
 // After a blocking send whose like was not there before.
-[[gnu::noinline]] inline void count_new_send(ThreadState &state, Post &place, Post post, MPI_Comm comm,
-                                             std::uint64_t duration) noexcept {
+// Returns the communicator's number; 0 if there is no message.
+[[gnu::noinline]] inline std::uint32_t count_new_send(ThreadState &state, Post &place, Post post, MPI_Comm comm,
+                                                      std::uint64_t duration) noexcept {
   Request &request = post.request;
   const CommunicatorUse *use = message_use(state, comm, request.partner);
   if (use == nullptr) {
     count_call(state, request.function, 0);
-    return;
+    return 0;
   }
   request.communicator = use->communicator->number;
   request.record = count_send(state, message_of(request.function), *use->communicator, request.partner,
                               request.bytes, duration);
   count_at_site(state, request.bytes);
   if (request.record != nullptr) place = post;
+  return request.communicator;
+}
+
+// A blocking call and its one message in the trace; `communicator` 0: there was none.
+[[gnu::noinline]] inline void trace_message(ThreadState &state, Function function, Stamps stamps,
+                                            trace::Action action, std::uint32_t communicator,
+                                            std::int32_t partner, std::int32_t tag,
+                                            std::uint64_t bytes) noexcept {
+  if (communicator == 0)
+    trace_call(state, {.function = function, .begin = stamps.begin, .end = stamps.end});
+  else
+    trace_call(state, {.function = function,
+                       .begin = stamps.begin,
+                       .end = stamps.end,
+                       .bytes = bytes,
+                       .action = action,
+                       .communicator = communicator,
+                       .partner = partner,
+                       .tag = tag,
+                       .size = bytes});
 }
 
 // One that blocks waits, for a receiver that is late as well as for the message to be taken, as a blocking
@@ -45,11 +66,12 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   const int result = call();
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
+  std::uint32_t communicator = place.request.communicator;
   if (__builtin_expect(repeated, 1)) {
     count_sent(node, *record, bytes, end - begin);
     count_at_site(*state, bytes);
   } else {
-    count_new_send(*state, place,
+    communicator = count_new_send(*state, place,
                    {value_of(comm),
                     value_of(datatype),
                     count,
@@ -58,6 +80,9 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
                    comm, end - begin);
   }
   add_time(*state, time, end - begin);
+  if (is_traced(*state))
+    trace_message(*state, invoked, {begin, end}, trace::Action::sent, communicator, dest, invoked.tag,
+                  repeated ? bytes : payload(*state, given, datatype));
   node.p2p_ticks += end - begin;
   if constexpr (waits) node.wait_ticks += end - begin;
   passed_time(*state, end);
@@ -117,6 +142,10 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   time.bytes += bytes;
   count_at_site(*state, bytes);
   add_time(*state, time, end - begin);
+  if (is_traced(*state))
+    trace_message(*state, invoked, {begin, end}, trace::Action::received,
+                  result_status->MPI_SOURCE < 0 ? 0 : place.request.communicator, result_status->MPI_SOURCE,
+                  result_status->MPI_TAG, bytes);
   node.p2p_ticks += end - begin;
   node.wait_ticks += end - begin;
   passed_time(*state, end);
@@ -152,10 +181,19 @@ int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int 
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
   const std::uint64_t half = (end - begin) / 2;
-  count_exchanged(*state, invoked, message_use(*state, comm, dest), dest, count, datatype, half);
-  if (const CommunicatorUse *use = communicator_use(*state, comm))
-    received(*state, *use->communicator, *result_status, received_bytes(*result_status), end - begin - half,
-             exchanged);
+  const CommunicatorUse *sending = message_use(*state, comm, dest);
+  count_exchanged(*state, invoked, sending, dest, count, datatype, half);
+  if (const CommunicatorUse *use = communicator_use(*state, comm)) {
+    const std::uint64_t bytes = received_bytes(*result_status);
+    if (received(*state, *use->communicator, *result_status, bytes, end - begin - half, exchanged) &&
+        is_traced(*state))
+      trace_part(*state, trace::Action::received, 0, use->communicator->number, result_status->MPI_SOURCE,
+                 result_status->MPI_TAG, bytes);
+  }
+  if (is_traced(*state))
+    trace_message(*state, invoked, {begin, end}, trace::Action::sent,
+                  sending == nullptr ? 0 : sending->communicator->number, dest, invoked.tag,
+                  payload(*state, count, datatype));
   add_call_time(*state, invoked, end - begin);
   add_waiting(*state, end - begin);
   passed_time(*state, end);
@@ -167,12 +205,28 @@ int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datat
                   RecvCount recvcount, MPI_Datatype recvtype, int source, MPI_Comm comm, MPI_Request *request,
                   Call &&call) {
   return post(invoked, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t /*bytes*/, std::uint64_t duration) {
-                count_exchanged(state, invoked, message_use(state, comm, dest), dest, count, datatype,
-                                duration);
+              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration, Stamps stamps) {
+                const CommunicatorUse *sending = message_use(state, comm, dest);
+                count_exchanged(state, invoked, sending, dest, count, datatype, duration);
                 const std::uint64_t room = payload(state, recvcount, recvtype);
-                keep_receive(state, invoked, message_use(state, comm, source), source, room, *request,
-                             Request::exchanging);
+                const CommunicatorUse *receiving = message_use(state, comm, source);
+                keep_receive(state, invoked, receiving, source, room, *request, Request::exchanging);
+                if (!is_traced(state)) return;
+                // The request is that of the receive; the send is over with the call for all we know.
+                const std::uint64_t number = receiving == nullptr ? 0 : begin_request(state, *request, false);
+                if (sending != nullptr)
+                  trace_part(state, trace::Action::sent, 0, sending->communicator->number, dest, invoked.tag,
+                             bytes);
+                trace_call(state,
+                           {.function = invoked,
+                            .begin = stamps.begin,
+                            .end = stamps.end,
+                            .bytes = sending == nullptr ? 0 : bytes,
+                            .action = number == 0 ? trace::Action::none : trace::Action::posted,
+                            .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
+                            .partner = source,
+                            .size = room,
+                            .number = number});
               });
 }
 
@@ -181,8 +235,9 @@ template <class Count, class Call>
 int init_send(const Invocation &invoked, Count count, MPI_Datatype datatype, int dest, MPI_Comm comm,
               MPI_Request *request, Call &&call) {
   return post(invoked, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t /*duration*/) {
+              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t /*duration*/, Stamps stamps) {
                 count_call(state, invoked, 0);
+                note_call(state, invoked, stamps.begin, stamps.end);
                 if (const CommunicatorUse *use = message_use(state, comm, dest))
                   keep_send(state, *request,
                             {.kind = Pending::send,
@@ -201,8 +256,9 @@ template <class Count, class Call>
 int init_receive(const Invocation &invoked, Count count, MPI_Datatype datatype, int source, MPI_Comm comm,
                  MPI_Request *request, Call &&call) {
   return post(invoked, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
+              [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/, Stamps stamps) {
                 count_call(state, invoked, 0);
+                note_call(state, invoked, stamps.begin, stamps.end);
                 keep_receive(state, invoked, message_use(state, comm, source), source, room, *request,
                              Request::persistent | Request::idle);
               });
@@ -225,6 +281,7 @@ template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &
       [&](ThreadState &state, std::uint64_t duration) {
         count_call(state, invoked, 0, duration);
         add_waiting(state, duration);
+        return std::uint64_t{0};
       },
       [&](ThreadState &state) {
         tell_message(state, Doing::receive, invoked, known_number(state, comm), unknown_bytes);
@@ -234,17 +291,23 @@ template <class Call> int probe(const Invocation &invoked, MPI_Comm comm, Call &
 // A poll: counted, not timed.
 template <class Call> int poll(const Invocation &invoked, Call &&call) {
   const Entry state{invoked};
+  const std::uint64_t begin = state ? traced_tick(*state) : 0;
   const int result = call();
-  if (state && result == MPI_SUCCESS) count_call(*state, invoked, 0);
+  if (state && result == MPI_SUCCESS) {
+    count_call(*state, invoked, 0);
+    note_unstamped(*state, invoked, begin);
+  }
   return result;
 }
 
 // One that says in `flag` whether it found something.
 template <class Call> int poll_for(const Invocation &invoked, const int *flag, Call &&call) {
   const Entry state{invoked};
+  const std::uint64_t begin = state ? traced_tick(*state) : 0;
   const int result = call();
   if (state && result == MPI_SUCCESS) {
     count_call(*state, invoked, 0);
+    note_unstamped(*state, invoked, begin);
     if (*flag == 0) state->node->polls++;
   }
   return result;
@@ -291,6 +354,10 @@ int receive_matched(const Invocation &invoked, const MPI_Message *message, MPI_S
   if (communicator == nullptr || !received(*state, *communicator, *result_status, bytes, end - begin))
     bytes = 0;
   count_call(*state, invoked, bytes, end - begin);
+  if (is_traced(*state))
+    trace_message(*state, invoked, {begin, end}, trace::Action::received,
+                  communicator == nullptr || result_status->MPI_SOURCE < 0 ? 0 : communicator->number,
+                  result_status->MPI_SOURCE, result_status->MPI_TAG, bytes);
   add_waiting(*state, end - begin);
   passed_time(*state, end);
   return result;
@@ -301,17 +368,20 @@ int post_receive_matched(const Invocation &invoked, Count count, MPI_Datatype da
                          const MPI_Message *message, MPI_Request *request, Call &&call) {
   const Communicator *communicator = take_message(*message);
   return post(invoked, count, datatype, call,
-              [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/) {
+              [&](ThreadState &state, std::uint64_t room, std::uint64_t /*duration*/, Stamps stamps) {
                 count_call(state, invoked, 0);
-                if (communicator == nullptr)
+                if (communicator == nullptr) {
                   clear_request(state, *request);
-                else
-                  put_request(state, *request,
-                              Request{.kind = Pending::receive,
+                  note_call(state, invoked, stamps.begin, stamps.end);
+                  return;
+                }
+                const Request pending{.kind = Pending::receive,
                                       .function = invoked,
                                       .partner = -1,
                                       .communicator = communicator->number,
-                                      .bytes = room});
+                                      .bytes = room};
+                put_request(state, *request, pending);
+                if (is_traced(state)) trace_post<false>(state, invoked, stamps, *request, pending, no_number);
               });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "watch/state.hpp"
+#include "watch/trace/noting.hpp"
 
 namespace haloscope::watch {
 
@@ -78,8 +79,13 @@ inline void add_waiting(const Recorder &state, std::uint64_t duration) noexcept 
   state.node->wait_ticks += duration;
 }
 
-// A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes and the ticks it
-// stands for.
+// When a call that was stamped began and ended.
+struct Stamps {
+  std::uint64_t begin = 0, end = 0;
+};
+
+// A non-blocking post: stamped if large or sampled. `then` counts it, given its bytes, the ticks it
+// stands for, and its stamps.
 template <class Count, class Call, class Then>
 int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call, Then &&then) {
   const Entry entry{invoked};
@@ -90,10 +96,11 @@ int post(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&c
   const unsigned weight = bytes >= state.stamped_size ? 1 : state.stamp_weight();
   const std::uint64_t begin = weight == 0 ? 0 : state.begin_call();
   const int result = call();
-  const std::uint64_t duration = weight == 0 ? 0 : ticks() - begin;
+  const std::uint64_t end = weight == 0 ? 0 : ticks();
+  const std::uint64_t duration = end - begin;
   if (result != MPI_SUCCESS) return result;
   if (bytes == unknown_bytes) bytes = payload(state, count, datatype);
-  then(state, bytes, duration * weight);
+  then(state, bytes, duration * weight, Stamps{begin, end});
   if (weight != 0) {
     add_call_time(state, invoked, duration, weight);
     state.node->p2p_ticks += duration * weight;
@@ -130,6 +137,25 @@ inline void keep_receive(ThreadState &state, const Invocation &invoked, const Co
                  .communicator = use->communicator->number,
                  .tag = invoked.tag,
                  .bytes = room});
+}
+
+// A post in the trace, after its request is known.
+template <bool is_send>
+[[gnu::noinline]] void trace_post(ThreadState &state, Function function, Stamps stamps, MPI_Request handle,
+                                  const Request &request, std::int32_t tag) noexcept {
+  const std::uint64_t number = begin_request(state, handle, is_send);
+  const trace::Action begun = is_send ? trace::Action::begun_send : trace::Action::posted;
+  const trace::Action over = is_send ? trace::Action::sent : trace::Action::none;
+  trace_call(state, {.function = function,
+                     .begin = stamps.begin,
+                     .end = stamps.end,
+                     .bytes = is_send ? std::uint64_t{request.bytes} : 0,
+                     .action = number != 0 ? begun : over,
+                     .communicator = request.communicator,
+                     .partner = request.partner,
+                     .tag = tag,
+                     .size = request.bytes,
+                     .number = number});
 }
 
 // Where the thread remembers posts with such arguments.
@@ -192,19 +218,25 @@ public:
 
   template <class Call>
   [[gnu::always_inline]] int send(const Invocation &invoked, const MPI_Request *request, Call &&call) const {
-    return make(invoked, call, [&](std::uint64_t duration) __attribute__((always_inline)) {
+    return make(invoked, call, [&](std::uint64_t duration, Stamps stamps) __attribute__((always_inline)) {
       count_sent(*post_->node, *post_->request.record, post_->request.bytes, duration);
       keep_send(*state_, *request, post_->request, invoked.tag);
-      if constexpr (stamped) count_at_site(*state_, post_->request.bytes);
+      if constexpr (stamped) {
+        count_at_site(*state_, post_->request.bytes);
+        if (is_traced(*state_)) trace_post<true>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
+      }
     });
   }
   template <class Call>
   [[gnu::always_inline]] int receive(const Invocation &invoked, const MPI_Request *request,
                                      Call &&call) const {
-    return make(invoked, call, [&](std::uint64_t /*duration*/) __attribute__((always_inline)) {
+    return make(invoked, call, [&](std::uint64_t /*duration*/, Stamps stamps) __attribute__((always_inline)) {
       count_in_region(*state_, invoked, 0);
-      if constexpr (stamped) count_at_site(*state_, 0);
       put_request(*state_, *request, post_->request, invoked.tag);
+      if constexpr (stamped) {
+        count_at_site(*state_, 0);
+        if (is_traced(*state_)) trace_post<false>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
+      }
     });
   }
 
@@ -214,9 +246,10 @@ private:
     const bool stamp = stamped && weight_ != 0;
     const std::uint64_t begin = stamp ? state_->begin_call() : 0;
     const int result = call();
-    const std::uint64_t duration = stamp ? ticks() - begin : 0;
+    const std::uint64_t end = stamp ? ticks() : 0;
+    const std::uint64_t duration = end - begin;
     if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
-    count(duration * weight_);
+    count(duration * weight_, Stamps{begin, end});
     if (stamp) {
       add_call_time(*state_, invoked, duration, weight_);
       state_->node->p2p_ticks += duration * weight_;
@@ -232,11 +265,12 @@ private:
 // After a post whose like was not there before: `place` remembers it.
 template <bool is_send>
 [[gnu::noinline]] void count_new_post(ThreadState &state, Post &place, Post post, MPI_Comm comm,
-                                      MPI_Request handle, std::uint64_t duration) noexcept {
+                                      MPI_Request handle, std::uint64_t duration, Stamps stamps) noexcept {
   Request &request = post.request;
   const CommunicatorUse *use = message_use(state, comm, request.partner);
   if (use == nullptr) {
     count_call(state, request.function, 0);
+    note_call(state, request.function, stamps.begin, stamps.end);
     clear_request(state, handle);
     return;
   }
@@ -254,6 +288,7 @@ template <bool is_send>
     count_call(state, request.function, 0);
     put_request(state, handle, request);
   }
+  if (is_traced(state)) trace_post<is_send>(state, request.function, stamps, handle, request, request.tag);
 }
 
 // Any other post.
@@ -261,7 +296,8 @@ template <bool is_send, class Count, class Call>
 int post_message(const Invocation &invoked, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
                  const MPI_Request *request, Call &&call) {
   return post(
-      invoked, given, datatype, call, [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration) {
+      invoked, given, datatype, call,
+      [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration, Stamps stamps) {
         const auto count = static_cast<std::uint64_t>(given);
         count_new_post<is_send>(state, place_of_post(state, invoked, rank, count),
                                 {value_of(comm),
@@ -269,7 +305,7 @@ int post_message(const Invocation &invoked, Count given, MPI_Datatype datatype, 
                                  count,
                                  state.node,
                                  {.function = invoked, .partner = rank, .tag = invoked.tag, .bytes = bytes}},
-                                comm, *request, duration);
+                                comm, *request, duration, stamps);
       });
 }
 

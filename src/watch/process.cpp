@@ -9,6 +9,7 @@
 #include "watch/metadata.hpp"
 #include "watch/program.hpp"
 #include "watch/state.hpp"
+#include "watch/trace/draining.hpp"
 #include "watch/world.hpp"
 
 #include <algorithm>
@@ -76,6 +77,9 @@ void make_directories(const Settings &settings, const Place &place) {
   mkdir(live_records().directory.c_str(), 0700);
 }
 
+// Rings of this many threads find room beside what the recorder may use.
+constexpr std::size_t traced_threads = 8;
+
 // Returns whether this rank is to record.
 bool make_arena(const Settings &settings, int rank, bool lives) {
   if (lives)
@@ -83,7 +87,9 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
         live_records().directory + "/" + std::to_string(rank) + "-" + std::to_string(getpid()) + ".live";
   const char *path = live_records().path.c_str();
   const bool wanted = settings.records(rank);
-  const bool watched = wanted && global().arena.create(path, settings.memory);
+  const std::size_t memory =
+      settings.memory + (settings.trace.empty() ? 0 : traced_threads * settings.trace_memory);
+  const bool watched = wanted && global().arena.create(path, memory);
   if (wanted && !watched)
     interpose::complain("no memory for recording on rank " + std::to_string(rank) + "; it is not watched");
   if (!watched && !global().arena.create(path, memory_unwatched)) throw std::bad_alloc{};
@@ -126,6 +132,17 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.magic = ProcessRecord::expected_magic;
 }
 
+// In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
+void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
+  process.trace.wanted = !settings.trace.empty();
+  process.trace.compact = settings.trace == "compact";
+  process.trace.ring_bytes = settings.trace_memory;
+  const std::string run = place.run.empty() ? std::to_string(place.world) : place.run;
+  copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
+                                     std::to_string(process.rank) + "-" + std::to_string(process.pid) +
+                                     ".spool");
+}
+
 } // namespace
 
 void begin_process(const Settings &settings, int rank, int size, const Place &place) {
@@ -139,6 +156,9 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   global().process->watched = watched;
   global().process->world = place.world;
   describe(*global().process, settings, rank, size);
+#if !defined(HALOSCOPE_ABI_SIMGRID) // one thread for all ranks, and no time of its own
+  if (watched) describe_trace(*global().process, settings, place);
+#endif
   begin_metadata(*global().process);
   global().sync_interval = settings.sync_interval;
   if (!watched) {
@@ -153,6 +173,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
 #if !defined(HALOSCOPE_ABI_SIMGRID) // whose ranks nobody can ask
   if (lives) start_answering(*global().process);
 #endif
+  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
   global().phase.store(Phase::running, std::memory_order_release);
   attach_thread();
 }
@@ -167,12 +188,14 @@ void end_process(Phase phase) {
     state->begin_call();
     state->doing.call = static_cast<std::uint16_t>(Function::Finalize) + 1; // until it begins again
   }
+  if (global().process->trace.wanted) trace::stop_draining();
   global().process->last = ClockPair::now();
   global().process->finalized = true;
 }
 
 void resume_process() {
   global().process->finalized = false;
+  if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
   global().phase.store(global().process->watched ? Phase::running : Phase::aside);
   ThreadState *state = this_thread();
   if (state == nullptr) return;
@@ -183,6 +206,7 @@ void resume_process() {
 const std::string &live_directory() noexcept { return live_records().directory; }
 
 void remove_live_records() noexcept {
+  if (global().process->trace.wanted) unlink(global().process->trace.spool.data());
   if (!global().arena.recoverable()) return;
   unlink(live_records().path.c_str());
   rmdir(live_directory().c_str()); // the last rank of the node succeeds

@@ -16,6 +16,7 @@ public:
   explicit Reading(const Arena &arena) noexcept : arena_(arena) {}
 
 protected:
+  const Arena &arena() const noexcept { return arena_; }
   // The record that a link leads to; nullptr if there is none there.
   template <class T> const T *valid(const T *pointer) const noexcept { return valid(pointer, 1); }
   // The same for so many, one after the other.

@@ -36,6 +36,9 @@ struct RecentCollective {
 };
 
 struct Phases;
+namespace trace {
+struct Ring;
+}
 
 // The state of one thread. Only that thread touches it; it lies in the arena, so that others can look on.
 struct Recorder {
@@ -58,6 +61,7 @@ struct Recorder {
   Node *discard = nullptr;
   SiteBook *sites = nullptr;     // nullptr: calls are not told apart by where they come from
   Phases *phases = nullptr;      // nullptr: iterations are not looked for
+  trace::Ring *ring = nullptr;   // nullptr: no trace is wanted
   Site *site = nullptr;          // of the call that the thread is in
   std::array<Post, 256> posts{}; // requests never mean the first
 
@@ -284,6 +288,9 @@ inline void add_collective_time(Recorder &to, Function function, const Communica
 
 void count_one_sided(Recorder &to, std::uint64_t bytes, std::uint64_t duration) noexcept;
 
+// A region was entered or left, where a trace is wanted (trace/noting.cpp).
+void trace_region(Recorder &state, const Node &node, bool entered, std::uint64_t tick) noexcept;
+
 // Regions (regions.cpp).
 Node *make_root(Arena &arena, const char *name) noexcept;
 void begin_region(Recorder &to, const char *name, bool communication) noexcept;
@@ -296,8 +303,8 @@ void pause(Recorder &to, Pause by, bool paused) noexcept;
 // Ends what is still open, the root last.
 void end_all(Recorder &to) noexcept;
 // Ends the instances that are open, and lets the same regions have another one.
-void suspend_regions(const Recorder &to, std::uint64_t now) noexcept;
-void resume_regions(const Recorder &to, std::uint64_t now) noexcept;
+void suspend_regions(Recorder &to, std::uint64_t now) noexcept;
+void resume_regions(Recorder &to, std::uint64_t now) noexcept;
 // Another instance of the root, after `end_all`.
 void begin_again(Recorder &to) noexcept;
 

@@ -6,6 +6,7 @@
 #include "watch/functions.hpp"
 #include "watch/index.hpp"
 #include "watch/schema.hpp"
+#include "watch/trace/slots.hpp"
 
 #include <array>
 #include <atomic>
@@ -230,7 +231,8 @@ struct Communicator {
   std::uint32_t out_degree, in_degree;
   const std::int32_t *destinations, *sources;
   bool inter;
-  std::uint64_t members; // hash of the world ranks in order
+  std::uint64_t members;  // hash of the world ranks in order
+  std::uint64_t identity; // the same for all its ranks, and for no other communicator
   // World ranks of its ranks (of its remote group, if it has one): a list, else first_rank + i * stride.
   // Where both are 0 and `id` is not, there were too many to be kept.
   const std::int32_t *ranks;
@@ -333,6 +335,7 @@ struct ProcessRecord {
   std::atomic<std::uint64_t> dropped;
   std::atomic<std::int32_t>
       answers; // the signal by which threads are asked where they are; 0: nobody answers
+  trace::TraceRecord trace;
 };
 // What records mean, to builds of the same sources for the same functions; the reader refuses others.
 extern const std::uint64_t record_layout;

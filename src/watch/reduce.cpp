@@ -129,13 +129,14 @@ Names unite_names(const Channel &channel, const Tree &tree, const Names &mine) {
 // the last block of all stands `table_count`.
 class Blocks {
 public:
-  Blocks(const Channel &channel, const Tree &tree, std::vector<Table> &tables,
+  Blocks(const Channel &channel, const Tree &tree, Contents &mine,
          const std::function<void(TableId, const Table &)> &store)
-      : channel_(channel), tree_(tree), tables_(tables), store_(store) {}
+      : channel_(channel), tree_(tree), tables_(mine.tables), times_(mine.times), store_(store) {}
 
   void run() {
     for (unsigned i = 0; i < table_count; i++)
       if (tables_[i].bytes() > block_bytes) flush(static_cast<TableId>(i));
+    add_times();
     for (const int child : tree_.children)
       while (!take(channel_.receive(child))) {
       }
@@ -145,6 +146,17 @@ public:
   }
 
 private:
+  // Both tables of times at once: their rows are in one order.
+  void add_times() {
+    Table &words = tables_[static_cast<unsigned>(TableId::trace_words)];
+    for (auto &times : times_)
+      while (times.next(tables_[static_cast<unsigned>(TableId::trace_pieces)], words))
+        if (words.bytes() > block_bytes) {
+          flush(TableId::trace_pieces);
+          flush(TableId::trace_words);
+        }
+  }
+
   // Returns whether it was the last message of this child.
   bool take(std::span<const std::uint64_t> words) {
     while (!words.empty()) {
@@ -186,6 +198,7 @@ private:
   const Channel &channel_;
   const Tree &tree_;
   std::vector<Table> &tables_;
+  std::vector<trace::TraceTimes> &times_;
   const std::function<void(TableId, const Table &)> &store_;
   Words pending_; // to be sent; under half a block between blocks
 };
@@ -205,7 +218,7 @@ bool reduce(MPI_Comm comm, double patience, Contents &mine,
   Names common = names;
   const Names::Renumbering numbers = common.absorb(mine.names);
   for (auto &table : mine.tables) table.renumber(numbers.strings, numbers.paths);
-  Blocks{channel, tree, mine.tables, store}.run();
+  Blocks{channel, tree, mine, store}.run();
   const Words written = tree.parent < 0 ? Words{finish(names) ? 1U : 0U} : channel.receive(tree.parent);
   for (const int child : std::views::reverse(tree.children)) channel.send(written, child);
   return written.front() != 0;

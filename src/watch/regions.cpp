@@ -188,7 +188,18 @@ void enter(Node &node, std::uint64_t now) noexcept {
   if (!node.instance_list.append(packed, *to.arena)) to.dropped();
 }
 
-inline void finish_instance(const Recorder &to, Node &node, std::uint64_t end) noexcept {
+// Whether it is in the trace: the root always lasts from the begin to the end.
+inline bool is_traced(const Recorder &to, const Node &node) noexcept {
+  return __builtin_expect(to.ring != nullptr, 0) && node.parent != nullptr && node.counts == &node;
+}
+
+inline void begin_instance(Recorder &to, Node &node, std::uint64_t begin) noexcept {
+  enter(node, begin);
+  if (is_traced(to, node)) trace_region(to, node, true, begin);
+}
+
+inline void finish_instance(Recorder &to, Node &node, std::uint64_t end) noexcept {
+  if (is_traced(to, node)) trace_region(to, node, false, end);
   // An instance without traffic, like the one before, changes nothing but the sums.
   if (node.now != node.before || node.had_nested || !node.last_was_empty) add_instance(node);
   node.instances++;
@@ -257,7 +268,7 @@ void begin_region(Recorder &to, const char *name, bool communication) noexcept {
     return;
   }
   to.node = node->counts;
-  enter(*node, ticks());
+  begin_instance(to, *node, ticks());
 }
 
 bool has_child(const Node &parent, const char *name) noexcept {
@@ -301,14 +312,18 @@ void pause(Recorder &to, Pause by, bool paused) noexcept {
   to.node = to.paused != 0 ? to.discard : to.position->counts;
 }
 
-void suspend_regions(const Recorder &to, std::uint64_t now) noexcept {
+void suspend_regions(Recorder &to, std::uint64_t now) noexcept {
   for (Node *node = to.position; node != nullptr; node = node->parent)
     if (node->begin != 0) finish_instance(to, *node, now);
 }
 
-void resume_regions(const Recorder &to, std::uint64_t now) noexcept {
-  for (Node *node = to.position; node != nullptr; node = node->parent)
-    if (node->begin == 0) enter(*node, now);
+void resume_regions(Recorder &to, std::uint64_t now) noexcept {
+  // The outer ones first, in the trace as well; at most deepest_region of them.
+  std::array<Node *, deepest_region + 1> open;
+  std::size_t count = 0;
+  for (Node *node = to.position; node != nullptr && count < open.size(); node = node->parent)
+    if (node->begin == 0) open[count++] = node;
+  while (count > 0) begin_instance(to, *open[--count], now);
 }
 
 void begin_again(Recorder &to) noexcept {

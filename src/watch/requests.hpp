@@ -13,6 +13,7 @@
 #include "watch/functions.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -61,19 +62,24 @@ struct Request {
 };
 static_assert(sizeof(Request) == 32);
 
-class RequestTable {
+// Zeroed address space; only what is touched becomes memory. nullptr if there is none.
+void *reserve_space(std::size_t bytes) noexcept;
+void release_space(void *space, std::size_t bytes) noexcept;
+
+// A T for each handle.
+template <class T> class HandleTable {
 public:
   // The part of the table that a thread used last: most handles are near each other.
   struct Recent {
     std::uintptr_t number = ~std::uintptr_t{0};
-    Request *leaf = nullptr;
+    T *leaf = nullptr;
   };
-  [[gnu::always_inline]] Request *slot(std::uintptr_t handle, Recent &recent) noexcept {
+  [[gnu::always_inline]] T *slot(std::uintptr_t handle, Recent &recent) noexcept {
     const std::uintptr_t object = object_of(handle);
     // Integers and pointers have tables of their own.
     const std::uintptr_t number = (object >> slots_bits) << 1U | (is_integer(handle) ? 1U : 0U);
     if (__builtin_expect(number != recent.number, 0)) {
-      Request *found = slot(handle);
+      T *found = slot(handle);
       if (found == nullptr) return nullptr;
       recent = {number, found - (object & ((1U << slots_bits) - 1))};
     }
@@ -81,16 +87,16 @@ public:
   }
 
   // The slot of a handle; nullptr if there is no memory for it.
-  [[gnu::noinline]] Request *slot(std::uintptr_t handle) noexcept {
+  [[gnu::noinline]] T *slot(std::uintptr_t handle) noexcept {
     const std::uintptr_t object = object_of(handle);
     const std::uintptr_t index = object >> slots_bits & ((1U << middle_bits) - 1);
     auto &top =
         (is_integer(handle) ? integers_
                             : pointers_)[object >> (slots_bits + middle_bits) & ((1U << top_bits) - 1)];
     if (Leaf *middle = top.load(std::memory_order_acquire))
-      if (Request *leaf = middle[index].load(std::memory_order_acquire))
+      if (T *leaf = middle[index].load(std::memory_order_acquire))
         return leaf + (object & ((1U << slots_bits) - 1));
-    Request *leaf = make_leaf(top, index);
+    T *leaf = make_leaf(top, index);
     return leaf == nullptr ? nullptr : leaf + (object & ((1U << slots_bits) - 1));
   }
 
@@ -99,7 +105,7 @@ private:
   static constexpr unsigned object_bits = 6; // 64 bytes an object
   static constexpr unsigned middle_bits = 14;
   static constexpr unsigned top_bits = 14;
-  using Leaf = std::atomic<Request *>;
+  using Leaf = std::atomic<T *>;
   using Middle = std::atomic<Leaf *>;
 
   static constexpr std::uintptr_t object_of(std::uintptr_t handle) noexcept {
@@ -114,10 +120,26 @@ private:
     return handle >> 32U == 0;
 #endif
   }
-  [[gnu::noinline, gnu::cold]] static Request *make_leaf(Middle &top, std::uintptr_t index) noexcept;
+  // Puts new space into an empty place; whoever comes second uses the first one's.
+  template <class U> static U *fill(std::atomic<U *> &place, std::size_t count) noexcept {
+    U *known = place.load(std::memory_order_acquire);
+    if (known != nullptr) return known;
+    void *space = reserve_space(count * sizeof(U));
+    if (space == nullptr) return nullptr;
+    if (place.compare_exchange_strong(known, static_cast<U *>(space), std::memory_order_acq_rel))
+      return static_cast<U *>(space);
+    release_space(space, count * sizeof(U));
+    return known;
+  }
+  [[gnu::noinline, gnu::cold]] static T *make_leaf(Middle &top, std::uintptr_t index) noexcept {
+    Leaf *middle = fill(top, 1U << middle_bits);
+    return middle == nullptr ? nullptr : fill(middle[index], 1U << slots_bits);
+  }
 
   Middle pointers_[1U << top_bits] = {};
   Middle integers_[1U << top_bits] = {};
 };
+
+using RequestTable = HandleTable<Request>;
 
 } // namespace haloscope::watch

@@ -148,6 +148,13 @@ Settings read_settings(bool speak, int size) {
   settings.sync_interval = number<unsigned>(declared::sync_collectives, speak);
   settings.site_depth = number<unsigned>(declared::callsites, speak);
   settings.finds_phases = number<unsigned>(declared::phases, speak) != 0;
+  settings.trace = text(declared::trace);
+  if (!settings.trace.empty() && settings.trace != "full" && settings.trace != "compact") {
+    reject(speak, declared::trace.variable, settings.trace, "full or compact");
+    settings.trace.clear();
+  }
+  settings.trace_memory = number<std::size_t>(declared::trace_memory, speak) << 20U;
+  settings.trace_spool = environment(declared::trace_spool.variable, environment("TMPDIR", "/tmp").c_str());
   settings.size_limit = number<std::uint64_t>(declared::size_limit, speak) << 20U;
   return settings;
 }

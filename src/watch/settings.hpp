@@ -22,6 +22,8 @@ struct Settings {
   std::uint64_t since;                    // nanoseconds: profiles after it stay
   double finalize_time;                   // seconds
   std::size_t memory;                     // bytes
+  std::string trace, trace_spool;         // empty: no trace; full or compact; directory of the spool
+  std::size_t trace_memory;               // bytes of each thread
   std::vector<std::pair<int, int>> ranks; // first and last of each range that records; none: all
 
   [[nodiscard]] bool records(int rank) const;

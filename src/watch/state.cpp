@@ -1,6 +1,8 @@
 #include "watch/state.hpp"
 
 #include "watch/phases.hpp"
+#include "watch/trace/draining.hpp"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +24,19 @@ std::uint64_t ask_datatype_size(ThreadState &state, MPI_Datatype datatype) noexc
                                                                        static_cast<std::uint64_t>(size)};
   return static_cast<std::uint64_t>(size);
 }
+
+namespace {
+
+// All calls are stamped then: the trace is to have the times of each.
+void start_trace(ThreadState &state, Arena &arena) noexcept {
+  state.ring = trace::make_ring(global().process->trace, arena);
+  if (state.ring == nullptr)
+    state.dropped();
+  else
+    state.stamped_size = 0;
+}
+
+} // namespace
 
 ThreadState *attach_thread() noexcept {
   if (global().phase.load(std::memory_order_acquire) != Phase::running) return nullptr;
@@ -52,6 +67,7 @@ ThreadState *attach_thread() noexcept {
   if (global().process->finds_phases && counts_outside() && global().process->threads.load() == nullptr)
     start_phases(*state);
 #endif
+  if (global().process->trace.wanted) start_trace(*state, arena);
   record->next = global().process->threads.load(std::memory_order_relaxed);
   while (!global().process->threads.compare_exchange_weak(record->next, record)) {
   }

@@ -36,7 +36,9 @@ struct ThreadState : Recorder {
   std::vector<Request> taken;
   std::vector<Request *> known;
   std::vector<MPI_Status> statuses;
-  std::size_t room = 0; // in each of the four
+  std::vector<std::uint64_t> numbers; // of the requests in a trace
+  std::uint64_t completing = 0;       // that of the one that is being completed
+  std::size_t room = 0;               // in each of the five
 
   void make_room(std::size_t count) {
     if (__builtin_expect(room < count, 0)) grow(count * 2);
@@ -46,6 +48,7 @@ struct ThreadState : Recorder {
     taken.resize(count);
     known.resize(count);
     statuses.resize(count);
+    numbers.resize(count);
     room = count;
   }
 
@@ -145,8 +148,12 @@ private:
   ThreadState *state_;
 };
 
-// Makes a timed call; `count(state, ticks)` counts it if it succeeded. `tell(state)` may tell more of it
-// while it lasts.
+// For traces, noting.hpp.
+[[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
+                                             std::uint64_t end, std::uint64_t bytes = 0) noexcept;
+
+// Makes a timed call; `count(state, ticks)` counts it if it succeeded, and gives its bytes. `tell(state)` may
+// tell more of it while it lasts.
 template <class Call, class Count, class Tell>
 int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
   const Entry state{invoked};
@@ -156,7 +163,8 @@ int timed(const Invocation &invoked, Call &&call, Count &&count, Tell &&tell) {
   const int result = call();
   const std::uint64_t end = ticks();
   if (result != MPI_SUCCESS) return result;
-  count(*state, end - begin);
+  const std::uint64_t bytes = count(*state, end - begin);
+  note_call(*state, invoked, begin, end, bytes);
   passed_time(*state, end);
   return result;
 }

@@ -178,6 +178,7 @@ void Contents::absorb(const Contents &other) {
     rows.renumber(numbers.strings, numbers.paths);
     tables[i].append(rows);
   }
+  times.insert(times.end(), other.times.begin(), other.times.end());
 }
 
 void Contents::compact() {

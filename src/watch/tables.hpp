@@ -3,6 +3,7 @@
 #pragma once
 
 #include "watch/schema.hpp"
+#include "watch/trace/trace_times.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +97,7 @@ private:
 struct Contents {
   Names names;
   std::vector<Table> tables;
+  std::vector<trace::TraceTimes> times; // of traces: rows of two of the tables, which are made last
 
   Contents();
   Table &operator[](TableId id) { return tables[static_cast<unsigned>(id)]; }

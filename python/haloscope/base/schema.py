@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
-FORMAT = (1, 2)
+FORMAT = (1, 3)
 
 Type = Literal["integer", "real", "string"]
 # What becomes of a column when rows with equal keys are put together.
@@ -324,6 +324,66 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("build", "its build identity in hexadecimal; empty if it has none", "string"),
         Column("is_program", "integer", "most", "1 for the executable itself"),
     ),
+    "trace_sequences": (
+        _RANK,
+        _key("thread", "in the order in which they came, from 0"),
+        _key("segment", "of the thread's events, from 0"),
+        _key("structure", "what they are: rows of `trace_symbols` and `trace_rules`"),
+        _key("events", "how many"),
+    ),
+    "trace_symbols": (
+        _key("structure", "whose symbol it is"),
+        _key("symbol", "its number in that"),
+        _key(
+            "kind", "1: a region begins, 2: ends, 3: a call, 4: a part of the next call, 5: events were lost"
+        ),
+        _key("call", "the function; empty for what is none", "string"),
+        _PATH,
+        _key("bytes", "of the call, as in `calls`; events that were lost"),
+        _key("action", "what it does with a message or a collective, see above"),
+        _key("communicator", "a row of `trace_communicators`; 0: none"),
+        _key("partner", "of a message: how many ranks after the own one, modulo the size; −1: none, or any"),
+        _key("tag", "of a message; −1: none, or any"),
+        _key("size", "bytes of the message or the collective"),
+        _key("thread", "0, or 1 + the thread that began what is completed, if it is another one"),
+        _key("request", "how many requests ago the one was begun that is completed, 1: the last"),
+        _count("ranks", "threads that have it"),
+    ),
+    "trace_rules": (
+        _key("structure", "whose it is"),
+        _key("position", "eight bytes each, from 0"),
+        _key("packed", "the bytes, see above"),
+        _count("ranks", "threads that have it"),
+    ),
+    "trace_pieces": (
+        _RANK,
+        _key("thread", "as in `trace_sequences`"),
+        _key("gaps", "how many numbers the first column has"),
+        _key("durations", "how many numbers the second column has"),
+        _key("bytes", "of both, in the next so many rows of `trace_words`"),
+    ),
+    "trace_words": (Column("packed", "integer", "key", "eight bytes of `trace_pieces`", is_noise=True),),
+    "trace_communicators": (
+        _key("communicator", "its identity, the same on all ranks"),
+        _key("members", "of an inter-communicator: a hash of the group that these ranks are, else 0"),
+        _key("name", "as in `communicators`", "string"),
+        _key("size", "its ranks"),
+        _key("position", "of the first rank of the row"),
+        _key("count", "ranks of the row"),
+        _key("world", "rank in `MPI_COMM_WORLD` of the first; −1: not known"),
+        _key("stride", "from each to the next"),
+        _count("ranks", "that used it"),
+    ),
+    "trace_clocks": (
+        _RANK,
+        _key("machine", "whose clock it is: ticks of one machine are those of one clock"),
+        _key("zero", "tick at `MPI_Init`"),
+        _key("nanosecond", "of the system's clock then"),
+        _seconds("tick", "of a tick", "most"),
+        _seconds("offset_begin", "to be added for the clock of rank 0's machine, at `MPI_Init`", "most"),
+        _seconds("offset_end", "likewise, at `MPI_Finalize`", "most"),
+        _count("lost", "events that there was no room for"),
+    ),
     "symbols": (
         _key("module", "of a frame", "string"),
         _key("offset", "of a frame"),
@@ -339,6 +399,8 @@ OPTIONAL = frozenset(
     {
         *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
         *("phases", "metadata", "sites", "modules", "symbols"),
+        *("trace_sequences", "trace_symbols", "trace_rules", "trace_pieces", "trace_words"),
+        *("trace_communicators", "trace_clocks"),
     }
 )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain._instances import Instances
     from haloscope.explain.sites import SiteBook
+    from haloscope.explain.trace import Trace
 
 __all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
 
@@ -86,6 +87,22 @@ class Profile:
         from haloscope.explain._instances import Instances
 
         return self.guarded(lambda: Instances(self, region))
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the run was recorded with a trace (`run --trace`)."""
+        from haloscope.explain.trace._reading import has_trace
+
+        return has_trace(self)
+
+    def trace(self) -> Trace:
+        """Return every call, region and message with its time.
+
+        Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
+        """
+        from haloscope.explain.trace._reading import read_trace
+
+        return self.guarded(lambda: read_trace(self))
 
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""

@@ -34,6 +34,9 @@ class Recording(TypedDict, total=False):
     until: float
     size_limit: int
     phases: int
+    trace: str
+    trace_memory: int
+    trace_spool: Path | str
     memory: int
     finalize_time: int
     live: Path | str
@@ -74,6 +77,12 @@ def _interfaces(setting: Setting, value: Value) -> str:
         if word not in INTERFACES:
             raise UsageError(f"{setting.title} {word!r}: not one of all, none, {', '.join(INTERFACES)}")
     return text
+
+
+def _trace(setting: Setting, value: Value) -> str:
+    if str(value) not in ("", "full", "compact"):
+        raise UsageError(f"{setting.title} {value!r}: full or compact")
+    return str(value)
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -203,6 +212,35 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=1,
         unit="searches",
+        is_option=False,
+    ),
+    Setting(
+        "trace",
+        "HALOSCOPE_TRACE",
+        str,
+        "none",
+        "Keep every call, region and message with its time. compact: times to within 1 %, in less room.",
+        metavar="full|compact",
+        bare="full",
+        encoder=_trace,
+    ),
+    Setting(
+        "trace_memory",
+        "HALOSCOPE_TRACE_MEMORY",
+        int,
+        "8",
+        "MiB of each thread's events that are not written yet. What finds no room there is lost and counted.",
+        least=1,
+        most=4096,
+        unit="MiB",
+        is_option=False,
+    ),
+    Setting(
+        "trace_spool",
+        "HALOSCOPE_TRACE_SPOOL",
+        Path,
+        "TMPDIR, else /tmp",
+        "Directory on each node for the trace until MPI_Finalize.",
         is_option=False,
     ),
     Setting(

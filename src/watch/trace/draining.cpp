@@ -1,0 +1,172 @@
+#include "watch/trace/draining.hpp"
+
+#include "watch/own.hpp"
+#include "watch/records.hpp"
+#include "watch/trace/request_numbers.hpp"
+#include "watch/trace/spool.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <pthread.h>
+
+namespace haloscope::watch::trace {
+
+HandleTable<std::uint64_t> request_numbers;
+
+namespace {
+
+constexpr std::size_t piece_times = std::size_t{1} << 14U; // a piece has so many or a few more
+constexpr long shortest_sleep = 500'000, longest_sleep = 5'000'000; // nanoseconds
+
+// The blocks of one ring, in order.
+class Drain {
+public:
+  Drain(const Arena &arena, ProcessRecord &process, Ring &ring)
+      : process_(process), ring_(ring),
+        encoder_(arena, ring.thread, process.first.tick, process.trace.compact), written_(encoder_.progress()) {}
+
+  // Takes what is full; with `all`, also what is being written, and writes the rest. Returns whether there was
+  // something.
+  bool pass(SpoolWriter &spool, bool all) {
+    bool any = false;
+    for (Block *block = next_block(all); block != nullptr; block = next_block(all)) {
+      encoder_.take(*block);
+      held_.push_back(block);
+      any = true;
+      if (encoder_.piece().gaps.size() >= piece_times || held_.size() >= (ring_.count + 1) / 2) write(spool);
+    }
+    if (all && ring_.lost > 0) encoder_.take_lost(ring_.lost, ring_.lost_starts);
+    if (all && !encoder_.piece().sequence.empty()) write(spool);
+    return any;
+  }
+
+private:
+  Block *next_block(bool all) noexcept {
+    const std::uint64_t wanted = encoder_.progress().block + 1;
+    for (std::uint32_t i = 0; i < ring_.count; i++) {
+      Block &block = ring_.blocks[i];
+      const std::uint32_t state = block.state.load(std::memory_order_acquire);
+      if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted) return &block;
+    }
+    return nullptr;
+  }
+
+  // Blocks are free only when what was in them is in the file: if the process is killed before, it is still here.
+  void write(SpoolWriter &spool) {
+    if (spool.add(pack(encoder_.piece(), ring_.thread, encoder_.progress()))) {
+      written_ = encoder_.progress();
+      encoder_.next_piece();
+    } else {
+      process_.trace.lost.fetch_add(encoder_.take_back(written_), std::memory_order_relaxed);
+    }
+    free_blocks();
+  }
+  void free_blocks() noexcept {
+    for (Block *block : held_) {
+      if (block == ring_.current) ring_.current = nullptr;
+      block->state.store(Block::free, std::memory_order_release);
+    }
+    held_.clear();
+  }
+
+  ProcessRecord &process_;
+  Ring &ring_;
+  Encoder encoder_;
+  Progress written_;
+  std::vector<Block *> held_;
+};
+
+class Draining {
+public:
+  Draining(const Arena &arena, ProcessRecord &process)
+      : arena_(arena), process_(process), spool_(process.trace.spool.data()) {}
+
+  void start() noexcept {
+    stop_.store(false);
+    // All signals are the program's: also that of a file that may not grow.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    runs_ = pthread_create(&thread_, nullptr, &Draining::run, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  void stop() noexcept {
+    stop_.store(true, std::memory_order_release);
+    if (runs_) pthread_join(thread_, nullptr);
+    runs_ = false;
+  }
+
+private:
+  static void *run(void *self) noexcept {
+    auto &draining = *static_cast<Draining *>(self);
+    try {
+      draining.run();
+    } catch (const std::exception &) { // no memory: what comes now is lost, and the rings count it
+    }
+    return nullptr;
+  }
+  void run() {
+    long sleep = shortest_sleep;
+    while (!stop_.load(std::memory_order_acquire)) {
+      sleep = pass(false) ? shortest_sleep : std::min(2 * sleep, longest_sleep);
+      const timespec pause{0, sleep};
+      nanosleep(&pause, nullptr);
+    }
+    pass(true);
+  }
+  bool pass(bool all) {
+    bool any = false;
+    for (Ring *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr; ring = ring->next) {
+      std::unique_ptr<Drain> &drain = drains_[ring];
+      if (drain == nullptr) drain = std::make_unique<Drain>(arena_, process_, *ring);
+      any = drain->pass(spool_, all) || any;
+    }
+    return any;
+  }
+
+  const Arena &arena_;
+  ProcessRecord &process_;
+  SpoolWriter spool_;
+  std::map<Ring *, std::unique_ptr<Drain>> drains_;
+  std::atomic<bool> stop_{false};
+  bool runs_ = false;
+  pthread_t thread_{};
+};
+
+struct Running {
+  std::unique_ptr<Draining> draining;
+};
+
+} // namespace
+
+Ring *make_ring(TraceRecord &record, Arena &arena) noexcept {
+  auto *ring = arena.make<Ring>();
+  if (ring == nullptr) return nullptr;
+  std::size_t bytes = record.ring_bytes;
+  while (bytes > 2 * sizeof(Block) && !arena.has_room(bytes)) bytes /= 2;
+  void *memory = arena.has_room(bytes) ? arena.allocate(bytes) : nullptr; // zeroed: all blocks are free
+  if (memory == nullptr) return nullptr;
+  ring->blocks = static_cast<Block *>(memory);
+  ring->count = static_cast<std::uint32_t>(bytes / sizeof(Block));
+  ring->thread = record.threads.fetch_add(1, std::memory_order_relaxed);
+  ring->next = record.rings.load(std::memory_order_relaxed);
+  while (!record.rings.compare_exchange_weak(ring->next, ring, std::memory_order_release)) {
+  }
+  return ring;
+}
+
+void start_draining(const Arena &arena, ProcessRecord &process) {
+  auto &draining = own<Running>().draining;
+  if (draining == nullptr) draining = std::make_unique<Draining>(arena, process);
+  draining->start();
+}
+
+void stop_draining() noexcept {
+  if (const auto &draining = own<Running>().draining; draining != nullptr) draining->stop();
+}
+
+} // namespace haloscope::watch::trace

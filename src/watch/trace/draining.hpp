@@ -1,0 +1,23 @@
+// The background thread of a process whose trace is wanted: it empties the rings of the other threads into the
+// spool. It waits for nobody, and nobody waits for it but MPI_Finalize.
+#pragma once
+
+#include "watch/trace/slots.hpp"
+
+#include <string>
+
+namespace haloscope::watch {
+struct ProcessRecord;
+}
+
+namespace haloscope::watch::trace {
+
+// Makes the calling thread's ring; nullptr if there is no room for it.
+Ring *make_ring(TraceRecord &record, Arena &arena) noexcept;
+
+// Starts the background thread, with the spool at the path in the record.
+void start_draining(const Arena &arena, ProcessRecord &process);
+// Ends it when all is in the spool that the rings have.
+void stop_draining() noexcept;
+
+} // namespace haloscope::watch::trace

@@ -1,0 +1,83 @@
+// From the slots of a thread to symbols, their sequence and their times. An event of a trace is a symbol, which
+// says all of it but when: events that differ in nothing else are one symbol, and the ranks of others are told
+// relative to the own one, so that most ranks have the same symbols.
+#pragma once
+
+#include "watch/reading.hpp"
+#include "watch/trace/packing.hpp"
+#include "watch/trace/slots.hpp"
+
+#include <vector>
+
+namespace haloscope::watch::trace {
+
+struct Symbol {
+  std::uint16_t function = 0;
+  Kind kind = Kind::none;
+  Action action = Action::none;
+  std::uint32_t node = 0;         // place in the arena
+  std::uint32_t communicator = 0; // its number
+  std::int32_t partner = -1;      // of a message: ranks after the own one; of an inter-communicator, and the root
+                                  // of a collective: the rank itself. -1: none, or any
+  std::int32_t tag = -1;
+  std::uint32_t thread = 0;  // that began the request, + 1; 0: this one
+  std::uint64_t bytes = 0;   // of the call; of what was lost: events
+  std::uint64_t size = 0;    // of the message or the collective
+  std::uint64_t request = 0; // what is completed: 1 for the request that the thread began last; of what was lost:
+                             // requests; of another thread's: its number
+  bool operator==(const Symbol &) const = default;
+};
+static_assert(sizeof(Symbol) == 48);
+
+// What one thread did in a stretch of time.
+struct Piece {
+  std::vector<Symbol> symbols;         // that were not there before, numbered on
+  std::vector<std::uint32_t> sequence; // numbers of symbols
+  std::vector<std::uint64_t> gaps;     // ticks from the end of the event before: calls, and regions' two ends
+  std::vector<std::uint64_t> durations; // ticks, of calls
+  void clear() noexcept;
+};
+// Where a thread was after that.
+struct Progress {
+  std::uint64_t last = 0;   // tick at which the last event ended, as its times have it
+  std::uint64_t starts = 0; // requests
+  std::uint64_t block = 0;  // sequence of the last one that was taken
+};
+
+class Encoder : Reading {
+public:
+  // `compact`: times to within 1 %. Communicators are those in the arena.
+  Encoder(const Arena &arena, std::uint32_t thread, std::uint64_t first, bool compact);
+  // Goes on where another one left off.
+  void resume(std::span<const Symbol> symbols, const Progress &progress);
+
+  void take(const Block &block);
+  // What was lost after the last block.
+  void take_lost(std::uint64_t events, std::uint64_t starts);
+
+  [[nodiscard]] const Piece &piece() const noexcept { return piece_; }
+  [[nodiscard]] const Progress &progress() const noexcept { return progress_; }
+  void next_piece() noexcept { piece_.clear(); }
+  // The piece was lost: the next one begins with that. Returns how many events more that are than were lost
+  // before.
+  std::uint64_t take_back(const Progress &before);
+
+private:
+  void add(const Symbol &symbol);
+  void add_time(std::uint64_t begin);
+  void add_call(const Slot &slot, const CallRest &rest);
+  void add_part(const Slot &slot);
+  void tell_partner(Symbol &symbol, const Slot &slot) const;
+  std::uint64_t rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept;
+  void grow();
+  [[nodiscard]] std::size_t place_of(const Symbol &symbol) const noexcept;
+
+  std::uint32_t thread_;
+  bool compact_;
+  std::vector<Symbol> symbols_;
+  std::vector<std::uint32_t> places_; // hash table of symbols' numbers + 1
+  Piece piece_;
+  Progress progress_;
+};
+
+} // namespace haloscope::watch::trace

@@ -1,0 +1,25 @@
+#include "watch/trace/packing.hpp"
+
+#include "watch/compress.hpp"
+
+#include <algorithm>
+
+namespace haloscope::watch::trace {
+
+void put_column(Bytes &to, std::span<const std::uint64_t> values) {
+  const std::uint64_t most = values.empty() ? 0 : *std::ranges::max_element(values);
+  unsigned width = 0;
+  while (width < 8 && most >> 8U * width != 0) width++;
+  Bytes planes(values.size() * width);
+  for (unsigned b = 0; b < width; b++)
+    for (std::size_t i = 0; i < values.size(); i++)
+      planes[b * values.size() + i] = static_cast<unsigned char>(values[i] >> 8U * b);
+  const Bytes packed = planes.empty() ? Bytes{} : deflate(planes, true);
+  const Bytes &stored = packed.empty() ? planes : packed;
+  to.push_back(static_cast<unsigned char>(width));
+  to.push_back(packed.empty() ? 0 : 1);
+  for (unsigned b = 0; b < 4; b++) to.push_back(static_cast<unsigned char>(stored.size() >> 8U * b));
+  to.insert(to.end(), stored.begin(), stored.end());
+}
+
+} // namespace haloscope::watch::trace

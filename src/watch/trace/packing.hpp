@@ -1,0 +1,44 @@
+// Numbers of a trace as few bytes, docs/format.md "trace".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace haloscope::watch::trace {
+
+using Bytes = std::vector<unsigned char>;
+
+// Seven bits a byte, the lowest first; all but the last byte have the top bit.
+inline void put_number(Bytes &to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7U) to.push_back(static_cast<unsigned char>(value | 0x80U));
+  to.push_back(static_cast<unsigned char>(value));
+}
+
+// The next number of `from`, which is cut by it. What is cut short ends with zeros.
+inline std::uint64_t take_number(std::span<const unsigned char> &from) noexcept {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; !from.empty() && shift < 64; shift += 7) {
+    const unsigned char byte = from.front();
+    from = from.subspan(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+    if (byte < 0x80) break;
+  }
+  return value;
+}
+
+// A column of numbers: width, encoding (0: as they are, 1: zlib), bytes (32 bits), and that many bytes: the
+// lowest byte of each value, then the second of each, up to the width.
+void put_column(Bytes &to, std::span<const std::uint64_t> values);
+
+// A length to within 1 %: exact below 128, else rounded down to seven bits behind the leading one.
+inline std::uint64_t coarse(std::uint64_t length) noexcept {
+  if (length < 128) return length;
+  const unsigned shift = 56U - static_cast<unsigned>(__builtin_clzll(length)); // leading one to bit 7
+  return static_cast<std::uint64_t>(shift + 1) << 7U | (length >> shift & 127U);
+}
+inline std::uint64_t length_of_coarse(std::uint64_t code) noexcept {
+  return code < 128 ? code : (128U + (code & 127U)) << ((code >> 7U) - 1);
+}
+
+} // namespace haloscope::watch::trace

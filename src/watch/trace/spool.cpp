@@ -1,0 +1,129 @@
+#include "watch/trace/spool.hpp"
+
+#include "watch/compress.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace haloscope::watch::trace {
+
+namespace {
+
+template <class T> void append(Bytes &to, const T *from, std::size_t count) {
+  const auto *bytes = reinterpret_cast<const unsigned char *>(from);
+  to.insert(to.end(), bytes, bytes + count * sizeof(T));
+}
+
+bool write_at(int file, const Bytes &bytes, std::uint64_t offset) noexcept {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t written =
+        pwrite(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    done += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+} // namespace
+
+Spooled pack(const Piece &piece, std::uint32_t thread, const Progress &progress) {
+  Spooled packed;
+  packed.symbols = piece.symbols;
+  for (const std::uint32_t symbol : piece.sequence) put_number(packed.sequence, symbol);
+  put_column(packed.times, piece.gaps);
+  put_column(packed.times, piece.durations);
+  packed.head = {SpoolHead::expected,
+                 0,
+                 thread,
+                 static_cast<std::uint32_t>(piece.symbols.size()),
+                 static_cast<std::uint32_t>(packed.sequence.size()),
+                 static_cast<std::uint32_t>(packed.times.size()),
+                 static_cast<std::uint32_t>(piece.gaps.size()),
+                 static_cast<std::uint32_t>(piece.durations.size()),
+                 piece.sequence.size(),
+                 progress};
+  return packed;
+}
+
+SpoolWriter::SpoolWriter(const std::string &path) noexcept
+    : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
+  if (file_ >= 0 && file_ <= STDERR_FILENO) { // the program started with its output closed
+    const int other = fcntl(file_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(file_);
+    file_ = other;
+  }
+}
+
+SpoolWriter::~SpoolWriter() {
+  if (file_ >= 0) close(file_);
+}
+
+bool SpoolWriter::add(const Spooled &piece) noexcept try {
+  if (file_ < 0) return false;
+  Bytes bytes;
+  append(bytes, &piece.head, 1);
+  append(bytes, piece.symbols.data(), piece.symbols.size());
+  append(bytes, piece.sequence.data(), piece.sequence.size());
+  append(bytes, piece.times.data(), piece.times.size());
+  const std::uint32_t checksum = crc32(std::span{bytes}.subspan(8));
+  for (unsigned b = 0; b < 4; b++) bytes[4 + b] = static_cast<unsigned char>(checksum >> 8U * b);
+  if (!write_at(file_, bytes, size_)) {
+    if (ftruncate(file_, static_cast<off_t>(size_)) != 0) return false; // a part is read by nobody either
+    return false;
+  }
+  size_ += bytes.size();
+  return true;
+} catch (const std::exception &) {
+  return false;
+}
+
+SpoolReader::SpoolReader(const std::string &path) noexcept {
+  if (path.empty()) return;
+  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat status{};
+  if (file_ >= 0 && fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
+    size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+SpoolReader::~SpoolReader() {
+  if (file_ >= 0) close(file_);
+}
+
+bool SpoolReader::read(void *to, std::size_t bytes) noexcept {
+  if (bytes > size_ - offset_) return false;
+  auto *next = static_cast<unsigned char *>(to);
+  while (bytes > 0) {
+    const ssize_t got = pread(file_, next, bytes, static_cast<off_t>(offset_));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    next += got;
+    offset_ += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool SpoolReader::next(Spooled &piece) {
+  SpoolHead &head = piece.head;
+  if (!read(&head, sizeof head) || head.magic != SpoolHead::expected) return false;
+  const std::uint64_t bytes = std::uint64_t{head.symbols} * sizeof(Symbol) + head.sequence_bytes + head.time_bytes;
+  if (bytes > size_ - offset_) return false;
+  piece.symbols.resize(head.symbols);
+  piece.sequence.resize(head.sequence_bytes);
+  piece.times.resize(head.time_bytes);
+  if (!read(piece.symbols.data(), piece.symbols.size() * sizeof(Symbol)) ||
+      !read(piece.sequence.data(), piece.sequence.size()) || !read(piece.times.data(), piece.times.size()))
+    return false;
+  const auto of = [](const auto *data, std::size_t count) {
+    return std::span{reinterpret_cast<const unsigned char *>(data), count * sizeof *data};
+  };
+  std::uint32_t checksum = crc32(of(&head, 1).subspan(8));
+  checksum = crc32(of(piece.symbols.data(), piece.symbols.size()), checksum);
+  checksum = crc32(piece.sequence, checksum);
+  return crc32(piece.times, checksum) == head.checksum;
+}
+
+} // namespace haloscope::watch::trace

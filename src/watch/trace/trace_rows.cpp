@@ -1,0 +1,194 @@
+#include "watch/trace/trace_rows.hpp"
+
+#include "watch/trace/draining.hpp"
+#include "watch/trace/trace_times.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace haloscope::watch::trace {
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) noexcept {
+  hash = (hash ^ value) * 0x9E37'79B9'7F4A'7C15U;
+  return hash ^ hash >> 32U;
+}
+std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
+  return mixed(hash, text.size());
+}
+std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
+
+std::string_view name_of(const Symbol &symbol) noexcept {
+  if (symbol.kind != Kind::call) return "";
+  return symbol.function < function_count ? function_names[symbol.function] : "?";
+}
+
+} // namespace
+
+std::uint32_t TraceRows::place_of(const Node &node) const noexcept {
+  const auto *place = reinterpret_cast<const std::byte *>(&node);
+  return static_cast<std::uint32_t>(static_cast<std::size_t>(place - arena().base()) / node_alignment);
+}
+
+void TraceRows::finish(double tick) {
+  if (!process_.trace.wanted) return;
+  read_spool();
+  if (!process_.finalized || !rest_.empty()) read_rings();
+  for (auto &[number, thread] : threads_) {
+    add_communicators(thread);
+    end_segment(number, thread);
+  }
+  add_clock(tick);
+  contents_.times.emplace_back(number(process_.rank), process_.trace.spool.data(), std::move(rest_));
+}
+
+void TraceRows::read_spool() {
+  SpoolReader reader{process_.trace.spool.data()};
+  for (Spooled piece; reader.next(piece);) add_piece(piece);
+}
+
+// What the process did not live to write.
+void TraceRows::read_rings() {
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+    if (ring->count > 0 && valid(ring->blocks, ring->count) != nullptr) read_ring(*ring);
+}
+
+void TraceRows::read_ring(const Ring &ring) {
+  std::vector<const Block *> blocks;
+  Thread &thread = threads_[ring.thread];
+  for (std::uint32_t i = 0; i < ring.count; i++) {
+    const Block &block = ring.blocks[i];
+    if (block.state.load() != Block::free && block.sequence > thread.progress.block) blocks.push_back(&block);
+  }
+  std::ranges::sort(blocks, {}, [](const Block *block) { return block->sequence; });
+  Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
+  if (thread.progress.last != 0) encoder.resume(thread.symbols, thread.progress);
+  for (const Block *block : blocks) {
+    encoder.take(*block);
+    const auto piece = std::make_shared<Spooled>(pack(encoder.piece(), ring.thread, encoder.progress()));
+    encoder.next_piece();
+    add_piece(*piece);
+    rest_.push_back(piece);
+  }
+}
+
+void TraceRows::add_piece(const Spooled &piece) {
+  Thread &thread = threads_[piece.head.thread];
+  thread.symbols.insert(thread.symbols.end(), piece.symbols.begin(), piece.symbols.end());
+  thread.progress = piece.head.progress;
+  std::span<const unsigned char> rest{piece.sequence};
+  for (std::uint64_t i = 0; i < piece.head.events; i++) {
+    if (thread.repeats.is_full()) end_segment(piece.head.thread, thread);
+    const std::uint64_t symbol = take_number(rest);
+    thread.repeats.append(static_cast<std::uint32_t>(symbol));
+  }
+}
+
+void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
+  if (thread.repeats.symbols() == 0) return;
+  const Bytes packed = thread.repeats.pack();
+  const std::uint64_t structure = structure_of(thread, packed);
+  const std::array<std::uint64_t, 5> row{trace::number(process_.rank), number, thread.segment++, structure,
+                                         thread.repeats.symbols()};
+  table(TableId::trace_sequences).add(row);
+  for (std::size_t i = 0; i < thread.symbols.size(); i++) add_symbol(structure, i, thread.symbols[i]);
+  for (std::size_t first = 0; first < packed.size(); first += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, packed.data() + first, std::min<std::size_t>(8, packed.size() - first));
+    const std::array<std::uint64_t, 4> words{structure, first / 8, word, 1};
+    table(TableId::trace_rules).add(words);
+  }
+  thread.repeats = {};
+}
+
+// The same for all threads that do the same: by what is meant, not by numbers of their own.
+std::uint64_t TraceRows::structure_of(const Thread &thread, const Bytes &packed) {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
+  for (const Symbol &symbol : thread.symbols) {
+    hash = mixed(hash, name_of(symbol));
+    hash = mixed(hash, path_text(paths_[symbol.node]));
+    hash = mixed(hash, identity_of(symbol.communicator));
+    for (const std::uint64_t value :
+         {static_cast<std::uint64_t>(symbol.kind), static_cast<std::uint64_t>(symbol.action),
+          number(symbol.partner), number(symbol.tag), std::uint64_t{symbol.thread}, symbol.bytes, symbol.size,
+          symbol.request})
+      hash = mixed(hash, value);
+  }
+  return mixed(hash, std::string_view{reinterpret_cast<const char *>(packed.data()), packed.size()});
+}
+
+const std::string &TraceRows::path_text(std::uint64_t path) {
+  std::string &text = path_texts_[path];
+  if (!text.empty()) return text;
+  const Names::Path &node = contents_.names.paths[path];
+  std::string made = node.parent < 0 ? "" : path_text(static_cast<std::uint64_t>(node.parent));
+  made += '\0';
+  made += contents_.names.strings[node.name];
+  return path_texts_[path] = made;
+}
+
+void TraceRows::add_symbol(std::uint64_t structure, std::size_t number, const Symbol &symbol) {
+  const std::array<std::uint64_t, 14> row{structure,
+                                          number,
+                                          static_cast<std::uint64_t>(symbol.kind),
+                                          contents_.names.string(name_of(symbol)),
+                                          paths_[symbol.node],
+                                          symbol.bytes,
+                                          static_cast<std::uint64_t>(symbol.action),
+                                          identity_of(symbol.communicator),
+                                          trace::number(symbol.partner),
+                                          trace::number(symbol.tag),
+                                          symbol.size,
+                                          symbol.thread,
+                                          symbol.request,
+                                          1};
+  table(TableId::trace_symbols).add(row);
+}
+
+std::uint64_t TraceRows::identity_of(std::uint32_t communicator) const noexcept {
+  const Communicator *of = this->communicator(communicator);
+  return of == nullptr ? 0 : of->identity;
+}
+
+// Stretches of world ranks that follow each other evenly.
+void TraceRows::add_communicators(const Thread &thread) {
+  for (const Symbol &symbol : thread.symbols) {
+    if (symbol.communicator == 0 || !told_.try_emplace(symbol.communicator, true).second) continue;
+    const Communicator *of = communicator(symbol.communicator);
+    if (of == nullptr) continue;
+    const std::uint64_t count = of->inter ? of->remote_size : of->size;
+    const std::int32_t *ranks = of->ranks == nullptr ? nullptr : valid(of->ranks, count);
+    const auto world = [&](std::uint64_t i) -> std::int64_t {
+      if (ranks != nullptr) return ranks[i];
+      if (of->id == 0) return static_cast<std::int64_t>(i);
+      return of->stride == 0 ? -1 : of->first_rank + static_cast<std::int64_t>(i) * of->stride;
+    };
+    const std::uint64_t name = contents_.names.string(text(of->name));
+    for (std::uint64_t first = 0; first < count;) {
+      const std::int64_t stride = first + 1 < count ? world(first + 1) - world(first) : 0;
+      std::uint64_t last = first + 1;
+      while (last < count && world(last) - world(last - 1) == stride) last++;
+      const std::array<std::uint64_t, 9> row{of->identity, of->inter ? of->members : 0,
+                                             name,         count,
+                                             first,        last - first,
+                                             number(world(first)), number(stride), 1};
+      table(TableId::trace_communicators).add(row);
+      first = last;
+    }
+  }
+}
+
+void TraceRows::add_clock(double tick) {
+  std::uint64_t lost = process_.trace.lost.load();
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+    lost += ring->all_lost;
+  const std::array<std::uint64_t, 8> row{
+      number(process_.rank),     process_.trace.machine,        process_.first.tick,
+      process_.first.nanosecond, word(tick),                    word(process_.trace.offset_begin),
+      word(process_.trace.offset_end), lost};
+  table(TableId::trace_clocks).add(row);
+}
+
+} // namespace haloscope::watch::trace

@@ -1,0 +1,56 @@
+// From the trace of a process to the profile's tables: what it did, put together over its threads here, and
+// when, piece by piece later.
+#pragma once
+
+#include "watch/records.hpp"
+#include "watch/tables.hpp"
+#include "watch/trace/repeats.hpp"
+#include "watch/trace/spool.hpp"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace haloscope::watch::trace {
+
+class TraceRows : Reading {
+public:
+  TraceRows(const Arena &arena, const ProcessRecord &process, Contents &contents)
+      : Reading(arena), process_(process), contents_(contents) {}
+  // A node's path, before `finish`.
+  void add(std::uint64_t path, const Node &node) { paths_[place_of(node)] = path; }
+  // All rows but those of times, for which it leaves what they are made of. Reads the spool.
+  void finish(double tick);
+
+private:
+  // What is known of one thread.
+  struct Thread {
+    std::vector<Symbol> symbols;
+    Repeats repeats;
+    std::uint64_t segment = 0;
+    Progress progress;
+  };
+  std::uint32_t place_of(const Node &node) const noexcept;
+  void read_spool();
+  void read_rings();
+  void read_ring(const Ring &ring);
+  void add_piece(const Spooled &piece);
+  void end_segment(std::uint32_t number, Thread &thread);
+  std::uint64_t structure_of(const Thread &thread, const Bytes &packed);
+  void add_symbol(std::uint64_t structure, std::size_t number, const Symbol &symbol);
+  void add_communicators(const Thread &thread);
+  void add_clock(double tick);
+  std::uint64_t identity_of(std::uint32_t communicator) const noexcept;
+  const std::string &path_text(std::uint64_t path);
+  Table &table(TableId id) { return contents_[id]; }
+
+  const ProcessRecord &process_;
+  Contents &contents_;
+  std::unordered_map<std::uint32_t, std::uint64_t> paths_; // by place of the node
+  std::unordered_map<std::uint64_t, std::string> path_texts_;
+  std::map<std::uint32_t, Thread> threads_;
+  std::vector<std::shared_ptr<const Spooled>> rest_; // of pieces that are in no spool
+  std::map<std::uint32_t, bool> told_;               // communicators
+};
+
+} // namespace haloscope::watch::trace
