@@ -35,10 +35,9 @@ constexpr std::int32_t NOBODY = -1;
 class Writing {
 public:
   Writing(const Events &events, Tape &tape)
-      : events_(events), tape_(tape), awaited_(count(events.hubs)), readers_(count(events.hubs)),
-        slots_(count(events.hubs), 0), parked_(count(events.hubs), NOBODY), places_(count(events.locations)) {
-    for (std::int64_t i = 0; i < events.puts; i++) awaited_[count(events.put_hub[i])]++;
-    for (std::int64_t i = 0; i < events.gets; i++) readers_[count(events.get_hub[i])]++;
+      : events_(events), tape_(tape), hubs_(count(events.hubs)), places_(count(events.locations)) {
+    for (std::int64_t i = 0; i < events.puts; i++) hubs_[count(events.put_hub[i])].awaited++;
+    for (std::int64_t i = 0; i < events.gets; i++) hubs_[count(events.get_hub[i])].readers++;
     for (std::int32_t l = 0; l < events.locations; l++) {
       Place &place = places_[count(l)];
       place.call = events.first_call[l];
@@ -68,6 +67,11 @@ public:
   }
 
 private:
+  struct Hub {
+    std::int32_t awaited = 0, readers = 0; // puts and gets that are still to come
+    std::int32_t slot = 0;                 // 0: none yet
+    std::int32_t parked = NOBODY;          // the first of the locations that wait here
+  };
   struct Place {
     std::int64_t call = 0, put = 0, get = 0, advance = 0;
     std::int32_t next = NOBODY; // parked at the same hub
@@ -90,10 +94,10 @@ private:
       }
       for (; place.get < events_.gets && events_.get_call[place.get] == place.call; place.get++) {
         const std::int32_t hub = events_.get_hub[place.get];
-        if (awaited_[count(hub)] > 0) {
+        if (hubs_[count(hub)].awaited > 0) {
           place.waits = true;
-          place.next = parked_[count(hub)];
-          parked_[count(hub)] = location;
+          place.next = hubs_[count(hub)].parked;
+          hubs_[count(hub)].parked = location;
           return false;
         }
         get(location, place.get);
@@ -107,26 +111,26 @@ private:
   }
 
   void put(std::int32_t location, std::int32_t hub) {
-    std::int32_t &slot = slots_[count(hub)];
+    std::int32_t &slot = hubs_[count(hub)].slot;
     const bool is_first = slot == 0;
     if (is_first) slot = free_slot();
     write(location, slot, is_first ? Step::first_put : Step::put, 0, 0, 0);
-    if (--awaited_[count(hub)] > 0) return;
-    for (std::int32_t waiting = parked_[count(hub)]; waiting != NOBODY;) {
+    if (--hubs_[count(hub)].awaited > 0) return;
+    for (std::int32_t waiting = hubs_[count(hub)].parked; waiting != NOBODY;) {
       Place &place = places_[count(waiting)];
       const std::int32_t next = place.next;
       place.waits = false;
       ready_.push_back(waiting);
       waiting = next;
     }
-    parked_[count(hub)] = NOBODY;
+    hubs_[count(hub)].parked = NOBODY;
   }
 
   void get(std::int32_t location, std::int64_t i) {
-    const std::int32_t hub = events_.get_hub[i], slot = slots_[count(hub)];
+    const std::int32_t hub = events_.get_hub[i], slot = hubs_[count(hub)].slot;
     if (slot != 0)
       write(location, slot, Step::get, events_.get_weight[i], events_.get_units[i], events_.get_group[i]);
-    if (--readers_[count(hub)] == 0 && slot != 0) free_.push_back(slot);
+    if (--hubs_[count(hub)].readers == 0 && slot != 0) free_.push_back(slot);
   }
 
   // All wait for each other, which clocks that differ can do: the one that came first waits no longer.
@@ -138,10 +142,10 @@ private:
         first = l;
     Place &place = places_[count(first)];
     const std::int32_t hub = events_.get_hub[place.get];
-    std::int32_t *link = &parked_[count(hub)];
+    std::int32_t *link = &hubs_[count(hub)].parked;
     while (*link != first) link = &places_[count(*link)].next;
     *link = place.next;
-    readers_[count(hub)]--;
+    hubs_[count(hub)].readers--;
     place.get++;
     place.waits = false;
     ready_.push_back(first);
@@ -169,7 +173,7 @@ private:
 
   const Events &events_;
   Tape &tape_;
-  std::vector<std::int32_t> awaited_, readers_, slots_, parked_;
+  std::vector<Hub> hubs_;
   std::vector<Place> places_;
   std::vector<std::int32_t> ready_, free_;
   std::int32_t next_slot_ = 1;
