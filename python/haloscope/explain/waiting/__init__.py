@@ -3,5 +3,6 @@
 from haloscope.explain.waiting._analysis import Analysis
 from haloscope.explain.waiting._efficiency import Efficiency
 from haloscope.explain.waiting._tolerance import Pieces
+from haloscope.explain.waiting._wait_tables import wait_table
 
-__all__ = ["Analysis", "Efficiency", "Pieces"]
+__all__ = ["Analysis", "Efficiency", "Pieces", "wait_table"]
