@@ -36,11 +36,13 @@ class Analysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
     Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
-    before it is asked for.
+    before it is asked for. A collective takes as many latencies as a tree of its ranks is high; without `is_tree` one,
+    as `haloscope inject` has it.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, *, is_tree: bool = True) -> None:
         self.trace = trace
+        self._is_tree = is_tree
 
     @cached_property
     def waits(self) -> pl.DataFrame:
@@ -172,7 +174,9 @@ class Analysis:
 
     @cached_property
     def _tape(self) -> Tape:
-        return tape(self._timeline, as_recorded(self.trace, self._timeline, self._depends))
+        return tape(
+            self._timeline, as_recorded(self.trace, self._timeline, self._depends, is_tree=self._is_tree)
+        )
 
     @cached_property
     def _ideal(self) -> Tape:

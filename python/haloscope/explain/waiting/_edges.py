@@ -23,11 +23,13 @@ __all__ = ["Unit", "as_recorded", "ideal"]
 Unit = Literal["latency", "byte"]
 
 
-def as_recorded(trace: Trace, timeline: Timeline, depends: Dependencies, unit: Unit = "latency") -> Edges:
+def as_recorded(
+    trace: Trace, timeline: Timeline, depends: Dependencies, unit: Unit = "latency", *, is_tree: bool = True
+) -> Edges:
     """Return the graph whose longest path is the run: each call ends when it did.
 
-    A message is one unit for its receiver, a collective as many as a tree of its ranks is high; or both are
-    as many as they have bytes. That a sender waits for its receiver costs nothing but that.
+    A message is one unit for its receiver, a collective as many as a tree of its ranks is high, or one; with
+    the unit "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing but that.
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
@@ -42,6 +44,8 @@ def as_recorded(trace: Trace, timeline: Timeline, depends: Dependencies, unit: U
     last_arrival = timeline.begin.copy()
     np.maximum.at(last_arrival, call, arrival)
     units = gets["bytes" if unit == "byte" else "latencies"].to_numpy()
+    if unit == "latency" and not is_tree:
+        units = np.minimum(units, 1)
     return _edges(timeline, depends, gets, weight, units, timeline.end - last_arrival)
 
 

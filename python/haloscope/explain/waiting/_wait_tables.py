@@ -74,7 +74,7 @@ def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
         alone = np.arange(len(tree)) == path
         return alone if scope.exclusive else tree.with_descendants(alone)
 
-    rows = analysis.tolerance([mask(path) for path in paths], _LONGER)
+    rows = analysis.tolerance([mask(path) for path in paths.tolist()], _LONGER)
     names = {f"latency_{i}": f"latency_{round(100 * share)}" for i, share in enumerate(_LONGER)}
     run_time = pl.lit(analysis.run_time).alias("run_time")
     return scope.named(rows.rename(names).with_columns(pl.Series("path", paths), run_time), [])
