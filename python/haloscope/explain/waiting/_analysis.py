@@ -36,8 +36,8 @@ class Analysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
     Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
-    before it is asked for. A collective takes as many latencies as a tree of its ranks is high; without `is_tree` one,
-    as `haloscope inject` has it.
+    before it is asked for. A collective takes as many latencies as a tree of its ranks is high; without
+    `is_tree` one, as `haloscope inject` has it.
     """
 
     def __init__(self, trace: Trace, *, is_tree: bool = True) -> None:

@@ -29,7 +29,8 @@ def as_recorded(
     """Return the graph whose longest path is the run: each call ends when it did.
 
     A message is one unit for its receiver, a collective as many as a tree of its ranks is high, or one; with
-    the unit "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing but that.
+    the unit "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing
+    but that.
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
