@@ -24,7 +24,7 @@ import haloscope
 from haloscope.explain.waiting import Analysis
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
-LATENCIES = (2, 5, 10, 20, 40)
+LATENCIES = (10, 25, 50, 100, 200)
 
 
 def run(launcher: list[str], compiler: str, rounds: int) -> None:
@@ -33,7 +33,7 @@ def run(launcher: list[str], compiler: str, rounds: int) -> None:
         here = Path(directory)
         program = here / "latencies"
         subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
-        command = [*launcher, str(program), "20", "20000"]
+        command = [*launcher, str(program), "20", "100000"]
         predicted = np.empty((rounds, len(LATENCIES)))
         measured = np.empty((rounds, len(LATENCIES)))
         for i in range(rounds):
