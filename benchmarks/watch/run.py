@@ -5,7 +5,8 @@ difference of their medians is one sample, in nanoseconds a call. `ratio` is clo
 time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` are the floor: a
 library that stamps every call and does nothing else (stamps.c). Rows `watch-callsites` are what call sites
 add to a call that is watched anyway: with one frame, with eight, and in Python (`allreduce.py`). Rows
-`watch-phases` are what looking for iterations adds to it.
+`watch-phases` are what looking for iterations adds to it, rows `watch-trace` what a trace does; of the
+region that is for each of its calls.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ ALLOWED_EXACT = {HALO: 32.0}
 SITES = "-callsites"
 SITES_8 = "-callsites-8"
 PHASES = "-phases"
+TRACE = "-trace"
+HALO_CALLS = 25
 IN_PYTHON = "Allreduce of mpi4py"
 PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
@@ -120,6 +123,19 @@ def report_added(kind: str, results: dict[str, list[Times]], clock: float, allow
             emit_cost(f"watch{kind}", name, estimate(added), clock, allowed)
 
 
+def report_trace(results: dict[str, list[Times]], clock: float) -> None:
+    """Emits what a trace adds to each call: two clock reads at most."""
+    report_added(TRACE, results, clock, 2.0)
+    pairs = zip(results[TRACE], results[""], strict=True)
+    emit_cost(
+        f"watch{TRACE}",
+        f"{HALO}, each call",
+        estimate([(a[HALO] - b[HALO]) / HALO_CALLS for a, b in pairs]),
+        clock,
+        2.0,
+    )
+
+
 def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
     """Emits what call sites add to calls that are watched."""
     for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
@@ -153,6 +169,7 @@ def main() -> None:
             SITES: watched(directory, "--callsites"),
             SITES_8: watched(directory, "--callsites=8"),
             PHASES: ["env", "HALOSCOPE_PHASES=1", *watched(directory)],
+            TRACE: watched(directory, "--trace"),
         }
         python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
         results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
@@ -170,6 +187,7 @@ def main() -> None:
         report("-stamps", results["bare"], results["-stamps"], {})
         report_sites(results, python, clock)
         report_added(PHASES, results, clock, None)
+        report_trace(results, clock)
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
     measure_markers(options.rounds, options.calls)

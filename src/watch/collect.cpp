@@ -38,9 +38,10 @@ void widen(Extremes &to, const Extremes &by, bool first) {
 
 class Collection : Reading {
 public:
-  Collection(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end)
+  Collection(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end,
+             const std::string &spool)
       : Reading(arena), process_(process), tick_(tick), end_(end), sites_(arena, contents_, tick),
-        trace_(arena, process, contents_) {}
+        trace_(arena, process, contents_, spool) {}
 
   Contents run() {
     std::uint64_t begins = 0;
@@ -406,8 +407,9 @@ private:
 
 } // namespace
 
-Contents collect(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end) {
-  return Collection{arena, process, tick, end}.run();
+Contents collect(const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end,
+                 const std::string &spool) {
+  return Collection{arena, process, tick, end, spool}.run();
 }
 
 } // namespace haloscope::watch

@@ -231,6 +231,7 @@ int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
                   {.kind = Pending::collective,
                    .flags = Request::persistent | Request::idle,
                    .function = invoked,
+                   .partner = invoked.partner,
                    .communicator = use->communicator->number,
                    .bytes = bytes,
                    // Freed with the request.

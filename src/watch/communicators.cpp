@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace haloscope::watch {
@@ -21,11 +22,21 @@ struct Members {
   std::vector<int> ranks;
 };
 
+// Where a communicator comes from, the same on all its ranks: whoever makes several of one makes them in one
+// order. `told_apart`: by order, where ranks that made it have others in common.
+struct Lineage {
+  std::uint64_t identity = 0;
+  std::uint64_t made = 0; // of it
+  bool told_apart = true;
+};
+
 struct Book {
   std::mutex mutex;
   std::map<std::uintptr_t, Communicator *> by_handle; // described when first used
   std::map<std::uintptr_t, std::string> names;
-  std::map<std::pair<std::uint64_t, std::string>, Communicator *> by_members;
+  std::map<std::uintptr_t, Lineage> lineages;
+  std::map<std::uint64_t, std::uint64_t> alike; // how many there are of one identity that order does not tell
+  std::map<std::tuple<std::uint64_t, std::string, std::uint64_t>, Communicator *> by_members;
   std::map<std::uint64_t, std::uint32_t> ids; // by members alone
   std::map<std::uint32_t, Members> members;   // by id
   MPI_Group world = MPI_GROUP_NULL;
@@ -164,10 +175,35 @@ void keep_ranks(Book &of, Communicator &record, const Ranks &ranks) {
   }
 }
 
-std::uint64_t identity_of(std::uint64_t members, const std::string &name) {
-  std::uint64_t hash = members;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
-  return hash;
+// One of MPI's own, or of nobody knows where.
+Lineage lineage_of(const Book &of, MPI_Comm comm) {
+  const auto found = of.lineages.find(value_of(comm));
+  if (found != of.lineages.end()) return found->second;
+  if (comm == MPI_COMM_WORLD) return {.identity = 1};
+  if (comm == MPI_COMM_SELF) return {.identity = 2};
+  return {.identity = 3, .told_apart = false};
+}
+
+std::uint64_t identity_with(std::uint64_t hash, std::uint64_t value) noexcept {
+  hash = (hash ^ value) * 0x9E37'79B9'7F4A'7C15U;
+  return hash ^ hash >> 31U;
+}
+
+// Of a communicator that a trace tells from all others; from those with its members and name only without
+// one.
+std::uint64_t identity_of(Book &of, MPI_Comm comm, std::uint64_t members, bool inter) {
+  if (!global().process->trace.wanted) return 0;
+  const Lineage lineage = lineage_of(of, comm);
+  std::uint64_t all = members;
+  if (inter) { // both sides call it the same
+    MPI_Group group = MPI_GROUP_NULL;
+    real.Comm_group(comm, &group);
+    all ^= hash_members(world_ranks(group), true);
+    real.Group_free(&group);
+  }
+  std::uint64_t identity = identity_with(identity_with(0, lineage.identity), all);
+  if (!lineage.told_apart) identity = identity_with(identity, of.alike[identity]++);
+  return identity >> 1U | 1U; // positive, and none is 0
 }
 
 Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
@@ -180,7 +216,8 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
     real.Comm_group(comm, &group);
   const std::vector<int> ranks = world_ranks(group);
   const std::uint64_t members = hash_members(ranks, inter != 0);
-  const auto found = of.by_members.find({members, name});
+  const std::uint64_t identity = identity_of(of, comm, members, inter != 0);
+  const auto found = of.by_members.find({members, name, identity});
   if (found != of.by_members.end() && found->second->out_degree == 0) {
     // Same members, same name: the same row.
     if (topology_of(comm) == MPI_UNDEFINED) {
@@ -202,11 +239,11 @@ Communicator *describe(Book &of, MPI_Comm comm, const std::string &name) {
   record->rank = rank;
   record->inter = inter != 0;
   record->members = members;
-  record->identity = identity_of(members, name);
+  record->identity = identity;
   keep_ranks(of, *record, ranks);
   record->name = copy_text(name);
   if (inter == 0) read_topology(comm, *record);
-  of.by_members[{members, name}] = record;
+  of.by_members[{members, name, identity}] = record;
   return record;
 }
 
@@ -230,6 +267,7 @@ Communicator *find_or_describe(Book &of, MPI_Comm comm) {
 void forget(Book &of, MPI_Comm comm) {
   of.by_handle.erase(value_of(comm));
   of.names.erase(value_of(comm));
+  of.lineages.erase(value_of(comm));
   global().handle_epoch.fetch_add(1, std::memory_order_release);
 }
 
@@ -298,17 +336,29 @@ bool is_inside_world(MPI_Comm comm) noexcept {
   return is_inside(real.Comm_group) && (inter == 0 || is_inside(real.Comm_remote_group));
 }
 
-void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept {
+void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept {
   const std::lock_guard lock{book().mutex};
+  Lineage lineage = lineage_of(book(), parent);
+  if (by == MadeBy::all) { // also those of its ranks that are in none
+    book().lineages.insert_or_assign(value_of(parent), lineage).first->second.made++;
+    lineage.identity = identity_with(lineage.identity, lineage.made + 1);
+  } else {
+    lineage = {.identity = identity_with(4, static_cast<std::uint64_t>(by)), .told_apart = false};
+  }
+  lineage.made = 0;
+  if (made == MPI_COMM_NULL) return;
   const std::string name = name_of(book(), parent) + "/" + how;
   forget(book(), made);
   book().names[value_of(made)] = name;
+  book().lineages[value_of(made)] = lineage;
 }
 
 void rename_communicator(MPI_Comm comm, const char *name) noexcept {
   const std::lock_guard lock{book().mutex};
+  const Lineage lineage = lineage_of(book(), comm);
   forget(book(), comm);
   book().names[value_of(comm)] = name;
+  book().lineages[value_of(comm)] = lineage;
 }
 
 void forget_communicator(MPI_Comm comm) noexcept {

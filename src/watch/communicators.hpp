@@ -28,8 +28,11 @@ struct CachedUse {
 // Whether all its ranks are of this world.
 bool is_inside_world(MPI_Comm comm) noexcept;
 
-// A communicator made from `parent`, which it is named after unless the program names it itself.
-void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how) noexcept;
+// Whose calls made a communicator: those of all ranks of the one before, of some of them, or of two groups.
+enum class MadeBy : std::uint8_t { all, some, two_groups };
+// A communicator made from `parent`, which it is named after unless the program names it itself; `made` is
+// none for ranks that are not in it.
+void adopt_communicator(MPI_Comm parent, MPI_Comm made, const char *how, MadeBy by) noexcept;
 void rename_communicator(MPI_Comm comm, const char *name) noexcept;
 // Before the handle is freed: it may be given to another communicator at once.
 void forget_communicator(MPI_Comm comm) noexcept;

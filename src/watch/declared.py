@@ -95,7 +95,7 @@ def _tables() -> list[str]:
 
 
 def _column(column: Column) -> str:
-    flags = f"{_word(column.is_path)}, {_word(column.is_noise)}"
+    flags = ", ".join(map(_word, (column.is_path, column.is_noise, column.is_packed)))
     return f'Column{{"{column.name}", Type::{column.type}, Merge::{column.merge}, "{column.unit}", {flags}}}'
 
 

@@ -13,6 +13,7 @@
 #include "watch/state.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace haloscope::watch {
 
@@ -113,7 +114,11 @@ int make_communicator(const Invocation &invoked, MPI_Comm parent, const MPI_Comm
   const int result = passed(invoked, Category::other, call);
   if (result != MPI_SUCCESS) return result;
   if (request != nullptr) clear_request(*request);
-  if (*made != MPI_COMM_NULL) adopt_communicator(parent, *made, how);
+  const std::string_view function = function_names[static_cast<unsigned>(invoked.function)];
+  const MadeBy by = function == "MPI_Comm_create_group"  ? MadeBy::some
+                    : function == "MPI_Intercomm_create" ? MadeBy::two_groups
+                                                         : MadeBy::all;
+  adopt_communicator(parent, *made, how, by);
   return result;
 }
 

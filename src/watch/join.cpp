@@ -14,6 +14,7 @@
 #include "watch/profile.hpp"
 #include "watch/summary.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <unistd.h>
 
 namespace haloscope::watch {
 
@@ -103,12 +105,24 @@ void remember(ProcessRecord &any, const ProcessRecord &process) {
   any.command = process.command;
   any.library = process.library;
   any.start = process.start;
+  any.trace.wanted = process.trace.wanted;
+  any.trace.compact = process.trace.compact;
   any.mpi_version = process.mpi_version;
   any.mpi_subversion = process.mpi_subversion;
 }
 
-void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end) {
-  joined.contents.absorb(collect(arena, process, tick, end));
+// The spool of a record, beside it: a link to where the process put it, or what was collected of it.
+std::string spool_of(const std::string &live) {
+  const std::string spool = live.substr(0, live.size() - std::strlen(".live")) + ".spool";
+  std::array<char, 4096> target{};
+  const ssize_t length = readlink(spool.c_str(), target.data(), target.size() - 1);
+  if (length > 0) return {target.data(), static_cast<std::size_t>(length)};
+  return access(spool.c_str(), R_OK) == 0 ? spool : "";
+}
+
+void add(Joined &joined, const Arena &arena, const ProcessRecord &process, double tick, std::uint64_t end,
+         const std::string &spool) {
+  joined.contents.absorb(collect(arena, process, tick, end, spool));
   joined.finalized = joined.finalized && process.finalized;
   if (joined.empty) remember(joined.any, process);
   joined.empty = false;
@@ -122,7 +136,7 @@ void join_file(Joined &joined, std::uint64_t &world, bool given, const std::stri
     if (world == 0) world = process.world;
     if (process.world != world) return;
     twice = !joined.ranks.insert(process.rank).second;
-    if (!twice) add(joined, arena, process, tick, ends.of(process, path));
+    if (!twice) add(joined, arena, process, tick, ends.of(process, path), spool_of(path));
   });
   if (given) problem = nullptr;
   if (twice) problem = "has records of a rank that was met before";
@@ -145,6 +159,17 @@ void write(Joined &joined, const Wanted &wanted, const char *output) {
     totals.add(static_cast<TableId>(i), joined.contents.tables[i]);
     writer.add(static_cast<TableId>(i), joined.contents.tables[i]);
   }
+  Table pieces{TableId::trace_pieces}, words{TableId::trace_words};
+  const auto flush = [&] {
+    writer.add(TableId::trace_pieces, pieces);
+    writer.add(TableId::trace_words, words);
+    pieces.clear();
+    words.clear();
+  };
+  for (auto &times : joined.contents.times)
+    while (times.next(pieces, words))
+      if (words.bytes() > (std::size_t{4} << 20U)) flush();
+  flush();
   totals.left_out = writer.left_out();
   writer.finish(joined.contents.names, make_info(joined.any, totals, joined.contents.names,
                                                  missing_ranks(joined), joined.finalized, HALOSCOPE_ABI));

@@ -36,6 +36,7 @@ void start() {
     begin_process(world.settings, world.rank, world.size, world.place);
   else if (global().phase == Phase::between)
     resume_process();
+  align_clocks();
   annotations_started();
 }
 

@@ -14,7 +14,7 @@ bool is_intact(const ProcessRecord &process) noexcept {
   return process.magic == ProcessRecord::expected_magic && process.layout == record_layout &&
          process.size > 0 && process.rank >= 0 && process.rank < process.size && ends(process.host) &&
          ends(process.program) && ends(process.library) && ends(process.command) && ends(process.output) &&
-         ends(process.cpus) && ends(process.numa_nodes) && ends(process.sockets);
+         ends(process.cpus) && ends(process.numa_nodes) && ends(process.sockets) && ends(process.trace.spool);
 }
 
 bool is_running(const ProcessRecord &process, const std::string &path) {

@@ -31,7 +31,7 @@ inline void started(ThreadState &state, Request &request, std::uint64_t duration
   if (action == Action::none || !request.has(Request::persistent)) return;
   const std::uint64_t number = begin_request(state, handle, request.kind == Pending::send);
   trace_part(state, number == 0 && action == Action::begun_send ? Action::sent : action, number,
-             request.communicator, request.partner, request.tag, request.bytes);
+             request.communicator, request.partner, request.tag, request.bytes, request.function);
 }
 
 // MPI_Start and MPI_Startall.

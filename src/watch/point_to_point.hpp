@@ -7,8 +7,8 @@ namespace haloscope::watch {
 
 // After a blocking send whose like was not there before.
 // Returns the communicator's number; 0 if there is no message.
-[[gnu::noinline]] inline std::uint32_t count_new_send(ThreadState &state, Post &place, Post post, MPI_Comm comm,
-                                                      std::uint64_t duration) noexcept {
+[[gnu::noinline]] inline std::uint32_t count_new_send(ThreadState &state, Post &place, Post post,
+                                                      MPI_Comm comm, std::uint64_t duration) noexcept {
   Request &request = post.request;
   const CommunicatorUse *use = message_use(state, comm, request.partner);
   if (use == nullptr) {
@@ -71,13 +71,14 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
     count_sent(node, *record, bytes, end - begin);
     count_at_site(*state, bytes);
   } else {
-    communicator = count_new_send(*state, place,
-                   {value_of(comm),
-                    value_of(datatype),
-                    count,
-                    state->node,
-                    {.function = invoked, .partner = dest, .bytes = payload(*state, given, datatype)}},
-                   comm, end - begin);
+    communicator =
+        count_new_send(*state, place,
+                       {value_of(comm),
+                        value_of(datatype),
+                        count,
+                        state->node,
+                        {.function = invoked, .partner = dest, .bytes = payload(*state, given, datatype)}},
+                       comm, end - begin);
   }
   add_time(*state, time, end - begin);
   if (is_traced(*state))
@@ -217,16 +218,15 @@ int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datat
                 if (sending != nullptr)
                   trace_part(state, trace::Action::sent, 0, sending->communicator->number, dest, invoked.tag,
                              bytes);
-                trace_call(state,
-                           {.function = invoked,
-                            .begin = stamps.begin,
-                            .end = stamps.end,
-                            .bytes = sending == nullptr ? 0 : bytes,
-                            .action = number == 0 ? trace::Action::none : trace::Action::posted,
-                            .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
-                            .partner = source,
-                            .size = room,
-                            .number = number});
+                trace_call(state, {.function = invoked,
+                                   .begin = stamps.begin,
+                                   .end = stamps.end,
+                                   .bytes = sending == nullptr ? 0 : bytes,
+                                   .action = number == 0 ? trace::Action::none : trace::Action::posted,
+                                   .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
+                                   .partner = source,
+                                   .size = room,
+                                   .number = number});
               });
 }
 

@@ -223,7 +223,8 @@ public:
       keep_send(*state_, *request, post_->request, invoked.tag);
       if constexpr (stamped) {
         count_at_site(*state_, post_->request.bytes);
-        if (is_traced(*state_)) trace_post<true>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
+        if (is_traced(*state_))
+          trace_post<true>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
       }
     });
   }
@@ -235,7 +236,8 @@ public:
       put_request(*state_, *request, post_->request, invoked.tag);
       if constexpr (stamped) {
         count_at_site(*state_, 0);
-        if (is_traced(*state_)) trace_post<false>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
+        if (is_traced(*state_))
+          trace_post<false>(*state_, invoked, stamps, *request, post_->request, invoked.tag);
       }
     });
   }
@@ -295,18 +297,18 @@ template <bool is_send>
 template <bool is_send, class Count, class Call>
 int post_message(const Invocation &invoked, Count given, MPI_Datatype datatype, int rank, MPI_Comm comm,
                  const MPI_Request *request, Call &&call) {
-  return post(
-      invoked, given, datatype, call,
-      [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration, Stamps stamps) {
-        const auto count = static_cast<std::uint64_t>(given);
-        count_new_post<is_send>(state, place_of_post(state, invoked, rank, count),
-                                {value_of(comm),
-                                 value_of(datatype),
-                                 count,
-                                 state.node,
-                                 {.function = invoked, .partner = rank, .tag = invoked.tag, .bytes = bytes}},
-                                comm, *request, duration, stamps);
-      });
+  return post(invoked, given, datatype, call,
+              [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration, Stamps stamps) {
+                const auto count = static_cast<std::uint64_t>(given);
+                count_new_post<is_send>(
+                    state, place_of_post(state, invoked, rank, count),
+                    {value_of(comm),
+                     value_of(datatype),
+                     count,
+                     state.node,
+                     {.function = invoked, .partner = rank, .tag = invoked.tag, .bytes = bytes}},
+                    comm, *request, duration, stamps);
+              });
 }
 
 template <class Count, class Call>

@@ -132,6 +132,11 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.magic = ProcessRecord::expected_magic;
 }
 
+std::string spool_link() {
+  const std::string &live = live_records().path;
+  return live.substr(0, live.size() - std::string_view{".live"}.size()) + ".spool";
+}
+
 // In the spool's own directory: a run may be long, and memory, where live records are, is not for that.
 void describe_trace(ProcessRecord &process, const Settings &settings, const Place &place) {
   process.trace.wanted = !settings.trace.empty();
@@ -141,6 +146,11 @@ void describe_trace(ProcessRecord &process, const Settings &settings, const Plac
   copy_into(process.trace.spool, settings.trace_spool + "/haloscope-" + run + "-" +
                                      std::to_string(process.rank) + "-" + std::to_string(process.pid) +
                                      ".spool");
+  // For who has the records: it is not beside them.
+  if (process.trace.wanted && global().arena.recoverable() &&
+      symlink(process.trace.spool.data(), spool_link().c_str()) != 0)
+    interpose::complain("no link to the trace of rank " + std::to_string(process.rank) + " in " +
+                        live_directory());
 }
 
 } // namespace
@@ -208,6 +218,7 @@ const std::string &live_directory() noexcept { return live_records().directory; 
 void remove_live_records() noexcept {
   if (global().process->trace.wanted) unlink(global().process->trace.spool.data());
   if (!global().arena.recoverable()) return;
+  if (global().process->trace.wanted) unlink(spool_link().c_str());
   unlink(live_records().path.c_str());
   rmdir(live_directory().c_str()); // the last rank of the node succeeds
 }

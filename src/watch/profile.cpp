@@ -138,9 +138,11 @@ void ProfileWriter::write(const void *data, std::size_t bytes) {
   }
 }
 
-ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values, bool noise) {
+ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> values, bool noise,
+                                                 bool packed_already) {
   const auto raw = bytes_of(values.data(), values.size());
-  const std::vector<unsigned char> packed = deflate(shuffle(values), noise);
+  const std::vector<unsigned char> packed =
+      packed_already ? std::vector<unsigned char>{} : deflate(shuffle(values), noise);
   const auto stored = packed.empty() ? raw : std::span<const unsigned char>{packed};
   const StoredColumn column{offset_, stored.size(), crc32(stored), packed.empty() ? 0 : 1};
   write(stored.data(), stored.size());
@@ -148,6 +150,10 @@ ProfileWriter::StoredColumn ProfileWriter::store(std::span<const std::uint64_t> 
 }
 
 namespace {
+
+bool is_of_trace(TableId id) noexcept {
+  return id >= TableId::trace_sequences && id <= TableId::trace_clocks;
+}
 
 // Grows with ranks times something; the rest says what happened in few words.
 bool is_detail(TableId id) noexcept {
@@ -162,7 +168,7 @@ bool is_detail(TableId id) noexcept {
   case TableId::metadata:
     return true;
   default:
-    return false;
+    return is_of_trace(id);
   }
 }
 
@@ -172,10 +178,20 @@ bool is_of_series(TableId id) noexcept {
 
 } // namespace
 
-// Without `series` nobody knows whose the rows of `instances` are. What stands in the file already stays,
-// under names that nobody asks for.
+bool ProfileWriter::is_useless(TableId id) const noexcept {
+  return (without_series_ && is_of_series(id)) || (without_trace_ && is_of_trace(id));
+}
+
+// Without `series` nobody knows whose the rows of `instances` are, nor is a part of a trace one. What stands
+// in the file already stays, under names that nobody asks for.
 void ProfileWriter::leave_out(TableId id, std::size_t rows) {
   left_out_ += rows;
+  if (is_of_trace(id) && !without_trace_) {
+    without_trace_ = true;
+    for (unsigned other = 0; other < table_count; other++)
+      if (is_of_trace(static_cast<TableId>(other)))
+        for (const Chunk &chunk : chunks_[other]) left_out_ += chunk.rows;
+  }
   if (without_series_ || (id != TableId::series && id != TableId::instances)) return;
   without_series_ = true;
   for (const TableId of_series : {TableId::series, TableId::instances, TableId::values})
@@ -191,7 +207,7 @@ void ProfileWriter::take_back(std::uint64_t offset) {
 
 void ProfileWriter::add(TableId id, const Table &rows) {
   const bool limited = limit_ != 0 && is_detail(id);
-  if (limited && (offset_ >= limit_ || (without_series_ && is_of_series(id)))) {
+  if (limited && (offset_ >= limit_ || is_useless(id))) {
     leave_out(id, rows.rows());
     return;
   }
@@ -200,7 +216,8 @@ void ProfileWriter::add(TableId id, const Table &rows) {
     const std::uint64_t before = offset_;
     Chunk chunk{std::min(most_chunk_rows, rows.rows() - first), {}};
     for (std::size_t i = 0; i < columns.size(); i++)
-      chunk.columns.push_back(store(std::span{rows.column(i)}.subspan(first, chunk.rows), columns[i].noise));
+      chunk.columns.push_back(
+          store(std::span{rows.column(i)}.subspan(first, chunk.rows), columns[i].noise, columns[i].packed));
     if (limited && offset_ > limit_) {
       take_back(before);
       leave_out(id, rows.rows() - first);
@@ -242,8 +259,7 @@ std::string ProfileWriter::directory(const Names &names, const Info &info) const
   for (unsigned t = 0; t < table_count; t++) {
     const auto id = static_cast<TableId>(t);
     const Schema &schema = schema_of(id);
-    const std::string name =
-        (without_series_ && is_of_series(id) ? "unused_" : "") + std::string{schema.name};
+    const std::string name = (is_useless(id) ? "unused_" : "") + std::string{schema.name};
     json += std::string{",\n{\"name\":"} + quoted(name) + ",\"columns\":[";
     for (const auto &column : schema.columns)
       json += (json.back() == '[' ? "[" : ",[") + quoted(column.name) + "," +

@@ -47,9 +47,10 @@ private:
     std::size_t rows;
     std::vector<StoredColumn> columns;
   };
+  [[nodiscard]] bool is_useless(TableId id) const noexcept;
   void leave_out(TableId id, std::size_t rows);
   void take_back(std::uint64_t offset);
-  StoredColumn store(std::span<const std::uint64_t> values, bool noise = false);
+  StoredColumn store(std::span<const std::uint64_t> values, bool noise = false, bool packed = false);
   void add_paths(const Names &names);
   void write(const void *data, std::size_t bytes);
   std::string directory(const Names &names, const Info &info) const;
@@ -58,7 +59,7 @@ private:
   std::uint64_t limit_;
   int file_ = -1;
   std::uint64_t offset_ = 0, left_out_ = 0;
-  bool without_series_ = false;
+  bool without_series_ = false, without_trace_ = false;
   std::vector<std::vector<Chunk>> chunks_;
   Chunk paths_{};
 };

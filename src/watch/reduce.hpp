@@ -5,23 +5,17 @@
 // block, and rank 0 appends them to the file.
 #pragma once
 
+#include "watch/channel.hpp"
 #include "watch/tables.hpp"
 
 #include <mpi.h>
 
 #include <cstddef>
-#include <exception>
 #include <functional>
 
 namespace haloscope::watch {
 
 inline constexpr std::size_t block_bytes = std::size_t{4} << 20U;
-
-// A rank that another one waited for in vain.
-struct LateRank : std::exception {
-  explicit LateRank(int late) noexcept : rank(late) {}
-  int rank;
-};
 
 // Collective over `comm`. On rank 0 only, `store` is called for each block of rows, then `finish`, which
 // says whether the file is whole. Returns that on all ranks. Throws LateRank after `patience` seconds in

@@ -57,6 +57,7 @@ void Totals::add(TableId id, const Table &rows) {
   if (rows.rows() == 0) return;
   if (id == TableId::processes) add_processes(rows);
   if (id == TableId::ranks) add_ranks(rows);
+  if (id == TableId::trace_clocks) lost += static_cast<std::uint64_t>(Columns{rows}.sum("lost"));
   if (id == TableId::metadata) add_metadata(rows);
 }
 
@@ -176,6 +177,7 @@ Info Totals::info(const Names &names) const {
   Info info{{"duration", {duration}},           {"unwatched_ranks", {unwatched}},
             {"open_calls", whole(open_calls_)}, {"ended_in", {ended_in}},
             {"dropped", whole(dropped_)},       {"rows_left_out", whole(left_out)},
+            {"trace_lost", whole(lost)},
             {"sizes_spilled", whole(spilled_)}, {"rollup", {roll_up(names)}}};
   add_said(info, names);
   return info;
@@ -194,6 +196,10 @@ Info make_info(const ProcessRecord &any, const Totals &totals, const Names &name
             {"partial", {!missing.empty() || !finalized}},
             {"missing_ranks", {missing}},
             {"exact_times", {any.exact_times}},
+            {"trace",
+             {std::string{!any.trace.wanted   ? ""
+                          : any.trace.compact ? "compact"
+                                              : "full"}}},
             {"sync_collectives", whole(any.sync_interval)},
             {"only", {std::string{any.only.data()}}},
             {"from", {any.record_from}},

@@ -10,6 +10,7 @@ namespace haloscope::watch {
 class Totals {
 public:
   std::uint64_t left_out = 0; // rows, by the profile's writer
+  std::uint64_t lost = 0;     // events of the trace
   std::string ended_in;       // in words, what ranks were in that did not end by themselves
 
   // The rows of a table, in any order of tables.

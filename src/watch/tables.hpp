@@ -25,8 +25,9 @@ struct Column {
   Type type;
   Merge merge;
   const char *unit = "";
-  bool path = false;  // an index into the list of paths
-  bool noise = false; // values are never alike: there is nothing to look for when compressing
+  bool path = false;   // an index into the list of paths
+  bool noise = false;  // values are never alike: there is nothing to look for when compressing
+  bool packed = false; // nor would they become fewer bytes at all
 };
 
 struct Schema {

@@ -1,11 +1,13 @@
 #include "watch/world.hpp"
 
 #include "interpose/report.hpp"
+#include "watch/channel.hpp"
 #include "watch/collect.hpp"
 #include "watch/profile.hpp"
 #include "watch/reduce.hpp"
 #include "watch/state.hpp"
 #include "watch/summary.hpp"
+#include "watch/trace/alignment.hpp"
 
 #include <array>
 #include <optional>
@@ -17,23 +19,29 @@ namespace {
 
 MPI_Comm comm;           // ours alone, from MPI_Init to MPI_Finalize
 double patience = 0;     // seconds to wait for a rank in MPI_Finalize
+bool has_trace = false;  // so that clocks are to be aligned
 std::uint64_t since = 0; // what is younger than this is not replaced
 
 // Ranks of one run agree on a name for it, when nobody gave one, and on the identity of their world: a
-// run may have several programs. Rank 0 also says how many collectives have a barrier before them.
+// run may have several programs. Rank 0 also says how many collectives have a barrier before them, and
+// whether there is a trace.
 Place agree(Settings &settings) {
   struct {
     std::array<char, 64> run{};
     std::uint64_t world = 0;
     unsigned sync_interval = 0;
+    bool has_trace = false;
   } agreed;
   const std::string &run = settings.run;
   agreed.sync_interval = settings.sync_interval;
+  agreed.has_trace = !settings.trace.empty();
   agreed.world = nanoseconds(CLOCK_REALTIME) ^ static_cast<std::uint64_t>(getpid()) << 40U;
   const std::string name = run.empty() ? std::to_string(getpid()) + "-" + std::to_string(agreed.world) : run;
   name.copy(agreed.run.data(), agreed.run.size() - 1);
   real.Bcast(&agreed, sizeof agreed, MPI_CHAR, 0, comm);
   settings.sync_interval = agreed.sync_interval;
+  has_trace = agreed.has_trace;
+  if (!has_trace) settings.trace.clear();
   return {agreed.run.data(), {}, agreed.world};
 }
 
@@ -82,6 +90,10 @@ bool reduce_and_write(Contents &mine) {
         interpose::complain(wanted + " stays as it is, being another profile of this run or none at all: " +
                             name + " is the next one");
     });
+    if (totals.lost > 0)
+      interpose::complain(std::to_string(totals.lost) +
+                          " events of the trace were lost for want of room; set HALOSCOPE_TRACE_MEMORY, and "
+                          "HALOSCOPE_TRACE_SPOOL to a directory with room");
     if (!problem.empty())
       interpose::complain(
           "the profile " + std::string{process.output.data()} + " could not be written: " + problem +
@@ -94,8 +106,11 @@ bool reduce_and_write(Contents &mine) {
 }
 
 // Of all that wait, those that wait for a rank above them speak.
-bool reduce_in_time(Contents &mine) {
+bool reduce_in_time() {
+  ProcessRecord &process = *global().process;
   try {
+    if (has_trace) process.trace.offset_end = trace::clock_offset({comm, patience}, process.rank);
+    Contents mine = collect(global().arena, process, seconds_per_tick(process.first, process.last));
     return reduce_and_write(mine);
   } catch (const LateRank &late) {
     if (late.rank > global().process->rank)
@@ -126,10 +141,16 @@ World join_world(bool begun) {
   return world;
 }
 
+void align_clocks() {
+  if (!has_trace) return;
+  trace::find_machines(comm);
+  ProcessRecord &process = *global().process;
+  process.trace.machine = trace::this_machine();
+  process.trace.offset_begin = trace::clock_offset({comm, patience}, process.rank);
+}
+
 void leave_world() {
-  const double tick = seconds_per_tick(global().process->first, global().process->last);
-  Contents mine = collect(global().arena, *global().process, tick);
-  if (!reduce_in_time(mine)) return;
+  if (!reduce_in_time()) return;
   remove_live_records();
   real.Comm_free(&comm);
 }

@@ -19,6 +19,9 @@ struct World {
 // After MPI_Init; collective. `begun`: a session of this rank has begun the recording before.
 World join_world(bool begun);
 
+// After the records have begun; collective: how far apart the machines' clocks are, if a trace is wanted.
+void align_clocks();
+
 // Before MPI_Finalize, when the process has ended its records; collective. The profile is written.
 void leave_world();
 

@@ -54,6 +54,7 @@ class Column:
     over_ranks: tuple[str, ...] = ()
     is_path: bool = False
     is_noise: bool = False
+    is_packed: bool = False
     is_needed: bool = True
 
 
@@ -362,7 +363,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("durations", "how many numbers the second column has"),
         _key("bytes", "of both, in the next so many rows of `trace_words`"),
     ),
-    "trace_words": (Column("packed", "integer", "key", "eight bytes of `trace_pieces`", is_noise=True),),
+    "trace_words": (Column("packed", "integer", "key", "eight bytes of `trace_pieces`", is_packed=True),),
     "trace_communicators": (
         _key("communicator", "its identity, the same on all ranks"),
         _key("members", "of an inter-communicator: a hash of the group that these ranks are, else 0"),

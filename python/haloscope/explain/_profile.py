@@ -101,7 +101,7 @@ class Profile:
     @property
     def has_trace(self) -> bool:
         """Whether the run was recorded with a trace (`run --trace`)."""
-        from haloscope.explain.trace._reading import has_trace
+        from haloscope.explain.trace._from_profile import has_trace
 
         return has_trace(self)
 
@@ -110,7 +110,7 @@ class Profile:
 
         Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
         """
-        from haloscope.explain.trace._reading import read_trace
+        from haloscope.explain.trace._from_profile import read_trace
 
         return self.guarded(lambda: read_trace(self))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haloscope.watch._places import foreign
 
-__all__ = ["clear_parts", "clear_unbegun", "clear_without_records"]
+__all__ = ["clear_parts", "clear_spool", "clear_unbegun", "clear_without_records"]
 
 _NAMED_BY_RANK_0 = re.compile(r"haloscope-(\d+)-\d+$")
 _OLD = 60.0  # seconds, in which a process that made a directory makes a record in it
@@ -24,6 +24,7 @@ def clear_unbegun(places: Iterable[Path]) -> int:
     """Remove records whose processes ended before anything was in them. Return how many there were."""
     unbegun = [path for place in places for path in place.glob("*.live") if _is_unbegun(path)]
     for path in unbegun:
+        clear_spool(path)
         path.unlink(missing_ok=True)
     return len(unbegun)
 
@@ -39,6 +40,17 @@ def clear_parts(output: Path, pid: int) -> None:
         with contextlib.suppress(OSError):
             if re.fullmatch(r"\+*", part.name.rpartition(f"-{pid}")[2]):
                 part.unlink()
+
+
+def clear_spool(record: Path) -> None:
+    """Remove the trace of a process: it lies elsewhere, and a link beside the record leads there."""
+    spool = record.with_suffix(".spool")
+    with contextlib.suppress(OSError):
+        if spool.is_symlink():
+            target = Path(os.readlink(spool))
+            if target.name.startswith("haloscope-") and target.suffix == spool.suffix and not foreign(target):
+                target.unlink()
+        spool.unlink()
 
 
 def _is_unbegun(path: Path) -> bool:

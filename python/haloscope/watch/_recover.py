@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haloscope.base.errors import HaloscopeError, RecorderError
 from haloscope.watch._ending import ended_in
-from haloscope.watch._leftovers import clear_parts, clear_unbegun, clear_without_records
+from haloscope.watch._leftovers import clear_parts, clear_spool, clear_unbegun, clear_without_records
 from haloscope.watch._outputs import Output, expand, is_other, place
 from haloscope.watch._places import foreign, has_mapped, holders, mains_of_user, places_of_user
 from haloscope.watch._recorder import Recorder, built_recorders
@@ -234,6 +234,7 @@ def clear(world: World) -> None:
     for record in world.records:
         if record.rank == 0:
             clear_parts(world.output, record.pid)
+        clear_spool(record.path)
         record.path.unlink(missing_ok=True)
     clear_empty(world.directories)
 

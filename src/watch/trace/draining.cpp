@@ -18,7 +18,7 @@ HandleTable<std::uint64_t> request_numbers;
 
 namespace {
 
-constexpr std::size_t piece_times = std::size_t{1} << 14U; // a piece has so many or a few more
+constexpr std::size_t piece_times = std::size_t{1} << 14U;          // a piece has so many or a few more
 constexpr long shortest_sleep = 500'000, longest_sleep = 5'000'000; // nanoseconds
 
 // The blocks of one ring, in order.
@@ -26,10 +26,11 @@ class Drain {
 public:
   Drain(const Arena &arena, ProcessRecord &process, Ring &ring)
       : process_(process), ring_(ring),
-        encoder_(arena, ring.thread, process.first.tick, process.trace.compact), written_(encoder_.progress()) {}
+        encoder_(arena, ring.thread, process.first.tick, process.trace.compact),
+        written_(encoder_.progress()) {}
 
-  // Takes what is full; with `all`, also what is being written, and writes the rest. Returns whether there was
-  // something.
+  // Takes what is full; with `all`, also what is being written, and writes the rest. Returns whether there
+  // was something.
   bool pass(SpoolWriter &spool, bool all) {
     bool any = false;
     for (Block *block = next_block(all); block != nullptr; block = next_block(all)) {
@@ -49,12 +50,14 @@ private:
     for (std::uint32_t i = 0; i < ring_.count; i++) {
       Block &block = ring_.blocks[i];
       const std::uint32_t state = block.state.load(std::memory_order_acquire);
-      if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted) return &block;
+      if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted)
+        return &block;
     }
     return nullptr;
   }
 
-  // Blocks are free only when what was in them is in the file: if the process is killed before, it is still here.
+  // Blocks are free only when what was in them is in the file: if the process is killed before, it is still
+  // here.
   void write(SpoolWriter &spool) {
     if (spool.add(pack(encoder_.piece(), ring_.thread, encoder_.progress()))) {
       written_ = encoder_.progress();
@@ -109,7 +112,15 @@ private:
     }
     return nullptr;
   }
+  // Ranks are often bound to a core of their own, which is not for this.
+  static void run_anywhere() noexcept {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
+    pthread_setaffinity_np(pthread_self(), sizeof all, &all); // what the system allows of them
+  }
   void run() {
+    run_anywhere();
     long sleep = shortest_sleep;
     while (!stop_.load(std::memory_order_acquire)) {
       sleep = pass(false) ? shortest_sleep : std::min(2 * sleep, longest_sleep);
@@ -120,7 +131,8 @@ private:
   }
   bool pass(bool all) {
     bool any = false;
-    for (Ring *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr; ring = ring->next) {
+    for (Ring *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr;
+         ring = ring->next) {
       std::unique_ptr<Drain> &drain = drains_[ring];
       if (drain == nullptr) drain = std::make_unique<Drain>(arena_, process_, *ring);
       any = drain->pass(spool_, all) || any;

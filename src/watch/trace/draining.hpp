@@ -1,5 +1,5 @@
-// The background thread of a process whose trace is wanted: it empties the rings of the other threads into the
-// spool. It waits for nobody, and nobody waits for it but MPI_Finalize.
+// The background thread of a process whose trace is wanted: it empties the rings of the other threads into
+// the spool. It waits for nobody, and nobody waits for it but MPI_Finalize.
 #pragma once
 
 #include "watch/trace/slots.hpp"

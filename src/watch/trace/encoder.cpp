@@ -50,6 +50,8 @@ std::uint64_t Encoder::take_back(const Progress &before) {
     (symbol.kind == Kind::lost ? lost_already : events) += symbol.kind == Kind::lost ? symbol.bytes : 1;
   }
   for (std::size_t i = 0; i < piece_.symbols.size(); i++) symbols_.pop_back();
+  followers_.clear();
+  before_ = 0;
   std::ranges::fill(places_, 0U);
   for (std::uint32_t i = 0; i < symbols_.size(); i++) places_[place_of(symbols_[i])] = i + 1;
   const std::uint64_t starts = progress_.starts - before.starts, block = progress_.block;
@@ -72,7 +74,14 @@ void Encoder::grow() {
   for (std::uint32_t i = 0; i < symbols_.size(); i++) places_[place_of(symbols_[i])] = i + 1;
 }
 
+// Mostly what comes is what came behind the same symbol before.
 void Encoder::add(const Symbol &symbol) {
+  const std::uint32_t guess = before_ < followers_.size() ? followers_[before_] : 0;
+  if (guess < symbols_.size() && symbols_[guess] == symbol) {
+    piece_.sequence.push_back(guess);
+    before_ = guess;
+    return;
+  }
   std::size_t place = place_of(symbol);
   if (places_[place] == 0) {
     symbols_.push_back(symbol);
@@ -83,7 +92,11 @@ void Encoder::add(const Symbol &symbol) {
     }
     places_[place] = static_cast<std::uint32_t>(symbols_.size());
   }
-  piece_.sequence.push_back(places_[place] - 1);
+  const std::uint32_t number = places_[place] - 1;
+  piece_.sequence.push_back(number);
+  if (followers_.size() < symbols_.size()) followers_.resize(symbols_.size() * 2);
+  followers_[before_] = number;
+  before_ = number;
 }
 
 std::uint64_t Encoder::rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept {
@@ -153,6 +166,7 @@ void Encoder::add_call(const Slot &slot, const CallRest &rest) {
 void Encoder::add_part(const Slot &slot) {
   Symbol symbol;
   symbol.kind = Kind::part;
+  if (slot.action == Action::begun_collective) symbol.function = slot.function;
   symbol.action = slot.action;
   symbol.communicator = slot.communicator;
   symbol.size = slot.size;

@@ -1,6 +1,6 @@
-// From the slots of a thread to symbols, their sequence and their times. An event of a trace is a symbol, which
-// says all of it but when: events that differ in nothing else are one symbol, and the ranks of others are told
-// relative to the own one, so that most ranks have the same symbols.
+// From the slots of a thread to symbols, their sequence and their times. An event of a trace is a symbol,
+// which says all of it but when: events that differ in nothing else are one symbol, and the ranks of others
+// are told relative to the own one, so that most ranks have the same symbols.
 #pragma once
 
 #include "watch/reading.hpp"
@@ -17,14 +17,14 @@ struct Symbol {
   Action action = Action::none;
   std::uint32_t node = 0;         // place in the arena
   std::uint32_t communicator = 0; // its number
-  std::int32_t partner = -1;      // of a message: ranks after the own one; of an inter-communicator, and the root
-                                  // of a collective: the rank itself. -1: none, or any
+  std::int32_t partner = -1; // of a message: ranks after the own one; of an inter-communicator, and the root
+                             // of a collective: the rank itself. -1: none, or any
   std::int32_t tag = -1;
   std::uint32_t thread = 0;  // that began the request, + 1; 0: this one
   std::uint64_t bytes = 0;   // of the call; of what was lost: events
   std::uint64_t size = 0;    // of the message or the collective
-  std::uint64_t request = 0; // what is completed: 1 for the request that the thread began last; of what was lost:
-                             // requests; of another thread's: its number
+  std::uint64_t request = 0; // what is completed: 1 for the request that the thread began last; of what was
+                             // lost: requests; of another thread's: its number
   bool operator==(const Symbol &) const = default;
 };
 static_assert(sizeof(Symbol) == 48);
@@ -75,7 +75,9 @@ private:
   std::uint32_t thread_;
   bool compact_;
   std::vector<Symbol> symbols_;
-  std::vector<std::uint32_t> places_; // hash table of symbols' numbers + 1
+  std::vector<std::uint32_t> places_;    // hash table of symbols' numbers + 1
+  std::vector<std::uint32_t> followers_; // of each symbol, the one that came behind it last
+  std::uint32_t before_ = 0;             // the symbol that came last
   Piece piece_;
   Progress progress_;
 };

@@ -16,13 +16,14 @@ std::uint32_t place_of(const Recorder &state, const Node &node) noexcept {
 }
 
 void put_part(trace::Ring &ring, trace::Action action, std::uint64_t number, std::uint32_t communicator,
-              std::int32_t partner, std::int32_t tag, std::uint64_t size) noexcept {
+              std::int32_t partner, std::int32_t tag, std::uint64_t size, Function function = {}) noexcept {
   trace::Slot *slot = ring.room(1);
   if (slot == nullptr) {
     ring.lose(trace::begins_request(action));
     return;
   }
-  *slot = {number, size, 0, trace::Kind::part, action, communicator, partner, tag};
+  *slot = {number,  size, static_cast<std::uint16_t>(function), trace::Kind::part, action, communicator,
+           partner, tag};
   ring.wrote(1);
 }
 
@@ -35,8 +36,8 @@ void trace_call(Recorder &state, const TracedCall &call) noexcept {
     ring.lose(call.number != 0);
     return;
   }
-  slot[0] = {call.begin,        call.size,    static_cast<std::uint16_t>(call.function),
-             trace::Kind::call, call.action,  call.communicator,
+  slot[0] = {call.begin,        call.size,   static_cast<std::uint16_t>(call.function),
+             trace::Kind::call, call.action, call.communicator,
              call.partner,      call.tag};
   const trace::CallRest rest{call.end, call.bytes, call.number, place_of(state, *state.node), 0};
   std::memcpy(&slot[1], &rest, sizeof rest);
@@ -44,8 +45,8 @@ void trace_call(Recorder &state, const TracedCall &call) noexcept {
 }
 
 void trace_part(Recorder &state, trace::Action action, std::uint64_t number, std::uint32_t communicator,
-                std::int32_t partner, std::int32_t tag, std::uint64_t size) noexcept {
-  put_part(*state.ring, action, number, communicator, partner, tag, size);
+                std::int32_t partner, std::int32_t tag, std::uint64_t size, Function function) noexcept {
+  put_part(*state.ring, action, number, communicator, partner, tag, size, function);
 }
 
 void trace_region(Recorder &state, const Node &node, bool entered, std::uint64_t tick) noexcept {
@@ -66,8 +67,7 @@ std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send
   // Sends that have one handle were complete at once, also the first, of which that was not known.
   const Request *slot = request_slot(state, handle);
   if (shares_handles && is_send && slot != nullptr && slot->has(Request::shared)) {
-    if (*known != 0)
-      put_part(*state.ring, trace::Action::completed_send, *known, 0, no_number, no_number, 0);
+    if (*known != 0) put_part(*state.ring, trace::Action::completed_send, *known, 0, no_number, no_number, 0);
     *known = 0;
     return 0;
   }

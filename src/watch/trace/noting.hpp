@@ -31,9 +31,10 @@ inline bool is_traced(const Recorder &state) noexcept {
 
 // Out of line: callers that trace nothing stay small.
 [[gnu::noinline]] void trace_call(Recorder &state, const TracedCall &call) noexcept;
+// `function`: that made what begins, if it is a collective.
 [[gnu::noinline]] void trace_part(Recorder &state, trace::Action action, std::uint64_t number,
                                   std::uint32_t communicator, std::int32_t partner, std::int32_t tag,
-                                  std::uint64_t size) noexcept;
+                                  std::uint64_t size, Function function = {}) noexcept;
 // A call of which there is no more to tell.
 [[gnu::always_inline]] inline void note_call(Recorder &state, Function function, std::uint64_t begin,
                                              std::uint64_t end, std::uint64_t bytes) noexcept {

@@ -83,7 +83,8 @@ bool Repeats::extend_rule() {
 bool Repeats::find_repetition() {
   const auto last = static_cast<std::ptrdiff_t>(size_ - 1);
   std::ptrdiff_t place = items_[size_ - 1].before;
-  for (unsigned i = 0; i < candidates && place >= 0; i++, place = items_[static_cast<std::size_t>(place)].before) {
+  for (unsigned i = 0; i < candidates && place >= 0;
+       i++, place = items_[static_cast<std::size_t>(place)].before) {
     const auto length = static_cast<std::size_t>(last - place);
     if (2 * length > size_) return false;
     if (hash(size_ - length, size_) != hash(size_ - 2 * length, size_ - length)) continue;

@@ -20,8 +20,8 @@ public:
   void append(std::uint32_t symbol);
   [[nodiscard]] bool is_full() const noexcept { return size_ + kept_ >= most; }
   [[nodiscard]] std::uint64_t symbols() const noexcept { return symbols_; }
-  // The number of rules, then each rule and last the sequence: its number of items, and of each what it is and
-  // how often it comes. Symbols are even: 2 * number; rules odd: 2 * number + 1, of rules before.
+  // The number of rules, then each rule and last the sequence: its number of items, and of each what it is
+  // and how often it comes. Symbols are even: 2 * number; rules odd: 2 * number + 1, of rules before.
   [[nodiscard]] Bytes pack() const;
 
 private:

@@ -41,7 +41,7 @@ constexpr bool begins_request(Action action) noexcept {
 struct Slot {
   std::uint64_t when;         // tick of the begin
   std::uint64_t size;         // bytes of the message or the collective; of a region none
-  std::uint16_t function;     // of a call
+  std::uint16_t function;     // of a call, and of a part that begins a collective
   Kind kind;                  //
   Action action;              //
   std::uint32_t communicator; // its number
@@ -80,15 +80,13 @@ struct Ring {
   std::uint64_t starts;            // requests that were begun, each of which has this number
   std::uint64_t lost, lost_starts; // since the newest block was full
   std::uint64_t all_lost;
-  std::uint32_t looked_at; // where a free block was looked for last
   Ring *next;
 
   // Room for so many slots; nullptr if there is none.
   [[gnu::always_inline]] Slot *room(std::uint32_t slots) noexcept {
     Block *block = current;
-    if (__builtin_expect(block == nullptr || block->used.load(std::memory_order_relaxed) + slots >
-                                                 Block::capacity,
-                         0))
+    if (__builtin_expect(
+            block == nullptr || block->used.load(std::memory_order_relaxed) + slots > Block::capacity, 0))
       return next_room();
     return &block->slots[block->used.load(std::memory_order_relaxed)];
   }
@@ -104,20 +102,21 @@ struct Ring {
   }
 
 private:
-  static constexpr std::uint32_t looks = 8; // at a time, so that a call that finds none costs little
+  // After a search in vain, so many events are lost before the next one: they are to cost little.
+  static constexpr std::uint32_t pause = 256;
   [[gnu::noinline]] Slot *next_room() noexcept {
     if (current != nullptr) current->state.store(Block::full, std::memory_order_release);
     current = nullptr;
-    for (std::uint32_t i = 0; i < (lost == 0 ? count : looks); i++) {
-      // From the first on after a success, so that as few as possible are in use.
-      if (looked_at >= count) looked_at = 0;
-      Block &block = blocks[looked_at++];
+    if (lost % pause != 0) return nullptr;
+    // From the first on, so that as few as possible are in use.
+    for (std::uint32_t i = 0; i < count; i++) {
+      Block &block = blocks[i];
       if (block.state.load(std::memory_order_acquire) != Block::free) continue;
       block.used.store(0, std::memory_order_relaxed);
       block.sequence = ++sequence;
       block.lost = lost;
       block.lost_starts = lost_starts;
-      lost = lost_starts = looked_at = 0;
+      lost = lost_starts = 0;
       block.state.store(Block::writing, std::memory_order_release);
       current = &block;
       return block.slots.data();
@@ -132,10 +131,10 @@ struct TraceRecord {
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint64_t> lost; // events that the spool had no room for
   bool wanted, compact;
-  std::uint64_t ring_bytes;         // of each thread
-  std::uint64_t machine;            // hash of its identity: clocks of one machine need no alignment
-  double offset_begin, offset_end;  // seconds to be added to its clock to have that of rank 0's machine
-  std::array<char, 1024> spool;     // its path
+  std::uint64_t ring_bytes;        // of each thread
+  std::uint64_t machine;           // hash of its identity: clocks of one machine need no alignment
+  double offset_begin, offset_end; // seconds to be added to its clock to have that of rank 0's machine
+  std::array<char, 1024> spool;    // its path
 };
 
 } // namespace haloscope::watch::trace

@@ -1,5 +1,5 @@
-// What a process has told of its trace so far: a file of pieces, each whole or not there, so that it can be read
-// when the process was killed.
+// What a process has told of its trace so far: a file of pieces, each whole or not there, so that it can be
+// read when the process was killed.
 #pragma once
 
 #include "watch/trace/encoder.hpp"

@@ -21,7 +21,7 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
 std::string_view name_of(const Symbol &symbol) noexcept {
-  if (symbol.kind != Kind::call) return "";
+  if (symbol.kind != Kind::call && symbol.action != Action::begun_collective) return "";
   return symbol.function < function_count ? function_names[symbol.function] : "?";
 }
 
@@ -35,17 +35,17 @@ std::uint32_t TraceRows::place_of(const Node &node) const noexcept {
 void TraceRows::finish(double tick) {
   if (!process_.trace.wanted) return;
   read_spool();
-  if (!process_.finalized || !rest_.empty()) read_rings();
+  read_rings();
   for (auto &[number, thread] : threads_) {
     add_communicators(thread);
     end_segment(number, thread);
   }
   add_clock(tick);
-  contents_.times.emplace_back(number(process_.rank), process_.trace.spool.data(), std::move(rest_));
+  contents_.times.emplace_back(number(process_.rank), spool_, std::move(rest_));
 }
 
 void TraceRows::read_spool() {
-  SpoolReader reader{process_.trace.spool.data()};
+  SpoolReader reader{spool_};
   for (Spooled piece; reader.next(piece);) add_piece(piece);
 }
 
@@ -56,17 +56,23 @@ void TraceRows::read_rings() {
 }
 
 void TraceRows::read_ring(const Ring &ring) {
-  std::vector<const Block *> blocks;
   Thread &thread = threads_[ring.thread];
-  for (std::uint32_t i = 0; i < ring.count; i++) {
-    const Block &block = ring.blocks[i];
-    if (block.state.load() != Block::free && block.sequence > thread.progress.block) blocks.push_back(&block);
-  }
-  std::ranges::sort(blocks, {}, [](const Block *block) { return block->sequence; });
+  std::map<std::uint64_t, const Block *> blocks; // by sequence
+  for (std::uint32_t i = 0; i < ring.count; i++)
+    if (ring.blocks[i].state.load() != Block::free) blocks[ring.blocks[i].sequence] = &ring.blocks[i];
   Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
   if (thread.progress.last != 0) encoder.resume(thread.symbols, thread.progress);
-  for (const Block *block : blocks) {
-    encoder.take(*block);
+  // A copy: the process may be running still, and take the block for something else meanwhile.
+  const auto copy = std::make_unique<Block>();
+  for (;;) {
+    const std::uint64_t wanted = encoder.progress().block + 1;
+    const auto found = blocks.find(wanted);
+    if (found == blocks.end()) return;
+    std::memcpy(static_cast<void *>(copy.get()), found->second, sizeof *copy);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (found->second->sequence != wanted || found->second->state.load() == Block::free) return;
+    encoder.take(*copy);
+    if (encoder.piece().sequence.empty()) continue;
     const auto piece = std::make_shared<Spooled>(pack(encoder.piece(), ring.thread, encoder.progress()));
     encoder.next_piece();
     add_piece(*piece);
@@ -170,10 +176,9 @@ void TraceRows::add_communicators(const Thread &thread) {
       const std::int64_t stride = first + 1 < count ? world(first + 1) - world(first) : 0;
       std::uint64_t last = first + 1;
       while (last < count && world(last) - world(last - 1) == stride) last++;
-      const std::array<std::uint64_t, 9> row{of->identity, of->inter ? of->members : 0,
-                                             name,         count,
-                                             first,        last - first,
-                                             number(world(first)), number(stride), 1};
+      const std::array<std::uint64_t, 9> row{
+          of->identity, of->inter ? of->members : 0, name,           count, first,
+          last - first, number(world(first)),        number(stride), 1};
       table(TableId::trace_communicators).add(row);
       first = last;
     }
@@ -184,10 +189,14 @@ void TraceRows::add_clock(double tick) {
   std::uint64_t lost = process_.trace.lost.load();
   for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
     lost += ring->all_lost;
-  const std::array<std::uint64_t, 8> row{
-      number(process_.rank),     process_.trace.machine,        process_.first.tick,
-      process_.first.nanosecond, word(tick),                    word(process_.trace.offset_begin),
-      word(process_.trace.offset_end), lost};
+  const std::array<std::uint64_t, 8> row{number(process_.rank),
+                                         process_.trace.machine,
+                                         process_.first.tick,
+                                         process_.first.nanosecond,
+                                         word(tick),
+                                         word(process_.trace.offset_begin),
+                                         word(process_.trace.offset_end),
+                                         lost};
   table(TableId::trace_clocks).add(row);
 }
 

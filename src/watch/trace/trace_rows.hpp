@@ -9,14 +9,17 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 namespace haloscope::watch::trace {
 
 class TraceRows : Reading {
 public:
-  TraceRows(const Arena &arena, const ProcessRecord &process, Contents &contents)
-      : Reading(arena), process_(process), contents_(contents) {}
+  // `spool`: where the process's is; the place in the record if it is empty.
+  TraceRows(const Arena &arena, const ProcessRecord &process, Contents &contents, std::string spool)
+      : Reading(arena), process_(process), contents_(contents),
+        spool_(spool.empty() ? process.trace.spool.data() : std::move(spool)) {}
   // A node's path, before `finish`.
   void add(std::uint64_t path, const Node &node) { paths_[place_of(node)] = path; }
   // All rows but those of times, for which it leaves what they are made of. Reads the spool.
@@ -46,6 +49,7 @@ private:
 
   const ProcessRecord &process_;
   Contents &contents_;
+  std::string spool_;
   std::unordered_map<std::uint32_t, std::uint64_t> paths_; // by place of the node
   std::unordered_map<std::uint64_t, std::string> path_texts_;
   std::map<std::uint32_t, Thread> threads_;

@@ -94,13 +94,13 @@ class Communicators:
         if not pools:
             return result
         pool = np.concatenate(pools)
-        place = given[known]
+        wanted = given[known]
         if is_relative:
             is_inter = own[which] < 0
-            place = np.where(is_inter, place, (own[which] + place) % np.maximum(lengths[which], 1))
-        if np.any(place >= lengths[which]):
+            wanted = np.where(is_inter, wanted, (own[which] + wanted) % np.maximum(lengths[which], 1))
+        if np.any(wanted >= lengths[which]):
             raise DamageError("a communicator of its trace has no such rank")
-        result[known] = pool[starts[which] + place]
+        result[known] = pool[starts[which] + wanted]
         return result
 
     def _place_of(self, rank: int, communicator: int) -> tuple[int, Numbers]:

@@ -44,8 +44,9 @@ class Events:
     """All events by rank and thread, in the order in which they happened; arrays of one length.
 
     `symbol` are rows of `symbols`, `where` rows of `ranks` and `threads`: which thread it was. `begin` and
-    `end` are nanoseconds; those of a part and of what was lost are the end of the event before. `call` is the
-    row that the call of an event has among all calls: of a part the next one of the thread, −1 if there is none.
+    `end` are nanoseconds; those of a part and of what was lost are the end of the event before. `call` is
+    the row that the call of an event has among all calls: of a part the next one of the thread, −1 if there
+    is none.
     """
 
     symbols: pl.DataFrame
@@ -116,7 +117,7 @@ def _ticks(kinds: Numbers, gaps: Numbers, durations: Numbers, zero: int) -> tupl
 
 def _calls(is_call: NDArray[np.bool_], where: Numbers) -> Numbers:
     """Return the row among calls of each event's call, the next one of its thread; −1 without one."""
-    before = np.cumsum(is_call) - is_call
+    before: Numbers = np.cumsum(is_call) - is_call
     owners = where[is_call]
     has_next = before < len(owners)
     result = np.where(has_next, before, -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -98,7 +98,7 @@ def _messages(
     communicators: Communicators,
     started: Numbers,
     told: Numbers,
-    schema: dict[str, Any],
+    schema: Mapping[str, pl.DataType | type[pl.DataType]],
 ) -> pl.DataFrame:
     """Return the rows of messages; `told` are the events that have partner, tag and size."""
     ranks = events.ranks[events.where[started]]
@@ -116,7 +116,7 @@ def _messages(
         "communicator": number,
         "bytes": events.symbols["size"].to_numpy()[symbols],
     }
-    return pl.DataFrame(columns).cast(schema)
+    return pl.DataFrame(columns).cast(schema)  # type: ignore[arg-type]
 
 
 def operation(call: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Structures", "numbers", "words_to_bytes"]
 
 Numbers = NDArray[np.int64]
-_MOST_EVENTS = 1 << 33  # of one structure: more are damage
+_OFTEN = 4096
 
 
 def words_to_bytes(words: NDArray[Any]) -> bytes:
@@ -60,81 +60,89 @@ class Structures:
     def sequence(self, structure: int, events: int) -> Numbers:
         """Return the rows of `symbols` that follow each other, shape (events,). Raises `DamageError`."""
         if structure not in self._known:
-            self._known[structure] = self._expanded(structure)
+            self._known[structure] = self._expanded(structure, events)
         found = self._known[structure]
         if len(found) != events:
             raise DamageError("a sequence of its trace has another length")
         return found
 
-    def _expanded(self, structure: int) -> Numbers:
+    def _expanded(self, structure: int, events: int) -> Numbers:
         place = int(np.searchsorted(self._identities, structure))
         if place == len(self._identities) or self._identities[place] != structure:
             raise DamageError("a structure of its trace has no symbols")
-        low, high = np.searchsorted(self._rule_structures, [structure, structure], "left")
-        high = np.searchsorted(self._rule_structures, structure, "right")
+        low = int(np.searchsorted(self._rule_structures, structure, "left"))
+        high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):
             raise DamageError("rules of its trace are missing")
         stream = numbers(words_to_bytes(self._words[low:high]))
-        return self._first[place] + _expand(stream, int(self._counts[place]))
+        expanded: Numbers = self._first[place] + _Rules(int(self._counts[place]), events).read(stream)
+        return expanded
 
 
-def _expand(stream: Numbers, symbols: int) -> Numbers:
-    """Return the sequence that rules and items in `stream` stand for, as numbers of symbols."""
-    pool = [np.arange(symbols)]
-    starts, lengths = [0], [0]  # of each rule in the pool
-    size = symbols
-    at = 1
-    rules = int(stream[0]) if len(stream) else 0
-    for rule in range(rules + 1):
-        if at >= len(stream) or at + 1 + 2 * stream[at] > len(stream):
-            raise DamageError("rules of its trace were cut short")
-        count = int(stream[at])
-        items = stream[at + 1 : at + 1 + 2 * count]
-        at += 1 + 2 * count
-        ids, counts = items[0::2], items[1::2]
-        if rule:
-            starts.append(size)
-        flat = pool[0] if len(pool) == 1 else np.concatenate(pool)
-        pool = [flat]
-        expanded = _flattened(flat, ids, counts, np.array(starts), np.array(lengths), rule, symbols)
-        starts[rule], lengths[rule:] = size, [len(expanded), 0]
-        size += len(expanded)
-        if rule == rules:
-            return expanded
-        pool.append(expanded)
-    raise AssertionError  # the sequence is the last
+class _Rules:
+    """Rules, each as what it stands for: a stretch of one array that begins with all symbols."""
 
+    def __init__(self, symbols: int, events: int) -> None:
+        self._symbols, self._events = symbols, events
+        self._pool = np.arange(max(symbols, 1024))
+        self._size = symbols
+        self._starts: list[int] = []
+        self._lengths: list[int] = []
 
-def _flattened(
-    pool: Numbers, ids: Numbers, counts: Numbers, starts: Numbers, lengths: Numbers, rules: int, symbols: int
-) -> Numbers:
-    """Return what the items stand for, given the rules before them, which lie in the pool."""
-    is_rule = (ids & 1).astype(bool)
-    number = ids >> 1
-    if np.any(number[is_rule] >= rules) or np.any(number[~is_rule] >= symbols) or np.any(counts < 1):
-        raise DamageError("rules of its trace name what is not there")
-    start = np.where(is_rule, starts[np.where(is_rule, number, 0)], number)
-    length = np.where(is_rule, lengths[np.where(is_rule, number, 0)], 1)
-    total = float((length.astype(np.float64) * counts).sum())
-    if total > _MOST_EVENTS:
-        raise DamageError("rules of its trace stand for too many events")
-    parts = []
-    # Runs of few items that come often are tiled; all others are gathered at once.
-    often = counts * length > 4096
-    bounds = np.flatnonzero(often)
-    first = 0
-    for place in [*bounds.tolist(), len(ids)]:
-        if place > first:
-            parts.append(_gathered(pool, start[first:place], length[first:place], counts[first:place]))
-        if place < len(ids):
-            body = pool[start[place] : start[place] + length[place]]
-            parts.append(np.tile(body, int(counts[place])))
-        first = place + 1
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    def read(self, stream: Numbers) -> Numbers:
+        """Return the sequence, as numbers of symbols. Raises `DamageError`."""
+        at = 1
+        expanded = np.zeros(0, dtype=np.int64)
+        rules = int(stream[0]) if len(stream) else -1
+        for rule in range(rules + 1):
+            if at >= len(stream) or at + 1 + 2 * int(stream[at]) > len(stream) or stream[at] < 0:
+                raise DamageError("rules of its trace were cut short")
+            end = at + 1 + 2 * int(stream[at])
+            expanded = self._flattened(stream[at + 1 : end : 2], stream[at + 2 : end : 2])
+            at = end
+            if rule < rules:
+                self._keep(expanded)
+        return expanded
 
+    def _keep(self, expanded: Numbers) -> None:
+        """Add what the next rule stands for."""
+        size = self._size + len(expanded)
+        if size > len(self._pool):
+            pool = np.empty(2 * size, dtype=np.int64)
+            pool[: self._size] = self._pool[: self._size]
+            self._pool = pool
+        self._pool[self._size : size] = expanded
+        self._starts.append(self._size)
+        self._lengths.append(len(expanded))
+        self._size = size
 
-def _gathered(pool: Numbers, start: Numbers, length: Numbers, counts: Numbers) -> Numbers:
-    starts, lengths = np.repeat(start, counts), np.repeat(length, counts)
-    ends = np.cumsum(lengths)
-    index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
-    return pool[index]
+    def _flattened(self, ids: Numbers, counts: Numbers) -> Numbers:
+        """Return what items stand for. Raises `DamageError`."""
+        is_rule, number = (ids & 1).astype(bool), ids >> 1
+        limits = np.where(is_rule, len(self._starts), self._symbols)
+        if np.any(number >= limits) or np.any(ids < 0) or np.any(counts < 1):
+            raise DamageError("rules of its trace name what is not there")
+        start, length = number.copy(), np.ones_like(number)
+        start[is_rule] = np.array(self._starts, dtype=np.int64)[number[is_rule]]
+        length[is_rule] = np.array(self._lengths, dtype=np.int64)[number[is_rule]]
+        if float((length.astype(np.float64) * counts).sum()) > self._events:
+            raise DamageError("rules of its trace stand for too many events")
+        parts = []
+        first = 0
+        # What comes often is tiled; all that is between is gathered at once.
+        for place in [*np.flatnonzero(counts * length > _OFTEN).tolist(), len(ids)]:
+            if place > first:
+                between = slice(first, place)
+                parts.append(self._gathered(start[between], length[between], counts[between]))
+            if place < len(ids):
+                body = self._pool[start[place] : start[place] + length[place]]
+                parts.append(np.tile(body, int(counts[place])))
+            first = place + 1
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _gathered(self, start: Numbers, length: Numbers, counts: Numbers) -> Numbers:
+        starts, lengths = np.repeat(start, counts), np.repeat(length, counts)
+        ends = np.cumsum(lengths)
+        index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+        gathered: Numbers = self._pool[index]
+        return gathered

@@ -90,7 +90,7 @@ def _lengths(codes: Numbers) -> Numbers:
 
 
 class Clocks:
-    """From the ticks of each rank to nanoseconds after the first `MPI_Init`, on the clock of rank 0's machine."""
+    """From the ticks of ranks to nanoseconds after the first `MPI_Init`, on the clock of rank 0's machine."""
 
     def __init__(self, profile: Profile) -> None:
         self.frame = profile.frame("trace_clocks").sort("rank")

@@ -1,0 +1,145 @@
+"""Traces of programs that are killed, and where there is no room for them: what is there is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import haloscope
+from haloscope.explain import Profile
+from haloscope.explain.trace import Trace
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.watched import Watched, watch
+
+TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+# Rank 1 ends after so many rounds of a ring, by a signal that nobody can catch.
+KILLED = """
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int rank, size, out = 1, in = 0, rounds = atoi(argv[1]);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < rounds; i++) {
+    MPI_Request requests[2];
+    MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, i % 5, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&out, 1, MPI_INT, (rank + 1) % size, i % 5, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+  if (rank == 1) kill(getpid(), SIGKILL);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+# No file may grow while it sends to itself, but at the end it may again.
+FULL = """
+#include <mpi.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void send_and_receive(int times) {
+  int out = 1, in = 0;
+  for (int i = 0; i < times; i++)
+    MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv) {
+  struct rlimit limit;
+  MPI_Init(&argc, &argv);
+  send_and_receive(1000);
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlim_t most = limit.rlim_cur;
+  limit.rlim_cur = 4096;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  send_and_receive(60000);
+  usleep(100000);
+  limit.rlim_cur = most;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  send_and_receive(1000);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def counts(frame: pl.DataFrame) -> dict[int, int]:
+    return dict(frame.group_by("rank").len().sort("rank").iter_rows())
+
+
+def missing_calls(profile: Profile, trace: Trace) -> int:
+    """How many calls the tables know of and the trace does not; none the other way round."""
+    stored = dict(profile.frame("calls").group_by("call").agg(pl.col("calls").sum()).iter_rows())
+    traced = dict(trace.calls.group_by(pl.col("call").cast(pl.String)).len().iter_rows())
+    differences = {call: stored[call] - traced.get(call, 0) for call in stored}
+    assert min(differences.values()) >= 0
+    return sum(differences.values())
+
+
+@TWO
+@pytest.mark.parametrize("rounds", [50, 20_000])
+def test_what_a_killed_rank_did_is_there(mpi: Mpi, compiler: Compiler, tmp_path: Path, rounds: int) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    command: list[str | Path] = [compiler.text(mpi, "killed_in_ring.c", KILLED), str(rounds)]
+    place = {"HALOSCOPE_TRACE_SPOOL": str(spool)}
+    watched = watch(mpi, 3, command, tmp_path, options=["--trace"], env=place, status=None)
+    with haloscope.open(watched.path) as profile:
+        assert profile.info["partial"]
+        trace = profile.trace()
+        open_calls = profile.frame("processes")["open_calls"].sum()
+        assert missing_calls(profile, trace) == open_calls
+    assert trace.dropped.is_empty()
+    assert counts(trace.sends) == counts(trace.receives) == dict.fromkeys(range(3), rounds)
+    assert (trace.receives["completed"] >= 0).all()
+    assert not list(spool.iterdir())
+
+
+@ONE
+def test_a_disk_that_is_full_loses_events_and_counts_them(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    command = [compiler.text(mpi, "full.c", FULL)]
+    # All that is not written at once is in the way of what comes.
+    more = {"HALOSCOPE_TRACE_MEMORY": "1"}
+    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=more)
+    assert_some_are_lost(watched, 62_000)
+    assert "events of the trace were lost for want of room" in watched.done.stderr
+
+
+@ONE
+def test_a_spool_that_cannot_be_made_loses_the_trace_alone(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    command = [compiler.text(mpi, "full.c", FULL)]
+    nowhere = {"HALOSCOPE_TRACE_SPOOL": str(tmp_path / "nowhere")}
+    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=nowhere)
+    with haloscope.open(watched.path) as profile:
+        trace = profile.trace()
+        assert trace.calls.is_empty()
+        assert trace.sends.is_empty()
+        assert trace.dropped["events"].sum() == 2 * 62_000  # each call, and the message that it received
+        assert profile.frame("ranks")["sends"].sum() == 62_000
+
+
+def assert_some_are_lost(watched: Watched, calls: int) -> None:
+    """Some events are missing, as many as are said to be, and all others are whole."""
+    with haloscope.open(watched.path) as profile:
+        trace = profile.trace()
+        lost = trace.dropped["events"].sum()
+        assert profile.info["trace_lost"] == lost > 0
+        assert profile.frame("ranks")["sends"].sum() == calls
+        missing = missing_calls(profile, trace)
+    assert 2000 <= len(trace.calls) < calls
+    received = calls - len(trace.receives)
+    assert missing + received == lost
+    assert (trace.calls["end"] >= trace.calls["begin"]).all()
