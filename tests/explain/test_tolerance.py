@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies
 
+from haloscope.explain import _kernels
 from haloscope.explain.waiting import Analysis
 from haloscope.explain.waiting._dependencies import dependencies
 from haloscope.explain.waiting._edges import as_recorded
@@ -140,6 +141,23 @@ def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
     assert row["latencies"] == ranks - 1
     assert row["latency_1"] == pytest.approx(0.02 * length / (ranks - 1))
     assert analysis.run_time_with(1e-6).at(1e-6) == pytest.approx(length + 1e-6 * (ranks - 1))
+
+
+def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = cg_trace(9, 5)
+    timeline = Timeline.of(trace)
+    made = tape(timeline, as_recorded(trace, timeline, dependencies(timeline, matched(trace))))
+    generator = np.random.default_rng(1)
+    questions = [
+        Question(float(generator.uniform(0, 1e5)), generator.integers(0, 3, timeline.paths).astype(np.uint8))
+        for _ in range(19)
+    ]
+    answers = []
+    for number in range(len(_kernels.instruction_sets())):
+        monkeypatch.setattr(_kernels, "_instruction_set", number)
+        answers.append(made.play(questions))
+    for other in answers:
+        np.testing.assert_allclose(other, answers[-1], rtol=1e-13)
 
 
 def test_a_region_that_does_not_matter_tolerates_any_latency() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._kernels import available_threads, library
+from haloscope.explain import _kernels
 from haloscope.explain.waiting._stretches import pointers
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Tape:
         batches = [questions[i : i + _LANES] for i in range(0, len(questions), _LANES)]
         if len(batches) == 1:
             return self._play(batches[0])
-        with ThreadPoolExecutor(min(available_threads(), max(len(batches), 1))) as pool:
+        with ThreadPoolExecutor(min(_kernels.available_threads(), max(len(batches), 1))) as pool:
             return np.concatenate([np.empty((0, 2)), *pool.map(self._play, batches)])
 
     def _play(self, questions: Sequence[Question]) -> NDArray[np.float64]:
@@ -122,11 +122,11 @@ class Tape:
             roles[:, lane] = question.roles
         parameter = np.array([question.parameter for question in questions])
         times, slopes = np.empty((2, len(questions)))
-        if library().haloscope_replay(
+        if _kernels.library().haloscope_replay(
             ctypes.byref(self.struct),
             roles.ctypes.data,
             self.groups,
-            0,  # the best instruction set
+            _kernels._instruction_set,
             parameter.ctypes.data,
             len(questions),
             times.ctypes.data,
@@ -158,7 +158,7 @@ def tape(timeline: Timeline, edges: Edges) -> Tape:
     types = (np.int32, np.int32, np.uint8, np.int64, np.int64, np.int32, np.int32)
     arrays = tuple(np.empty(count, dtype=kind) for kind in types)
     struct = _Tape(pointers(*arrays), 0, locations, 0)
-    circles = library().haloscope_tape(ctypes.byref(events), ctypes.byref(struct))
+    circles = _kernels.library().haloscope_tape(ctypes.byref(events), ctypes.byref(struct))
     if circles < 0:
         raise MemoryError
     return Tape(struct, arrays, timeline.paths, circles)
