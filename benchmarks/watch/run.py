@@ -54,6 +54,7 @@ SITES_8 = "-callsites-8"
 PHASES = "-phases"
 TRACE = "-trace"
 HALO_CALLS = 25
+WITHOUT_PHASES = "-without-phases"
 IN_PYTHON = "Allreduce of mpi4py"
 PYTHON_CALLS = 4  # of MPI, that it makes: Comm_test_inter, Type_get_extent_x twice, Allreduce
 
@@ -168,7 +169,7 @@ def main() -> None:
             "-exact": watched(directory, "--exact-times"),
             SITES: watched(directory, "--callsites"),
             SITES_8: watched(directory, "--callsites=8"),
-            PHASES: ["env", "HALOSCOPE_PHASES=1", *watched(directory)],
+            WITHOUT_PHASES: ["env", "HALOSCOPE_PHASES=0", *watched(directory)],
             TRACE: watched(directory, "--trace"),
         }
         python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
@@ -186,7 +187,7 @@ def main() -> None:
         report("-exact-times", results["bare"], results["-exact"], ALLOWED_EXACT)
         report("-stamps", results["bare"], results["-stamps"], {})
         report_sites(results, python, clock)
-        report_added(PHASES, results, clock, None)
+        report_added(PHASES, {PHASES: results[""], "": results[WITHOUT_PHASES]}, clock, None)
         report_trace(results, clock)
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)

@@ -17,7 +17,11 @@ public:
   void run() {
     find_forms();
     std::vector<std::size_t> begins{pattern_.ends.front() + 1};
-    while (const std::size_t length = form_before(begins.back())) begins.push_back(begins.back() - length);
+    while (const std::size_t length = form_before(begins.back())) {
+      // A program's start exchanges as it does now and then; what makes the difference are collectives.
+      if (pattern_.view == View::exchanges && length != typical_) break;
+      begins.push_back(begins.back() - length);
+    }
     for (const std::size_t begin : std::views::reverse(begins)) ends_.push_back(begin);
     for (std::size_t i = 1; i < pattern_.ends.size(); i++) add_between(ends_.back(), pattern_.ends[i] + 1);
     while (const std::size_t length = form_behind(ends_.back(), calls_.size()))
@@ -80,10 +84,10 @@ private:
   // Whether most calls of the iteration `like_` are there.
   bool is_whole(std::size_t begin, std::size_t end) const {
     std::map<std::uint16_t, std::size_t> left;
-    for (std::size_t i = like_.first; i < like_.second; i++) left[calls_[i].function]++;
+    for (std::size_t i = like_.first; i < like_.second; i++) left[calls_[i].symbol]++;
     std::size_t found = 0;
     for (std::size_t i = begin; i < end; i++)
-      if (const auto at = left.find(calls_[i].function); at != left.end() && at->second > 0) {
+      if (const auto at = left.find(calls_[i].symbol); at != left.end() && at->second > 0) {
         at->second--;
         found++;
       }

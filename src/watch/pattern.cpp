@@ -32,9 +32,10 @@ struct Family {
 class PatternSearch {
 public:
   template <class Of>
-  PatternSearch(std::span<const Seen> calls, Of &&of)
-      : calls_(calls), symbols_(calls.size(), [&](std::size_t i) { return of(calls[i]); }),
-        functions_(calls.size(), [&](std::size_t i) { return calls[i].function; }) {}
+  PatternSearch(View view, std::span<const Seen> all, std::span<const Seen> calls, Of &&of)
+      : view_(view), calls_(calls), all_(all.size(), [&](std::size_t i) { return all[i].symbol; }),
+        symbols_(calls.size(), [&](std::size_t i) { return of(calls[i]); }),
+        functions_(calls.size(), [&](std::size_t i) { return calls[i].symbol; }) {}
 
   std::optional<Pattern> run() {
     for (const unsigned context : {1U, 2U, 4U, 8U}) add_candidates(context);
@@ -70,8 +71,7 @@ private:
   void add_candidates(std::span<const CallPlace> places, unsigned context) {
     const std::size_t count = places.size() - 1; // of the stretches between them
     std::vector<std::uint64_t> hashes(count);
-    for (std::size_t i = 0; i < count; i++)
-      hashes[i] = symbols_(places[i].second + 1, places[i + 1].second + 1);
+    for (std::size_t i = 0; i < count; i++) hashes[i] = contents(places[i].second, places[i + 1].second);
     std::vector<bool> alike(count);
     for (std::size_t i = 0; i < count; i++)
       alike[i] = (i > 0 && hashes[i] == hashes[i - 1]) || (i + 1 < count && hashes[i] == hashes[i + 1]);
@@ -87,6 +87,14 @@ private:
                     context);
       i = last + 1;
     }
+  }
+
+  // What tells the iteration between two ends from others. If what is exchanged had but one symbol, any
+  // calls would repeat.
+  std::uint64_t contents(std::size_t begin, std::size_t end) const {
+    const std::uint64_t symbols = symbols_(begin + 1, end + 1);
+    if (view_ != View::collectives) return symbols;
+    return symbols * stretch_factor + all_(calls_[begin].place, calls_[end].place);
   }
 
   // The last iteration that belongs to the same stretch as the first. After an interruption it goes on if
@@ -144,11 +152,16 @@ private:
   std::size_t distance_to_branch(const std::vector<std::size_t> &ends, std::size_t longest) const {
     for (std::size_t by = 1; by <= longest; by++) {
       if (ends.back() + by >= calls_.size()) return 0;
-      const std::uint16_t next = calls_[ends.front() + by].function;
-      if (!std::ranges::all_of(ends, [&](std::size_t end) { return calls_[end + by].function == next; }))
+      const std::uint16_t next = calls_[ends.front() + by].symbol;
+      if (!std::ranges::all_of(ends, [&](std::size_t end) { return calls_[end + by].symbol == next; }))
         return by - 1;
     }
     return 0;
+  }
+
+  // All of them, also those that the view leaves out.
+  std::size_t calls_between(std::size_t begin, std::size_t end) const {
+    return calls_[end].place - calls_[begin].place;
   }
 
   // What others leave of a candidate.
@@ -178,14 +191,14 @@ private:
   void take(Family &family, const Candidate &candidate, std::size_t first, std::size_t last) const {
     const std::size_t begin = candidate.ends[first], end = candidate.ends[last + 1];
     family.taken.emplace_back(begin, end);
-    family.span += end - begin;
+    family.span += calls_between(begin, end);
     family.ends.push_back(begin);
     for (std::size_t i = first; i <= last; i++) {
       const std::size_t from = candidate.ends[i], to = candidate.ends[i + 1];
       // Between two that are like none, nothing tells that one ends.
       if (candidate.alike[i] || i == last || candidate.alike[i + 1]) family.ends.push_back(to);
       if (!candidate.alike[i]) continue;
-      family.covered += to - from;
+      family.covered += calls_between(from, to);
       family.repeats++;
       family.ticks += calls_[to].tick - calls_[from].tick;
     }
@@ -205,44 +218,143 @@ private:
     return std::nullopt;
   }
 
-  static bool is_enough(const Form &form, const Family &family) {
+  // What consists of one function only is often a part of the iteration, as messages to several neighbours
+  // are.
+  bool is_enough(const Form &form, const Family &family) const {
     constexpr std::size_t least_repeats = 5, least_calls = 16, least_single_calls = 512;
-    if (form.length == 1) { // a call after another of its kind is often no more than that
+    if (family.repeats < least_repeats || family.covered < least_calls) return false;
+    if (is_of_one_function(form, family)) {
       const auto [first, last] = std::ranges::minmax(family.ends);
-      return family.covered >= least_single_calls && 10 * family.covered >= 9 * (last - first);
+      return view_ == View::calls && (form.length > 1 || family.covered >= least_single_calls) &&
+             10 * family.covered >= 9 * calls_between(first, last);
     }
-    return family.repeats >= least_repeats && 2 * family.covered >= family.span &&
-           family.covered >= least_calls;
+    if (view_ == View::calls) return 2 * family.covered >= family.span;
+    // What has fewer symbols is the same more often by chance.
+    constexpr std::size_t least_seen = 64;
+    if (family.covered < least_seen) return false;
+    if (view_ == View::exchanges) return 3 * family.covered >= 2 * family.span;
+    // Several collectives whose bytes and order are the same are hardly so by chance.
+    constexpr std::size_t many = 4;
+    return has_exchange(form, family) && (form.length >= many ? 3 : 2) * family.covered >= family.span;
+  }
+
+  std::span<const Seen> calls_of(const Form &form, const Family &family) const {
+    return calls_.subspan(example_of(form, family.ends) - form.length, form.length);
+  }
+  bool has_exchange(const Form &form, const Family &family) const {
+    return !std::ranges::all_of(calls_of(form, family), &Seen::is_collective);
+  }
+  bool is_of_one_function(const Form &form, const Family &family) const {
+    const auto calls = calls_of(form, family);
+    return std::ranges::all_of(calls, [&](const Seen &call) { return call.symbol == calls.front().symbol; });
+  }
+
+  // One behind the last iteration of this form.
+  std::size_t example_of(const Form &form, std::vector<std::size_t> ends) const {
+    std::ranges::sort(ends);
+    std::size_t example = form.length;
+    for (std::size_t i = 1; i < ends.size(); i++) {
+      const std::size_t begin = ends[i - 1] + 1, end = ends[i] + 1;
+      if (Form{end - begin, functions_(begin, end)} == form) example = end;
+    }
+    return example;
   }
 
   std::optional<Pattern> pattern_of(const Form &form, const Family &family) const {
-    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false};
+    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false, view_, {}};
     std::ranges::sort(made.ends);
     made.ends.erase(std::ranges::unique(made.ends).begin(), made.ends.end());
-    for (std::size_t i = 1; i < made.ends.size(); i++) {
-      const std::size_t begin = made.ends[i - 1] + 1, end = made.ends[i] + 1;
-      if (Form{end - begin, functions_(begin, end)} == form) made.example = end;
-    }
+    made.example = example_of(form, made.ends);
     // Questions and answers, as of a master and its workers, are no iterations.
     const auto typical = calls_.subspan(made.example - form.length, form.length);
     if (std::ranges::all_of(typical, [](const Seen &call) { return call.is_blocking; })) return std::nullopt;
     made.is_together = std::ranges::any_of(typical, [](const Seen &call) { return call.is_collective; });
-    complete_pattern(made, functions_, calls_);
+    if (view_ == View::collectives)
+      take_all_equal(made);
+    else
+      complete_pattern(made, functions_, calls_);
     return made;
   }
 
+  // All that are equal, wherever they are: from that call on from which there are most.
+  void take_all_equal(Pattern &made) const {
+    constexpr std::size_t most_turns = 64;
+    const std::size_t length = made.forms.front().length;
+    std::vector<std::size_t> most;
+    const std::size_t last = made.example;
+    for (std::size_t turn = 0; turn < std::min(length, most_turns) && turn + length <= last; turn++) {
+      const std::size_t end = last - turn;
+      const std::uint64_t form = functions_(end - length, end);
+      auto ends = ends_of_all(form, length);
+      // The call that ends it is known at once if it is a collective.
+      const bool is_better = ends.size() > most.size() + (calls_[end - 1].is_collective ? 0 : 1);
+      if (turn > 0 && !is_better) continue;
+      most = std::move(ends);
+      made.forms.front().functions = form;
+      made.example = end;
+    }
+    made.ends = std::move(most);
+  }
+
+  std::vector<std::size_t> ends_of_all(std::uint64_t form, std::size_t length) const {
+    std::vector<std::size_t> ends;
+    for (std::size_t begin = 0; begin + length <= calls_.size();) {
+      const bool is_one = functions_(begin, begin + length) == form;
+      if (is_one) ends.push_back(begin + length - 1);
+      begin += is_one ? length : 1;
+    }
+    return ends;
+  }
+
+  View view_;
   std::span<const Seen> calls_;
-  Stretches symbols_, functions_;
+  Stretches all_, symbols_, functions_;
   std::vector<Candidate> candidates_;
 };
 
 } // namespace
 
-std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
+namespace {
+
+std::optional<Pattern> find_in(View view, std::span<const Seen> calls) {
   constexpr std::size_t least_coarse = 512; // what is told by less needs more of it
-  if (auto found = PatternSearch(calls, [](const Seen &call) { return call.exact; }).run()) return found;
-  if (calls.size() < least_coarse) return std::nullopt;
-  return PatternSearch(calls, [](const Seen &call) { return call.coarse; }).run();
+  std::vector<Seen> seen = seen_as(view, calls);
+  auto found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.exact; }).run();
+  if (!found && seen.size() >= least_coarse && view == View::calls)
+    found = PatternSearch(view, calls, seen, [](const Seen &call) { return call.coarse; }).run();
+  if (found) found->seen = std::move(seen);
+  return found;
+}
+
+// Whether most calls from the first iteration on are in iterations that are like their neighbours, and most
+// iterations are typical ones.
+bool is_regular(const Pattern &pattern) {
+  const auto &ends = pattern.ends;
+  std::size_t typical = 0;
+  for (std::size_t i = 1; i < ends.size(); i++)
+    typical += ends[i] - ends[i - 1] == pattern.forms.front().length ? 1 : 0;
+  if (2 * typical + 1 < ends.size()) return false;
+  const std::size_t first = pattern.seen[ends.front()].place, all = pattern.seen.back().place;
+  return 4 * pattern.covered >= 3 * (all - first) && 2 * pattern.covered >= all;
+}
+
+} // namespace
+
+std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
+  auto all = find_in(View::calls, calls);
+  if (all && is_regular(*all)) return all;
+  auto exchanges = find_in(View::exchanges, calls);
+  auto collectives = find_in(View::collectives, calls);
+  // Between two collectives there may be several iterations.
+  if (exchanges && collectives) {
+    const bool is_finer = 2 * exchanges->ends.size() >= 3 * collectives->ends.size();
+    const std::size_t least = (is_finer ? 7 : 10) * collectives->covered;
+    (10 * exchanges->covered >= least ? collectives : exchanges).reset();
+  }
+  auto &other = exchanges ? exchanges : collectives;
+  // What is irregular has to be the better by far.
+  if (all && (!other || 2 * all->covered >= 3 * other->covered)) return all;
+  return std::move(other);
 }
 
 } // namespace haloscope::watch

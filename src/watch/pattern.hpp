@@ -8,6 +8,8 @@
 // (iterations.hpp).
 #pragma once
 
+#include "watch/views.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,17 +17,7 @@
 
 namespace haloscope::watch {
 
-// One call as the search sees it.
-struct Seen {
-  std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
-  std::uint32_t coarse; // the same without bytes
-  std::uint16_t function;
-  bool is_blocking; // a blocking send or receive
-  bool is_collective;
-  std::uint64_t tick;
-};
-
-// The functions of an iteration.
+// The symbols of an iteration.
 struct Form {
   std::size_t length;
   std::uint64_t functions; // Stretches
@@ -37,11 +29,14 @@ struct Pattern {
   std::vector<Form> forms;       // that occurred more than once, the typical one first
   std::size_t example;           // one behind the last call of a typical iteration
   std::size_t repeats;           // iterations that were like a neighbour
-  std::size_t covered;           // calls in these
+  std::size_t covered;           // calls in these, of all that there are
   bool is_together;              // an iteration has a collective
+  View view;                     // in which it was found
+  std::vector<Seen> seen;        // in this view: all numbers above are of places there
 };
 
-// Return what repeats, if enough does. Time: that of sorting the calls a few times.
+// Return what repeats, if enough does, in the view in which most does. Time: that of sorting the calls a few
+// times.
 std::optional<Pattern> find_pattern(std::span<const Seen> calls);
 
 } // namespace haloscope::watch

@@ -20,13 +20,22 @@ void add_form(Phases &phases, std::uint64_t functions, std::size_t length) noexc
 
 namespace {
 
-PhaseRecord *make_record(Recorder &to, const Phases &phases) noexcept {
+PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call) noexcept {
   auto *made = to.arena->make<PhaseRecord>();
   if (made == nullptr) {
     to.dropped();
     return nullptr;
   }
-  made->number = phases.record == nullptr ? 1 : phases.record->number + 1;
+  // What was found before was a part of it, and leaves it its number.
+  made->number = 1;
+  for (PhaseRecord *former = phases.record; former != nullptr; former = former->before) {
+    if (2 * former->first_call + former->calls >= 2 * first_call)
+      former->iterations = 0;
+    else if (former->iterations > 0) {
+      made->number = former->number + 1;
+      break;
+    }
+  }
   made->before = phases.record;
   std::atomic_signal_fence(std::memory_order_release);
   to.record->phases = made;
@@ -57,7 +66,9 @@ void learn_forms(Phases &phases, const FoundPhase &found) {
 class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
-    for (std::uint64_t i = found.offset; i < phases.calls; i++) {
+    // What ended before the first one that is seen whole stays counted.
+    const bool is_exact = found.pattern.view == View::collectives;
+    for (std::uint64_t i = is_exact ? found.end(0) - 1 : found.offset; i < phases.calls; i++) {
       std::uint32_t &counts = phases.ring[i % Phases::remembered].counts;
       phases.record->iterations -= std::min<std::uint64_t>(counts, phases.record->iterations);
       counts = 0;
@@ -85,7 +96,9 @@ private:
     const std::size_t length = phases_.typical.size();
     const bool is_known = first == 0 && goes_on_; // an iteration began before the ring does
     phases_.before = is_known ? length : found_.calls_before(first, phases_.typical);
-    const std::size_t behind = is_over ? found_.calls_behind(last, phases_.typical) : 0;
+    // Without its collectives, much is like the begin of an iteration.
+    const bool is_complete = is_over && found_.pattern.view != View::exchanges;
+    const std::size_t behind = is_complete ? found_.calls_behind(last, phases_.typical) : 0;
     add(first, (phases_.before + behind) / length);
     phases_.before = is_over ? 0 : phases_.before % length;
   }
@@ -101,18 +114,16 @@ private:
 };
 
 bool start_phase(Recorder &to, Phases &phases, const FoundPhase &found) {
-  PhaseRecord *former = phases.record;
-  PhaseRecord *record = make_record(to, phases);
-  if (record == nullptr) return false;
-  phases.record = record;
   phases.typical = found.typical();
   const std::size_t before = found.calls_before(0, phases.typical);
   const std::size_t first = found.pattern.ends.front() + 1 - before;
-  record->first_call = found.offset + first;
-  record->first = found.calls[std::min(first, found.calls.size() - 1)].tick;
-  // What was found before was a part of it.
-  if (former != nullptr && record->first_call <= former->first_call + phases.typical.size())
-    former->iterations = 0;
+  const auto &seen = found.pattern.seen;
+  const std::uint64_t first_call = found.offset + (first == 0 ? 0 : seen[first - 1].place);
+  PhaseRecord *record = make_record(to, phases, first_call);
+  if (record == nullptr) return false;
+  phases.record = record;
+  record->first_call = first_call;
+  record->first = seen[std::min(first, seen.size() - 1)].tick;
   for (Phases::Call &call :
        std::span{phases.ring}.first(std::min(phases.calls, std::uint64_t{Phases::remembered})))
     call.counts = 0;
@@ -122,7 +133,8 @@ bool start_phase(Recorder &to, Phases &phases, const FoundPhase &found) {
 } // namespace
 
 bool is_same_phase(const Phases &phases, const FoundPhase &found) {
-  if (phases.record == nullptr || phases.record->iterations == 0) return false;
+  if (phases.record == nullptr || phases.record->iterations == 0 || phases.view != found.pattern.view)
+    return false;
   const Stretches functions(phases.typical.size(), [&](std::size_t i) { return phases.typical[i]; });
   return found.has_form(functions(0, functions.size())) || is_turned(phases.typical, found.typical());
 }
@@ -131,13 +143,17 @@ bool take(Recorder &to, Phases &phases, const FoundPhase &found, bool is_over) {
   const bool is_same = is_same_phase(phases, found);
   if (!is_same && !start_phase(to, phases, found)) return false;
   phases.typical = found.typical();
+  phases.view = found.pattern.view;
+  phases.form = found.pattern.forms.front().functions;
   phases.is_self_similar = is_self_similar(phases.typical);
   phases.forms.fill(0);
   phases.longest = 0;
+  phases.guessed = 0;
+  phases.known_after = phases.record->iterations;
   learn_forms(phases, found);
   Count(phases, found).run(is_over);
   PhaseRecord &record = *phases.record;
-  record.length = phases.typical.size();
+  record.length = found.typical_calls();
   record.forms = std::max<std::uint64_t>(record.forms, found.pattern.forms.size());
   if (!is_same) record.found_after = record.iterations;
   return true;

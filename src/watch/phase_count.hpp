@@ -1,49 +1,10 @@
 // What was found in the ring of calls, and the iterations that it makes.
 #pragma once
 
+#include "watch/found_phase.hpp"
 #include "watch/phases.hpp"
 
-#include <span>
-#include <vector>
-
 namespace haloscope::watch {
-
-// A pattern in the ring, whose calls are numbered from `offset` on.
-struct FoundPhase {
-  Pattern pattern;
-  std::span<const Seen> calls;
-  std::uint64_t offset;
-
-  [[nodiscard]] std::uint64_t end(std::size_t i) const { return offset + pattern.ends[i] + 1; }
-  [[nodiscard]] std::uint64_t last_end() const { return end(pattern.ends.size() - 1); }
-  [[nodiscard]] bool has_form(std::uint64_t functions) const {
-    return std::ranges::any_of(pattern.forms, [&](const Form &form) { return form.functions == functions; });
-  }
-  // How many of the calls up to an end, and behind it, are those of an iteration.
-  [[nodiscard]] std::size_t calls_before(std::size_t i, const std::vector<std::uint16_t> &typical) const {
-    const std::size_t end = pattern.ends[i];
-    std::size_t same = 0;
-    while (same < typical.size() && same <= end &&
-           calls[end - same].function == typical[typical.size() - 1 - same])
-      same++;
-    return same;
-  }
-  [[nodiscard]] std::size_t calls_behind(std::size_t i, const std::vector<std::uint16_t> &typical) const {
-    const std::size_t begin = pattern.ends[i] + 1;
-    std::size_t same = 0;
-    while (same < typical.size() && begin + same < calls.size() &&
-           calls[begin + same].function == typical[same])
-      same++;
-    return same;
-  }
-  [[nodiscard]] std::vector<std::uint16_t> typical() const {
-    std::vector<std::uint16_t> functions;
-    const std::size_t length = pattern.forms.front().length;
-    for (const Seen &call : calls.subspan(pattern.example - length, length))
-      functions.push_back(call.function);
-    return functions;
-  }
-};
 
 // An iteration ends with the call of this number, counted from 1 on.
 void tell_end(Phases &phases, std::uint64_t end) noexcept;

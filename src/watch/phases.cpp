@@ -1,6 +1,7 @@
 #include "watch/phases.hpp"
 
 #include "watch/phase_count.hpp"
+#include "watch/phase_view.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,16 +14,6 @@ namespace haloscope::watch {
 namespace {
 
 // Which functions are looked at: not those of which there are as many as it takes.
-constexpr bool is_named(std::string_view name, std::initializer_list<std::string_view> among) {
-  return std::ranges::find(among, name) != among.end();
-}
-template <class Condition>
-constexpr std::array<bool, function_count + 1> functions_that(Condition condition) {
-  std::array<bool, function_count + 1> result{};
-  for (unsigned i = 0; i < function_count; i++)
-    result[i + 1] = condition(std::string_view{function_names[i]});
-  return result;
-}
 constexpr std::array<std::uint64_t, function_count + 1> weights = [] {
   std::array<std::uint64_t, function_count + 1> result{};
   for (unsigned i = 0; i < function_count; i++)
@@ -30,12 +21,6 @@ constexpr std::array<std::uint64_t, function_count + 1> weights = [] {
       result[i + 1] = stretch_weight(i + 1);
   return result;
 }();
-constexpr auto blocks = functions_that([](std::string_view name) {
-  return is_named(name,
-                  {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Recv", "MPI_Mrecv", "MPI_Send_c",
-                   "MPI_Ssend_c", "MPI_Rsend_c", "MPI_Bsend_c", "MPI_Recv_c", "MPI_Mrecv_c"});
-});
-
 // Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only
 // be about to begin.
 constexpr std::size_t sure_repeats = 8, sure_calls = 64;
@@ -44,7 +29,6 @@ constexpr std::size_t short_length = 8, sure_short_calls = 256;
 // Searching takes at most this part of the time.
 constexpr std::uint64_t share_of_time = 64;
 
-constexpr std::uint32_t is_a_collective = ~std::uint32_t{0};
 constexpr const char *iteration_name = "iteration";
 std::array<char, 24> phase_name(std::uint64_t number) noexcept {
   std::array<char, 24> name{};
@@ -68,6 +52,7 @@ private:
     const auto times = static_cast<std::uint64_t>(sign);
     phases_->sends += times * to_.node->now[sends];
     phases_->bytes += times * (to_.node->now[bytes_sent] + to_.node->coll_bytes);
+    phases_->collective_bytes += times * to_.node->coll_bytes;
   }
   Recorder &to_;
   Phases *phases_;
@@ -111,45 +96,6 @@ bool may_search(const Phases &phases, std::uint64_t now) noexcept {
   return phases.calls <= 512 || (phases.searched + next) * share_of_time < now - phases.started.tick;
 }
 
-std::uint32_t mixed(std::initializer_list<std::uint64_t> values) noexcept {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t value : values) sum = (sum + stretch_weight(value)) * stretch_factor;
-  return static_cast<std::uint32_t>(sum >> 32U);
-}
-
-// What the ring holds, the oldest call first.
-std::vector<Seen> seen_calls(const Phases &phases) {
-  const std::uint64_t count = std::min<std::uint64_t>(phases.calls, Phases::remembered);
-  std::vector<Seen> calls;
-  calls.reserve(count);
-  Phases::Call before{};
-  for (std::uint64_t i = phases.calls - count; i < phases.calls; i++) {
-    const Phases::Call &call = phases.ring[i % Phases::remembered];
-    const auto partner = static_cast<std::uint32_t>(call.partner);
-    const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
-    calls.push_back({mixed({call.function, partner, sends, call.what, call.bytes - before.bytes}),
-                     mixed({call.function, partner, sends}), call.function, blocks[call.function],
-                     call.what == is_a_collective, call.tick});
-    before = call;
-  }
-  return calls;
-}
-
-// The number of calls at which an iteration should have ended.
-std::uint64_t latest_end(const Phases &phases) noexcept {
-  const std::size_t typical = phases.typical.size();
-  return phases.end + std::min(phases.longest, 4 * typical) + 2 * typical + 16;
-}
-
-// The functions called since the last end, and when to give up waiting for the next.
-void follow(Phases &phases) noexcept {
-  phases.functions = 0;
-  for (std::uint64_t i = phases.end; i < phases.calls; i++)
-    phases.functions =
-        phases.functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
-  phases.pause = std::max(phases.calls + 1, latest_end(phases));
-}
-
 void wait_for_more(Phases &phases) noexcept {
   const std::uint64_t since = phases.calls - phases.end;
   phases.pause = phases.calls + std::max<std::uint64_t>(16, std::min<std::uint64_t>(since / 2, 1U << 16U));
@@ -161,7 +107,8 @@ bool is_long(const Phases &phases, const FoundPhase &found) {
   const ClockPair now = ClockPair::now();
   const ClockPair &first = phases.started;
   const auto &ends = found.pattern.ends;
-  const std::uint64_t duration = found.calls[ends.back()].tick - found.calls[ends.front()].tick;
+  const auto &seen = found.pattern.seen;
+  const std::uint64_t duration = seen[ends.back()].tick - seen[ends.front()].tick;
   return static_cast<double>(duration) * seconds_per_tick(first, now) * 1e9 >=
          static_cast<double>(least_nanoseconds * (ends.size() - 1));
 }
@@ -172,7 +119,8 @@ bool is_sure(const Phases &phases, const FoundPhase &found) {
   if (is_short && pattern.covered < sure_short_calls) return false;
   return pattern.repeats >= sure_repeats &&
          (pattern.covered >= sure_calls || pattern.repeats >= 2 * sure_repeats) && is_long(phases, found) &&
-         phases.calls - found.last_end() <= 2 * pattern.forms.front().length + 16;
+         phases.calls - found.last_end() <=
+             2 * found.typical_calls() + (pattern.view == View::collectives ? sure_calls * 16 : 16);
 }
 
 void search(Recorder &to, Phases &phases, std::uint64_t now) {
@@ -184,7 +132,7 @@ void search(Recorder &to, Phases &phases, std::uint64_t now) {
   phases.searched += taken;
   phases.ticks_a_call = taken / calls.size();
   if (!pattern) return;
-  const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
+  const FoundPhase found{std::move(*pattern), phases.calls - calls.size()};
   if (!is_sure(phases, found) || !take(to, phases, found, false)) return;
   follow(phases);
   enter_phase(to);
@@ -197,7 +145,7 @@ void count_end(Phases &phases, std::uint64_t end) noexcept {
 }
 
 void end_iteration(Recorder &to, Phases &phases) noexcept {
-  count_end(phases, phases.calls);
+  count_end(phases, phases.calls - (phases.is_late ? 1 : 0));
   phases.functions = 0;
   phases.pause = latest_end(phases);
   leave_iteration(to);
@@ -214,7 +162,8 @@ bool is_typical_at(const Phases &phases, std::uint64_t begin) noexcept {
 // where an iteration is not like itself from another call on.
 std::uint64_t next_typical_end(const Phases &phases) noexcept {
   const std::size_t length = phases.typical.size();
-  if (phases.is_self_similar || phases.calls - phases.end >= Phases::remembered) return 0;
+  if (phases.view != View::calls || phases.is_self_similar || phases.calls - phases.end >= Phases::remembered)
+    return 0;
   for (std::uint64_t begin = phases.end; begin + length <= phases.calls; begin++)
     if (is_typical_at(phases, begin)) return begin + length;
   return 0;
@@ -229,8 +178,13 @@ void add_form_of(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcep
 
 // What was unknown is a form of the iteration from now on. Returns false if it is more than that.
 bool go_on(Phases &phases) noexcept {
+  // If there is something new all the time, another view tells more.
+  constexpr std::uint64_t few = 4, part = 8;
+  if (phases.guessed >= few && part * phases.guessed > phases.record->iterations - phases.known_after)
+    return false;
   const std::uint64_t end = next_typical_end(phases);
   if (end == 0) return false;
+  phases.guessed++;
   add_form_of(phases, phases.end, end);
   count_end(phases, end);
   std::uint64_t functions = 0;
@@ -262,7 +216,8 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] void pause_at_call(Recorder &to, std::uint64_t now) noexcept try {
   Phases &phases = *to.phases;
-  if (phases.is_followed && phases.forms[Phases::place_of(phases.functions)] == phases.functions) {
+  if (phases.is_followed && phases.functions != 0 &&
+      phases.forms[Phases::place_of(phases.functions)] == phases.functions) {
     end_iteration(to, phases);
     return;
   }
@@ -286,18 +241,22 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
   const std::uint64_t weight = weights[doing.call];                   // 0: not looked at
   if (weight == 0 || any) return;
   const bool has_partner = doing.what != Doing::requests && doing.what != Doing::other;
+  const std::uint64_t collective_bytes = phases.collective_bytes + to.node->coll_bytes;
   phases.ring[phases.calls % Phases::remembered] = {
       doing.call,
       static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
       has_partner ? doing.partner : 0,
       phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
       doing.what == Doing::requests     ? doing.count
-      : doing.what == Doing::collective ? is_a_collective
+      : doing.what == Doing::collective ? is_a_collective | static_cast<std::uint32_t>(collective_bytes)
                                         : 0,
       0,
       now};
-  phases.functions = phases.functions * stretch_factor + weight;
   phases.calls++;
+  if (__builtin_expect(phases.view == View::calls, 1))
+    phases.functions = phases.functions * stretch_factor + weight;
+  else
+    look_at_newest(phases);
   if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions ||
                            phases.calls == phases.pause,
                        0))
@@ -312,11 +271,14 @@ void give_up_phases(Recorder &to) noexcept {
 void finish_phases(Recorder &to) noexcept try {
   if (to.phases == nullptr) return;
   Phases &phases = *to.phases;
+  const bool is_certain = phases.is_followed && phases.view != View::calls;
   leave_phase(to);
   const std::vector<Seen> calls = seen_calls(phases);
   if (auto pattern = find_pattern(calls)) {
-    const FoundPhase found{std::move(*pattern), calls, phases.calls - calls.size()};
-    if (phases.record == nullptr || is_same_phase(phases, found) || found.last_end() > phases.end)
+    const FoundPhase found{std::move(*pattern), phases.calls - calls.size()};
+    // All calls there were tell more than the first of them did.
+    if (phases.record == nullptr || found.offset == 0 || is_same_phase(phases, found) ||
+        (!is_certain && found.last_end() > phases.end))
       take(to, phases, found, true);
   }
   for (PhaseRecord *record = to.record->phases; record != nullptr; record = record->before)

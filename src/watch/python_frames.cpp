@@ -13,7 +13,7 @@ template <class Function> void look_up(Function &function, const char *name) noe
 }
 
 std::uint64_t hash_of_frames(const Stack *below, const std::vector<std::uintptr_t> &frames) noexcept {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(below);
+  auto hash = reinterpret_cast<std::uintptr_t>(below);
   for (const std::uintptr_t word : frames) hash = hash_of(hash ^ word);
   return hash;
 }

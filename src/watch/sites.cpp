@@ -92,11 +92,11 @@ Kept keep_frames(SiteBook &book, const std::vector<Address> &addresses, Arena &a
   for (const Address address : addresses) {
     kept.seen++;
     if (Modules::is_own(address)) continue;
-    const Module *module = book.modules.find(address, arena);
     if (book.python.is_interpreter(address)) {
       kept.interpreted = true;
       break;
     }
+    const Module *module = book.modules.find(address, arena);
     const bool is_program = module != nullptr && module->is_program;
     if (kept.frames.size() < book.depth || (is_program && !has_program))
       kept.frames.push_back({module, module == nullptr ? address : address - module->base});

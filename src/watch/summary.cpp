@@ -174,11 +174,10 @@ Info Totals::info(const Names &names) const {
     duration = std::max(duration, ranks_[i].duration);
     if (ranks_[i].there && !ranks_[i].watched) unwatched.push_back(static_cast<std::int64_t>(i));
   }
-  Info info{{"duration", {duration}},           {"unwatched_ranks", {unwatched}},
-            {"open_calls", whole(open_calls_)}, {"ended_in", {ended_in}},
-            {"dropped", whole(dropped_)},       {"rows_left_out", whole(left_out)},
-            {"trace_lost", whole(lost)},
-            {"sizes_spilled", whole(spilled_)}, {"rollup", {roll_up(names)}}};
+  Info info{
+      {"duration", {duration}},    {"unwatched_ranks", {unwatched}},   {"open_calls", whole(open_calls_)},
+      {"ended_in", {ended_in}},    {"dropped", whole(dropped_)},       {"rows_left_out", whole(left_out)},
+      {"trace_lost", whole(lost)}, {"sizes_spilled", whole(spilled_)}, {"rollup", {roll_up(names)}}};
   add_said(info, names);
   return info;
 }

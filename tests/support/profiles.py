@@ -89,6 +89,27 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     ),
     "modules": (["is_program"], [], ["module", "file", "build"]),
     "symbols": (["offset", "depth", "line"], [], ["module", "function", "file"]),
+    "trace_sequences": (["rank", "thread", "segment", "structure", "events", "order"], [], []),
+    "trace_symbols": (
+        ["structure", "symbol", "kind", "path", "bytes", "action", "communicator", "partner"]
+        + ["tag", "size", "thread", "request", "ranks"],
+        [],
+        ["call"],
+    ),
+    "trace_rules": (["structure", "position", "packed", "ranks"], [], []),
+    "trace_orders": (["rank", "thread", "segment", "position", "packed"], [], []),
+    "trace_pieces": (["rank", "thread", "gaps", "durations", "bytes"], [], []),
+    "trace_words": (["packed"], [], []),
+    "trace_communicators": (
+        ["communicator", "members", "size", "position", "count", "world", "stride", "ranks"],
+        [],
+        ["name"],
+    ),
+    "trace_clocks": (
+        ["rank", "machine", "zero", "nanosecond", "lost"],
+        ["tick", "offset_begin", "offset_end"],
+        [],
+    ),
 }
 
 Rows = Sequence[Mapping[str, Any]]

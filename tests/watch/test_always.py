@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -107,6 +108,53 @@ def test_other_programs_do_not_notice(mpi: Mpi, script: Path, top: Path) -> None
     done = shell(script, mpi, text)
     assert (done.stdout, done.stderr) == ("1\n3\n", "")
     assert not list(top.iterdir())
+
+
+@ONE
+def test_programs_that_are_linked_statically_do_not_notice(mpi: Mpi, script: Path, tmp_path: Path) -> None:
+    """They load nothing, so nothing is preloaded."""
+    source = tmp_path / "alone.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("alone"); return 3; }\n')
+    subprocess.run(["gcc", "-static", source, "-o", tmp_path / "alone"], check=True, timeout=60)
+    done = shell(script, mpi, f"{shlex.quote(str(tmp_path / 'alone'))} || echo $?")
+    assert (done.stdout, done.stderr) == ("alone\n3\n", "")
+
+
+@ONE
+def test_csh_has_the_same(mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path) -> None:
+    """Its file sets what that for sh exports, keeps what is set, and programs are watched by it."""
+    tcsh = shutil.which("tcsh") or missing("tcsh is not installed: apt-get install tcsh")
+    path = tmp_path / "always.csh"
+    path.write_text(always(top, csh=True))
+    names = "LD_PRELOAD HALOSCOPE_ALWAYS HALOSCOPE_SINCE HALOSCOPE_OUTPUT HALOSCOPE_SIZE_LIMIT".split()
+    listed = "env | grep -E '^(" + "|".join(names) + ")=' | sort"
+
+    def csh(text: str, **env: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: value for name, value in mpi.environment(env).items() if name not in {*names} - {*env}}
+        return subprocess.run(
+            [tcsh, "-fc", f"source {shlex.quote(str(path))}; {text}"],
+            env=clean,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    for env in ({}, {"LD_PRELOAD": "libm.so.6"}, {"HALOSCOPE_SIZE_LIMIT": "3"}):
+        done = csh(listed, **env)
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            shell(script, mpi, listed, **env).stdout,
+            "",
+        )
+        assert done.stdout.count("libhaloscope-watch.so") == 1
+    assert "HALOSCOPE_OUTPUT=mine.halo\n" in csh(listed, HALOSCOPE_OUTPUT="mine.halo").stdout
+    assert csh(listed, HALOSCOPE_ALWAYS="0").stdout == "HALOSCOPE_ALWAYS=0\n"
+    launch = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "metadata.c"))])
+    done = csh(f"source {shlex.quote(str(path))}; {launch}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list(top.rglob("*.halo"))) == 1
 
 
 @ONE

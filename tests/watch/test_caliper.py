@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,17 +16,18 @@ from haloscope.base import paths
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
+from support.verbs import verb
 from support.watched import STRICT, Watched, program, watch
 
 RANKS = 2
 
 
-def linked(compiler: Compiler, mpi: Mpi) -> Path:
-    """The program, with headers of ours and linked to what stands beside the recorder."""
+def linked(compiler: Compiler, mpi: Mpi, source: str = "caliper.cpp") -> Path:
+    """A program, with headers of ours and linked to what stands beside the recorder."""
     flags = [*STRICT, f"-I{paths.caliper_include()}"]
     beside = library(mpi, program(compiler, mpi, "regions.c")).parent
     libraries = [f"-L{beside}", "-lcaliper", "-ladiak", f"-Wl,-rpath,{beside}"]
-    return program(compiler, mpi, "caliper.cpp", [*flags, *libraries])
+    return program(compiler, mpi, source, [*flags, *libraries])
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +140,31 @@ def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
     report = marked.path.with_name("report.txt").read_text("utf-8").splitlines()
     assert len(report) == 1 + len(found)
     assert "Sends (total)" in report[0]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_what_a_killed_program_asked_for_is_written_by_recover(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """Under `haloscope env` nothing waits for the end of the program."""
+    live = tmp_path / "live"
+    live.mkdir()
+    words = shlex.join([*mpi.launch(1), str(linked(compiler, mpi, "caliper_killed.c"))])
+    subprocess.run(
+        ["sh", "-c", f'eval "$({haloscope} env -o killed.halo -- {words})" && exec {words}'],
+        cwd=tmp_path,
+        env=mpi.environment({"HALOSCOPE_LIVE": str(live), "CALI_CONFIG": "spot(output=F.cali)"}),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert not (tmp_path / "F.cali").exists()
+    done = verb(haloscope, "recover", tmp_path)(live)
+    assert done.returncode == 0, done.stderr
+    assert "F.cali" in done.stderr
+    reader = caliperreader.CaliperReader()
+    reader.read(str(tmp_path / "F.cali"))
+    assert [record["path"] for record in reader.records] == [["work"]]
 
 
 def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
+from support.verbs import Verb, verb
 from support.watched import Watched, program
 
 pytestmark = pytest.mark.slow
@@ -38,7 +39,6 @@ HANGS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "in a part": ("deadlock of receives", {1, 3}, ("nobody sends",)),
 }
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-Top = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -49,19 +49,8 @@ def live(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def top(haloscope: Path, live: Path) -> Top:
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, "top", *arguments],
-            env={**os.environ, "HALOSCOPE_LIVE": str(live)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    return run
+def top(haloscope: Path, live: Path, tmp_path: Path) -> Verb:
+    return verb(haloscope, "top", tmp_path, {"HALOSCOPE_LIVE": str(live)})
 
 
 @contextmanager
@@ -116,7 +105,7 @@ def killed(live: Path, rank: int) -> Iterator[None]:
         os.kill(parent, signal.SIGCONT)
 
 
-def asked(top: Top, *arguments: str) -> dict[str, Any]:
+def asked(top: Verb, *arguments: str) -> dict[str, Any]:
     """What `--hang` says of the one program that runs."""
     done = top("--hang", "--format", "json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
@@ -132,7 +121,7 @@ SOME = [("mpich-wheel", how) for how in ("ring of sends", "different collectives
 
 @pytest.mark.parametrize(("mpi", "how"), EACH + SOME, indirect=["mpi"])
 def test_a_hang_is_named(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top, how: str
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
 ) -> None:
     kind, ranks, words = HANGS[how]
     with hung(mpi, compiler, haloscope, live, how) as running:
@@ -157,7 +146,7 @@ def test_a_hang_is_named(
 
 @ONE
 def test_a_run_says_that_it_hangs(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
 ) -> None:
     """Once, on standard error; and what it ended in is in its profile, with the calls' time."""
     with hung(mpi, compiler, haloscope, live, "wrong tag", "--hang-after", "1") as running:
@@ -221,7 +210,7 @@ def said(running: subprocess.Popen[str]) -> str:
 
 @ONE
 def test_a_program_that_takes_the_signal_is_not_asked(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
 ) -> None:
     """Its own handler would be called: what it waits for is told without a stack."""
     with hung(mpi, compiler, haloscope, live, "with all signals"):
@@ -234,7 +223,7 @@ def test_a_program_that_takes_the_signal_is_not_asked(
 
 @ONE
 def test_all_requests_of_a_rank_are_told(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Top
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
 ) -> None:
     with hung(mpi, compiler, haloscope, live, "several requests"):
         time.sleep(0.5)

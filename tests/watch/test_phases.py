@@ -13,20 +13,13 @@ import pytest
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
+from support.repeating import BUNDLED, LAMMPS, UNMARKED, lammps_deck
 from support.watched import Watched, watch
 
 Calls = Sequence[tuple[int, int]]  # function and bytes
 Find = Callable[[Calls], tuple[int, int]]
+MESSAGE = 100  # functions from here on are those of messages (phases/find.cpp)
 
-ON = {"HALOSCOPE_PHASES": "1"}
-# Markers that do nothing.
-UNMARKED = """
-#define HALOSCOPE_REGION_HPP
-namespace haloscope {
-struct Region { template <class T> explicit Region(T &&) {} ~Region() {} };
-struct CommRegion { template <class T> explicit CommRegion(T &&) {} ~CommRegion() {} };
-}
-"""
 PATTERNLESS = """
 #include <mpi.h>
 #include <stdlib.h>
@@ -76,31 +69,14 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
-LAMMPS = """
-units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify every 20 delay 0 check no
-fix 1 all nve
-thermo 50
-run 130
-"""
 
 
 @pytest.fixture(scope="session")
 def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     made = tmp_path_factory.mktemp("phases") / "find"
     watched = CHECKOUT / "src" / "watch"
-    sources = [Path(__file__).parent / "phases" / "find.cpp", watched / "pattern.cpp"]
-    sources.append(watched / "iterations.cpp")
+    sources = [Path(__file__).parent / "phases" / "find.cpp"]
+    sources += [watched / f"{name}.cpp" for name in ("pattern", "iterations", "views")]
     subprocess.run(
         ["c++", "-std=c++20", "-O1", f"-I{watched.parent}", *sources, "-o", made], check=True, timeout=200
     )
@@ -152,13 +128,52 @@ def test_sizes_that_change_between_stretches_are_no_matter(find: Find, seed: int
     assert find([*calls, (41, 1), (42, 1)]) == (96, 10)
 
 
-def test_random_calls_have_no_iterations(find: Find) -> None:
+@pytest.mark.parametrize("messages", ["none", "of odd functions", "of most functions"])
+def test_random_calls_have_no_iterations(find: Find, messages: str) -> None:
     for seed in range(60):
         chance = random.Random(seed)
         kinds = chance.randrange(3, 9)
         sizes = chance.choice([1, 4, 64])
-        calls = [(chance.randrange(1, kinds), 8 * chance.randrange(sizes)) for _ in range(600)]
+        calls = []
+        for _ in range(600):
+            function = chance.randrange(1, kinds)
+            is_message = function % 2 == 1 if messages == "of odd functions" else function > 2
+            calls.append(
+                (function + MESSAGE * (is_message and messages != "none"), 8 * chance.randrange(sizes))
+            )
         assert find(calls) == (0, 0), seed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_check_that_comes_and_goes_is_no_matter(find: Find, seed: int) -> None:
+    chance = random.Random(seed)
+    size = 0
+    calls: list[tuple[int, int]] = [(20, n) for n in range(7)]
+    every, times = chance.randrange(3, 6), chance.randrange(60, 150)
+    for step in range(times):
+        calls += [(1, 8)] * (step % 2 == 1)
+        is_rebuilt = step % (4 * every) == 3
+        size = chance.randrange(99) if is_rebuilt or step == 0 else size
+        calls += [(MESSAGE + 1, size), (MESSAGE + 2, size), (MESSAGE + 2, 2 * size)] * 4 if is_rebuilt else []
+        calls += [(MESSAGE + 1, size + i) if i % 2 else (MESSAGE + 3, 8) for i in range(9)]
+        calls += [(2, 48), (2, 8)] * (step % 10 == 9)
+    assert find([*calls, (41, 1), (42, 1)])[0] == times
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_neighbours_that_change_are_no_matter(find: Find, seed: int) -> None:
+    chance = random.Random(seed)
+    calls: list[tuple[int, int]] = [(20, n) for n in range(7)]
+    variables, every, times = chance.randrange(2, 6), chance.randrange(4, 8), chance.randrange(40, 80)
+    neighbours = [3, 4, 5]
+    for step in range(times):
+        for number in neighbours:
+            calls += [(MESSAGE + 1, 8 * number)] * number
+        calls += [(1, 8)] * variables
+        if step % every == every - 1:
+            neighbours = [chance.randrange(1, 20) for _ in range(3)]
+            calls += [(2, 4), (MESSAGE + 2, 8), (MESSAGE + 3, 8), (2, 24)] * chance.randrange(1, 5)
+    assert find([*calls, (41, 1), (42, 1)])[0] == times
 
 
 def iterations_of(watched: Watched) -> set[int]:
@@ -177,18 +192,12 @@ def unmarked(compiler: Compiler, mpi: Mpi, name: str, tmp_path: Path) -> Path:
     return compiler(mpi, sources[0], [*flags, *map(str, sources[1:])])
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("cg", "--nx 16 --ny 16 --nz 16 --iterations 33", 33),
-        ("sweep", "--procs 2,2,1 --zones 12,12,12 --niter 27", 27),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "expected"), BUNDLED)
 def test_the_iterations_of_an_application_are_counted(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:
     program = unmarked(compiler, mpi, name, tmp_path)
-    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path, env=ON)
+    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path)
     assert iterations_of(watched) == {expected}
     assert len(watched.rows("phases")) == 4
     region = watched.region("phase 1/iteration")
@@ -197,21 +206,21 @@ def test_the_iterations_of_an_application_are_counted(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)  # Debian's LAMMPS is Open MPI's
-def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", LAMMPS)
+def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path, name: str) -> None:
     program = shutil.which("lmp")
     if program is None:
         missing("apt-get install lammps")
-    (tmp_path / "in.steps").write_text(LAMMPS)
-    watched = watch(
-        mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=ON
-    )
-    assert iterations_of(watched) == {130}
+    (tmp_path / "in.steps").write_text(lammps_deck(LAMMPS[name]))
+    watched = watch(mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path)
+    assert iterations_of(watched) == {LAMMPS[name].steps}
+    assert {row["phase"] for row in watched.rows("phases")} == {1}
 
 
 @pytest.mark.parametrize("kind", ["random", "farm", "short"])
 def test_a_program_without_a_pattern_has_no_phase(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
 ) -> None:
-    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path, env=ON)
+    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path)
     assert iterations_of(watched) == set()
     assert {row["path"] for row in watched.rows("regions")} == {"<program>"}

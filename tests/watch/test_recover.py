@@ -7,7 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
+from support.verbs import Verb, verb
 from support.watched import Traffic, Watched, program
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,6 @@ RANKS = 3
 WHOLE_RING = Traffic(10 * RANKS, 120 * RANKS, 10 * RANKS, 120 * RANKS, 1, 1)
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-Recover = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -35,19 +35,8 @@ def live(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recover(haloscope: Path, tmp_path: Path) -> Recover:
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, "recover", *arguments],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    return run
+def recover(haloscope: Path, tmp_path: Path) -> Verb:
+    return verb(haloscope, "recover", tmp_path)
 
 
 @contextmanager
@@ -100,7 +89,7 @@ def check(done: subprocess.CompletedProcess[str], path: Path) -> Watched:
 @TWO
 @pytest.mark.parametrize("end", ["kill -9", "time limit", "MPI_Abort", "segfault"])
 def test_a_profile_of_an_interrupted_run(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover, end: str
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb, end: str
 ) -> None:
     how = end if end in ("MPI_Abort", "segfault") else "hang"
     with job(mpi, compiler, haloscope, live, how) as running:
@@ -117,7 +106,7 @@ def test_a_profile_of_an_interrupted_run(
 
 @ONE
 def test_what_still_runs_is_left_alone(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb
 ) -> None:
     with job(mpi, compiler, haloscope, live, "hang"):
         done = recover(live)
@@ -134,7 +123,7 @@ def test_what_still_runs_is_left_alone(
 
 @ONE
 def test_profiles_are_not_overwritten(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb
 ) -> None:
     """Two runs that were told the same name, recovered at once; then one of them again."""
     for _ in range(2):
@@ -159,12 +148,7 @@ def test_profiles_are_not_overwritten(
 
 @ONE
 def test_records_of_others_are_refused(
-    mpi: Mpi,
-    compiler: Compiler,
-    haloscope: Path,
-    live: Path,
-    recover: Recover,
-    monkeypatch: pytest.MonkeyPatch,
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They say where to write, and are mapped as if they were our own: all of them, and one."""
     if os.geteuid() != 0:
@@ -199,7 +183,7 @@ def test_records_of_others_are_refused(
 
 @ONE
 def test_records_of_several_nodes(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb
 ) -> None:
     """On one node a part of them is found: it stays, for the day on which all are together."""
     with job(mpi, compiler, haloscope, live, "segfault"):
@@ -222,7 +206,7 @@ def test_records_of_several_nodes(
 
 @ONE
 def test_records_that_are_damaged_stay(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Recover
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, recover: Verb
 ) -> None:
     with job(mpi, compiler, haloscope, live, "segfault"):
         pass
@@ -237,7 +221,7 @@ def test_records_that_are_damaged_stay(
     assert len(processes(live)) == RANKS
 
 
-def test_nothing_to_recover(recover: Recover, live: Path) -> None:
+def test_nothing_to_recover(recover: Verb, live: Path) -> None:
     for place, word in ((live, "no live records"), (live / "x", "no such directory")):
         done = recover(place)
         assert (done.returncode, done.stdout) == (1, "")

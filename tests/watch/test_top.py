@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +14,8 @@ from haloscope.watch._hanging import has_progress
 from haloscope.watch._live import ANY, Call, Communicator, Process, Snapshot, Sums, Thread, parse
 from haloscope.watch._rates import Running, running
 from haloscope.watch._top import dump
+from support.verbs import Verb, verb
 
-Top = Callable[..., subprocess.CompletedProcess[str]]
 WORLD = Communicator("MPI_COMM_WORLD", 4, "77", ranks=range(4))
 
 
@@ -120,11 +118,14 @@ def test_a_record_with_numbers_that_cannot_be() -> None:
 
 def test_progress() -> None:
     """A rank that left its call, that polls or computes goes on; one that sleeps outside MPI does not."""
-    waiting, outside = process(0, 1.0, Sums(), CALL), process(1, 1.0, Sums())
+    waiting = process(0, 1.0, Sums(), CALL)
+    outside = replace(process(1, 1.0, Sums()), state="asleep")
     still = [waiting, outside]
     assert not has_progress(still, still, 1.0)
     assert has_progress([], still, 1.0)
     assert has_progress(still, [waiting, replace(outside, cpu=0.5)], 1.0)
+    assert has_progress(still, [waiting, replace(outside, state="running")], 1.0)  # and gets no core
+    assert not has_progress(still, [waiting, replace(outside, state="stopped")], 1.0)
     assert not has_progress(still, [replace(waiting, cpu=1.0), outside], 1.0)
     assert has_progress(still, [process(0, 1.0, Sums(polls=1), CALL), outside], 1.0)
     assert has_progress(still, [process(0, 1.0, Sums(), replace(CALL, mark=8)), outside], 1.0)
@@ -133,21 +134,8 @@ def test_progress() -> None:
 
 
 @pytest.fixture
-def top(haloscope: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Top:
-    monkeypatch.setenv("HALOSCOPE_LIVE", str(tmp_path))
-
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, "top", *arguments],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    return run
+def top(haloscope: Path, tmp_path: Path) -> Verb:
+    return verb(haloscope, "top", tmp_path, {"HALOSCOPE_LIVE": str(tmp_path)})
 
 
 def written(path: Path, *processes: Process) -> Path:
@@ -156,7 +144,7 @@ def written(path: Path, *processes: Process) -> Path:
     return path
 
 
-def test_nodes_are_joined(top: Top, tmp_path: Path) -> None:
+def test_nodes_are_joined(top: Verb, tmp_path: Path) -> None:
     """Two ranks on each node; together they are a deadlock."""
     calls = [replace(CALL, partner=(rank + 1) % 4) for rank in range(4)]
     ranks = [process(rank, 5.0, Sums(), calls[rank]) for rank in range(4)]
@@ -184,7 +172,7 @@ def test_nodes_are_joined(top: Top, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(
-    top: Top, tmp_path: Path, arguments: tuple[str, ...], status: int, words: tuple[str, ...]
+    top: Verb, tmp_path: Path, arguments: tuple[str, ...], status: int, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "other.json").write_text("[1, 2]")
     done = top(*arguments)
@@ -194,7 +182,7 @@ def test_wrong_usage(
         assert word in done.stderr
 
 
-def test_records_that_nobody_reads(top: Top, tmp_path: Path) -> None:
+def test_records_that_nobody_reads(top: Verb, tmp_path: Path) -> None:
     place = tmp_path / "haloscope-4711"
     place.mkdir()
     for rank, content in enumerate((b"", bytes(100000), b"x" * 100000)):
@@ -205,7 +193,7 @@ def test_records_that_nobody_reads(top: Top, tmp_path: Path) -> None:
     assert "0-1.live (and 2 more): of another user, another version or another cache" in line
 
 
-def test_metrics_where_nothing_runs(top: Top, tmp_path: Path) -> None:
+def test_metrics_where_nothing_runs(top: Verb, tmp_path: Path) -> None:
     done = top("--prometheus", "haloscope.prom", "--once")
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "haloscope.prom").read_text().count("# TYPE") == 10

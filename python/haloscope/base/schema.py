@@ -331,6 +331,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("segment", "of the thread's events, from 0"),
         _key("structure", "what they are: rows of `trace_symbols` and `trace_rules`"),
         _key("events", "how many"),
+        _key("order", "bytes of `trace_orders` that say in which order; 0: the structure's rules do"),
     ),
     "trace_symbols": (
         _key("structure", "whose symbol it is"),
@@ -355,6 +356,13 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _key("position", "eight bytes each, from 0"),
         _key("packed", "the bytes, see above"),
         _count("ranks", "threads that have it"),
+    ),
+    "trace_orders": (
+        _RANK,
+        _key("thread", "as in `trace_sequences`"),
+        _key("segment", "as in `trace_sequences`"),
+        _key("position", "eight bytes each, from 0"),
+        Column("packed", "integer", "key", "the bytes, see above", is_packed=True),
     ),
     "trace_pieces": (
         _RANK,
@@ -400,7 +408,7 @@ OPTIONAL = frozenset(
     {
         *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
         *("phases", "metadata", "sites", "modules", "symbols"),
-        *("trace_sequences", "trace_symbols", "trace_rules", "trace_pieces", "trace_words"),
+        *("trace_sequences", "trace_symbols", "trace_rules", "trace_orders", "trace_pieces", "trace_words"),
         *("trace_communicators", "trace_clocks"),
     }
 )

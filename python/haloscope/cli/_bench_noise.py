@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from haloscope.cli._options import counts
+from haloscope.cli._options import counts, format_option
 
 if TYPE_CHECKING:
     from haloscope.predict.bench import Noise
@@ -59,14 +59,7 @@ _COLUMNS = {
     metavar="0:3|0,2",
     help="Numbers of processors, as the system counts them. The default is all that may be used.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="Print a row for each processor, every sample (csv), or both (json).",
-)
+@format_option("Print a row for each processor, every sample (csv), or both (json).")
 def noise(duration: float, quantum: float, processors: list[int] | None, form: str) -> None:
     """Measure what the system takes from programs, with fixed quanta of work on each processor.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import format_option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,14 +34,7 @@ _MOST_NAMED = 5
     show_default=True,
     help="What time is summed by; run: not at all.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="Print for people, or for programs.",
-)
+@format_option("Print for people, or for programs.")
 def history(directory: Path, by: str, form: str) -> None:
     """Say what many runs cost, and on which hosts they were slow.
 

@@ -1,9 +1,9 @@
-"""Options that verbs share: for a run, and for numbers and sizes."""
+"""Options that verbs share: for a run, for what is printed, and for numbers and sizes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ import click
 from haloscope.base.objects import ABIS
 from haloscope.base.settings import Setting
 
-__all__ = ["counts", "doublings", "mpi_option", "setting_options", "sizes"]
+__all__ = ["counts", "doublings", "format_option", "mpi_option", "setting_options", "sizes"]
 
 _MOST_VALUES = 1 << 16
 _RANGE = re.compile(r"([0-9]{1,13})(?::([0-9]{1,13}))?")
@@ -67,6 +67,13 @@ def mpi_option(function: _F) -> _F:
     return click.option(
         "--mpi", type=click.Choice(ABIS), help="The binary interface of the MPI, if it is not found."
     )(function)
+
+
+def format_option(text: str, choices: Sequence[str] = ("table", "csv", "json")) -> Callable[[_F], _F]:
+    """Add the option `form`, for people by default, or for programs; `text` is its help."""
+    return click.option(
+        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help=text
+    )
 
 
 def setting_options(settings: Iterable[Setting]) -> Callable[[_F], _F]:

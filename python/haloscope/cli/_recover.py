@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from haloscope.cli._caliper import write_as_caliper
 from haloscope.cli._messages import say_remarks
 from haloscope.cli._symbols import keep_symbols
 
@@ -52,5 +53,6 @@ def recover(directory: Path | None, output: Path | None, keep: bool, force: bool
     for profile in done.profiles:
         with explain.open(profile) as opened:
             click.echo("\n".join(explain.summary(opened)))
-    say_remarks([*done.remarks, *done.failures])
+    asked = [line for profile in done.profiles for line in write_as_caliper(profile)]
+    say_remarks([*done.remarks, *asked, *done.failures])
     return 1 if done.failures else 0

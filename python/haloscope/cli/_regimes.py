@@ -11,6 +11,7 @@ import click
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.cli._messages import progress
+from haloscope.cli._options import format_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,14 +128,7 @@ class _Methods(click.Command):
     metavar="OUT.json",
     help="Save the fitted model of the only file.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="Print for people, or for programs.",
-)
+@format_option("Print for people, or for programs.")
 def regimes(
     files: tuple[Path, ...],
     region: str | None,

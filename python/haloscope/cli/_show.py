@@ -9,6 +9,7 @@ import click
 
 from haloscope.base.schema import SHOWN
 from haloscope.cli._messages import say_remarks
+from haloscope.cli._options import format_option
 
 __all__ = ["show"]
 
@@ -28,14 +29,7 @@ Examples:
 )
 @click.option("--region", metavar="REGION", help="Print only the rows of this region, by name or path.")
 @click.option("--exclusive", is_flag=True, help="Leave out what nested regions did.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "csv", "json")),
-    default="table",
-    show_default=True,
-    help="Print for people, or for programs.",
-)
+@format_option("Print for people, or for programs.")
 def show(profile: Path, table: str, region: str | None, exclusive: bool, form: str) -> None:
     """Print one table of a profile."""
     from haloscope import explain

@@ -13,6 +13,7 @@ import click
 
 from haloscope.base.errors import printable
 from haloscope.cli._messages import say
+from haloscope.cli._options import format_option
 
 if TYPE_CHECKING:
     from haloscope.watch import Frame, Looking
@@ -58,14 +59,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="Write metrics for the node exporter's textfile collector to this file instead, each interval.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="Print for people, or for programs and --from.",
-)
+@format_option("Print for people, or for programs and --from.", ("table", "json"))
 def top(
     run: str | None,
     hang: bool,

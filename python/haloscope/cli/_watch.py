@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from haloscope.base.errors import HaloscopeError
+from haloscope.cli._caliper import write_as_caliper
 from haloscope.cli._messages import say, say_lines, say_remarks
 from haloscope.cli._options import mpi_option, setting_options
 from haloscope.cli._symbols import keep_symbols
@@ -34,6 +35,7 @@ Examples:
   eval "$(haloscope env -o run.halo)"; srun -n 64 ./app
   eval "$(haloscope env -- mpiexec python solver.py)"
   haloscope env --always /scratch/profiles > /etc/profile.d/haloscope.sh
+  haloscope env --always /scratch/profiles --csh > /etc/profile.d/haloscope.csh
 """
 
 
@@ -91,7 +93,7 @@ def run(
     if not command:
         raise click.UsageError("the command to watch is missing: -- mpiexec -n 4 ./app")
     outcome = watch(command, mpi=mpi, quiet=quiet, hang_after=hang_after, **settings)
-    asked = [line for profile in outcome.profiles for line in _as_caliper(profile)]
+    asked = [line for profile in outcome.profiles for line in write_as_caliper(profile)]
     if not quiet:
         say_remarks(outcome.remarks)
     if settings.get("callsites"):
@@ -112,9 +114,10 @@ def run(
     metavar="DIR",
     help="Print a file for all shells of a machine instead, with profiles in DIR/DATE.",
 )
+@click.option("--csh", is_flag=True, help="With --always: for csh and tcsh; without it for sh and its like.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def env(
-    command: tuple[str, ...], mpi: Abi | None, always: Path | None, **settings: Unpack[Recording]
+    command: tuple[str, ...], mpi: Abi | None, always: Path | None, csh: bool, **settings: Unpack[Recording]
 ) -> None:
     """Print shell exports that do what run does, for job scripts.
 
@@ -128,28 +131,12 @@ def env(
     if always is not None:
         if command or any(value not in (None, False, ()) for value in settings.values()):
             raise click.UsageError("--always stands alone, or with --mpi: settings can follow as HALOSCOPE_…")
-        click.echo(script_of(always, mpi=mpi), nl=False)
+        click.echo(script_of(always, mpi=mpi, csh=csh), nl=False)
         return
+    if csh:
+        raise click.UsageError("--csh is for --always; exports for a job are for sh")
     for name, value in variables_of(command, mpi=mpi, **settings).items():
         click.echo(f"export {name}={shlex.quote(value)}")
-
-
-def _as_caliper(profile: Path) -> list[str]:
-    """Write what the program asked Caliper for. Return remarks; it changes no exit status either."""
-    from haloscope import explain
-
-    try:
-        # Few programs ask, and tables take a while to load.
-        if "caliper.config" not in (explain.read_info(str(profile)).get("metadata") or ()):
-            return []
-        with explain.open(profile) as opened:
-            return explain.as_caliper(opened, _show)
-    except (HaloscopeError, OSError) as error:
-        return [str(error)]
-
-
-def _show(text: str, stream: str) -> None:
-    click.echo(text, nl=False, err=stream == "stderr")
 
 
 def _summarise(profile: Path) -> None:

@@ -53,7 +53,7 @@ def _summary(profile: Profile) -> list[str]:
             lines.append(_communication(whole))
             lines += functions.in_lines(printable, "functions")
     lines += _sites(profile)
-    lines += _phases(profile)
+    lines += _phases(profile, told["ranks"])
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -66,18 +66,21 @@ def _headline(told: dict[str, Any]) -> str:
     )
 
 
-def _phases(profile: Profile) -> list[str]:
+def _phases(profile: Profile, ranks: int) -> list[str]:
     """Return a line about the phase with the most calls, as most ranks have it."""
     phases = profile.table("phases")
     if not len(phases):
         return []
-    kinds = phases.group_by("phase", "iterations", "length").agg(pl.len(), pl.col("share").mean())
-    first = kinds.sort("share", "len", descending=True).row(0, named=True)
-    number, length = first["iterations"], first["length"]
-    return [
-        f"phase {first['phase']}: {count_text(number)} iterations of {count_text(length)} calls,"
-        f" {percent_text(first['share'], 1.0)} of the calls; found from the sequence of calls"
-    ]
+    kinds = phases.group_by("phase", "iterations").agg(pl.len(), pl.col("share", "length").mean())
+    first = kinds.sort("len", "share", "iterations", descending=True).row(0, named=True)
+    told = (
+        f"phase {first['phase']}: {count_text(first['iterations'])} iterations of"
+        f" {count_text(round(first['length']))} calls, {percent_text(first['share'], 1.0)} of the calls;"
+        " found from the sequence of calls"
+    )
+    if first["len"] < ranks:
+        told += f" of {count_text(first['len'])} of {count_text(ranks)} ranks; the others differ"
+    return [told]
 
 
 def _communication(whole: dict[str, Any]) -> str:

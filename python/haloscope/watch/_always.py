@@ -23,8 +23,10 @@ PATTERN = "%D/%p-%n-%j-%d.halo"
 _SIZE_LIMIT = "16"  # MiB of a profile
 
 
-def always(directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[Path, ...] = ()) -> str:
-    """Return a script for `sh` that has all programs of one MPI watched, with profiles in `directory`.
+def always(
+    directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[Path, ...] = (), csh: bool = False
+) -> str:
+    """Return a script for `sh` or `csh` that has all programs of one MPI watched, profiles in `directory`.
 
     The MPI is that whose mpicc is on PATH, or `mpi` with the headers in `mpi_include`; its recorder is built
     if need be. What a user has set stays, and `HALOSCOPE_ALWAYS=0` before it keeps it from doing anything.
@@ -38,10 +40,17 @@ def always(directory: Path | str, *, mpi: Abi | None = None, mpi_include: tuple[
     found = detect(None, mpi, mpi_include)
     if found is None:
         raise LaunchError("no MPI found to watch; name one with --mpi")
-    library = shlex.quote(str(build_recorder(found.headers).always))
-    pattern = shlex.quote(os.path.join(str(top).replace("%", "%%"), PATTERN))
+    library = str(build_recorder(found.headers).always)
+    pattern = os.path.join(str(top).replace("%", "%%"), PATTERN)
+    name = found.headers.product or found.abi
+    head = f"# Programs with {name} are watched; `haloscope history` reads the profiles.\n"
+    if csh:
+        return head + _for_csh(_quoted_for_csh(library), _quoted_for_csh(pattern))
+    return head + _for_sh(shlex.quote(library), shlex.quote(pattern))
+
+
+def _for_sh(library: str, pattern: str) -> str:
     return f"""\
-# Programs with {found.headers.product or found.abi} are watched; `haloscope history` reads the profiles.
 if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
   case ":${{LD_PRELOAD:-}}:" in
     *libhaloscope-watch.so*) ;;
@@ -54,6 +63,33 @@ if [ "${{HALOSCOPE_ALWAYS:-1}}" = 1 ] && [ -r {library} ]; then
   export APPTAINERENV_LD_PRELOAD= SINGULARITYENV_LD_PRELOAD=
 fi
 """
+
+
+def _for_csh(library: str, pattern: str) -> str:
+    # It has no default for a variable that is not set, and stops at one.
+    return f"""\
+if ( ! $?LD_PRELOAD ) setenv LD_PRELOAD ''
+if ( ! $?HALOSCOPE_ALWAYS ) setenv HALOSCOPE_ALWAYS 1
+if ( "$HALOSCOPE_ALWAYS" == 1 && -r {library} ) then
+  if ( "$LD_PRELOAD" == "" ) then
+    setenv LD_PRELOAD {library}
+  else if ( "$LD_PRELOAD" !~ *libhaloscope-watch.so* ) then
+    setenv LD_PRELOAD {library}:"$LD_PRELOAD"
+  endif
+  setenv HALOSCOPE_SINCE 1
+  if ( ! $?HALOSCOPE_OUTPUT ) setenv HALOSCOPE_OUTPUT {pattern}
+  if ( ! $?HALOSCOPE_SIZE_LIMIT ) setenv HALOSCOPE_SIZE_LIMIT {_SIZE_LIMIT}
+  # The recorder is no part of a container.
+  setenv APPTAINERENV_LD_PRELOAD ''
+  setenv SINGULARITYENV_LD_PRELOAD ''
+endif
+if ( "$LD_PRELOAD" == "" ) unsetenv LD_PRELOAD
+"""
+
+
+def _quoted_for_csh(text: str) -> str:
+    """Return a text in quotes; even within them `!` stands for the history."""
+    return shlex.quote(text).replace("!", "\\!")
 
 
 def asked_for(environment: Mapping[str, str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Hanging:
     """Watches the worlds of one run on this node.
 
     A world hangs if a rank waits in MPI, and for `seconds` no rank has left its call or its region, polled,
-    or computed outside MPI. Each is told once.
+    computed or wanted a core outside MPI. Each is told once.
     """
 
     def __init__(
@@ -90,7 +90,10 @@ def has_progress(before: Sequence[Process], after: Sequence[Process], seconds: f
 def _goes_on(before: Process | None, after: Process, seconds: float) -> bool:
     if before is None or _mark(before) != _mark(after):
         return True
-    return after.main.call is None and after.cpu - before.cpu > _BUSY * seconds
+    if after.main.call is not None:
+        return False
+    # One that wants a core and gets none, as others have them, computes as well.
+    return after.state == "running" or after.cpu - before.cpu > _BUSY * seconds
 
 
 def _mark(process: Process) -> tuple[object, ...]:

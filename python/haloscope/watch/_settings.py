@@ -207,8 +207,9 @@ SETTINGS: tuple[Setting, ...] = (
         "phases",
         "HALOSCOPE_PHASES",
         int,
-        "0, no",
-        "1: find iterations in the calls of a program that marks no regions, and make regions of them.",
+        "1",
+        "1: find iterations in the calls of a program that marks no regions, and make regions of them. "
+        "0: do not.",
         least=0,
         most=1,
         unit="searches",

@@ -31,6 +31,9 @@ inline std::uint64_t take_number(std::span<const unsigned char> &from) noexcept 
 // lowest byte of each value, then the second of each, up to the width.
 void put_column(Bytes &to, std::span<const std::uint64_t> values);
 
+// Bytes as they are or packed: encoding and size as of a column, and them.
+void put_bytes(Bytes &to, const Bytes &bytes);
+
 // A length to within 1 %: exact below 128, else rounded down to seven bits behind the leading one.
 inline std::uint64_t coarse(std::uint64_t length) noexcept {
   if (length < 128) return length;

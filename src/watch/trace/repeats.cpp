@@ -117,6 +117,22 @@ Repeats::Id Repeats::rule_of(std::size_t first, std::size_t length) {
   return number << 1U | 1U;
 }
 
+// As deep as rules are nested: each is longer than those in it.
+void Repeats::expand(const Item &item, std::vector<std::uint32_t> &to) const {
+  for (std::uint64_t i = 0; i < item.count; i++)
+    if ((item.id & 1U) == 0)
+      to.push_back(item.id >> 1U);
+    else
+      for (const Item &inner : rules_[item.id >> 1U]) expand(inner, to);
+}
+
+std::vector<std::uint32_t> Repeats::expanded() const {
+  std::vector<std::uint32_t> sequence;
+  sequence.reserve(symbols_);
+  for (std::size_t i = 0; i < size_; i++) expand(items_[i].item, sequence);
+  return sequence;
+}
+
 Bytes Repeats::pack() const {
   Repeats whole = *this; // with its last run finished
   whole.finish_last();

@@ -23,6 +23,8 @@ public:
   // The number of rules, then each rule and last the sequence: its number of items, and of each what it is
   // and how often it comes. Symbols are even: 2 * number; rules odd: 2 * number + 1, of rules before.
   [[nodiscard]] Bytes pack() const;
+  // The sequence itself.
+  [[nodiscard]] std::vector<std::uint32_t> expanded() const;
 
 private:
   using Id = std::uint32_t; // as packed
@@ -44,6 +46,7 @@ private:
   bool extend_rule();
   bool find_repetition();
   Id rule_of(std::size_t first, std::size_t length);
+  void expand(const Item &item, std::vector<std::uint32_t> &to) const;
   [[nodiscard]] std::uint64_t hash(std::size_t first, std::size_t last) const noexcept;
   [[nodiscard]] bool are_equal(std::size_t first, std::size_t second, std::size_t length) const noexcept;
 

@@ -20,6 +20,16 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 }
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
+constexpr std::size_t least_irregular = 1024; // bytes of rules
+
+template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
+  for (std::size_t first = 0; first < bytes.size(); first += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + first, std::min<std::size_t>(8, bytes.size() - first));
+    visit(first / 8, word);
+  }
+}
+
 std::string_view name_of(const Symbol &symbol) noexcept {
   if (symbol.kind != Kind::call && symbol.action != Action::begun_collective) return "";
   return symbol.function < function_count ? function_names[symbol.function] : "?";
@@ -92,36 +102,72 @@ void TraceRows::add_piece(const Spooled &piece) {
   }
 }
 
+// Where the order of events is a matter of time, as that in which messages come, rules would be as long as
+// the run. Then the order is told as times are, and what is common to threads are the symbols.
 void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
-  if (thread.repeats.symbols() == 0) return;
-  const Bytes packed = thread.repeats.pack();
-  const std::uint64_t structure = structure_of(thread, packed);
-  const std::array<std::uint64_t, 5> row{trace::number(process_.rank), number, thread.segment++, structure,
-                                         thread.repeats.symbols()};
-  table(TableId::trace_sequences).add(row);
-  for (std::size_t i = 0; i < thread.symbols.size(); i++) add_symbol(structure, i, thread.symbols[i]);
-  for (std::size_t first = 0; first < packed.size(); first += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, packed.data() + first, std::min<std::size_t>(8, packed.size() - first));
-    const std::array<std::uint64_t, 4> words{structure, first / 8, word, 1};
-    table(TableId::trace_rules).add(words);
+  const std::uint64_t events = thread.repeats.symbols();
+  if (events == 0) return;
+  Bytes packed = thread.repeats.pack();
+  const bool is_regular = packed.size() <= least_irregular || packed.size() * 4 <= events;
+  std::vector<Symbol> symbols = thread.symbols;
+  Bytes order;
+  if (!is_regular) {
+    order = order_of(thread, symbols);
+    packed.clear();
   }
+  const std::uint64_t structure = structure_of(symbols, packed);
+  const std::array<std::uint64_t, 6> row{
+      trace::number(process_.rank), number, thread.segment, structure, events, order.size()};
+  table(TableId::trace_sequences).add(row);
+  if (told_structures_.insert(structure).second) {
+    for (std::size_t i = 0; i < symbols.size(); i++) add_symbol(structure, i, symbols[i]);
+    each_word(packed, [&](std::uint64_t position, std::uint64_t word) {
+      const std::array<std::uint64_t, 4> words{structure, position, word, 1};
+      table(TableId::trace_rules).add(words);
+    });
+  }
+  each_word(order, [&](std::uint64_t position, std::uint64_t word) {
+    const std::array<std::uint64_t, 5> words{trace::number(process_.rank), number, thread.segment, position,
+                                             word};
+    table(TableId::trace_orders).add(words);
+  });
+  thread.segment++;
   thread.repeats = {};
 }
 
-// The same for all threads that do the same: by what is meant, not by numbers of their own.
-std::uint64_t TraceRows::structure_of(const Thread &thread, const Bytes &packed) {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
-  for (const Symbol &symbol : thread.symbols) {
-    hash = mixed(hash, name_of(symbol));
-    hash = mixed(hash, path_text(paths_[symbol.node]));
-    hash = mixed(hash, identity_of(symbol.communicator));
-    for (const std::uint64_t value :
-         {static_cast<std::uint64_t>(symbol.kind), static_cast<std::uint64_t>(symbol.action),
-          number(symbol.partner), number(symbol.tag), std::uint64_t{symbol.thread}, symbol.bytes, symbol.size,
-          symbol.request})
-      hash = mixed(hash, value);
+// The symbols in an order that threads have in common, and the sequence in their numbers.
+Bytes TraceRows::order_of(const Thread &thread, std::vector<Symbol> &symbols) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted; // hash, number
+  for (std::uint32_t i = 0; i < symbols.size(); i++) sorted.emplace_back(hash_of(symbols[i], 0), i);
+  std::ranges::sort(sorted);
+  std::vector<std::uint32_t> numbers(symbols.size());
+  for (std::uint32_t i = 0; i < sorted.size(); i++) {
+    numbers[sorted[i].second] = i;
+    symbols[i] = thread.symbols[sorted[i].second];
   }
+  Bytes plain, order;
+  for (const std::uint32_t symbol : thread.repeats.expanded()) put_number(plain, numbers[symbol]);
+  put_bytes(order, plain);
+  return order;
+}
+
+// By what is meant, not by numbers of the process's own.
+std::uint64_t TraceRows::hash_of(const Symbol &symbol, std::uint64_t hash) {
+  hash = mixed(hash, name_of(symbol));
+  hash = mixed(hash, path_text(paths_[symbol.node]));
+  hash = mixed(hash, identity_of(symbol.communicator));
+  for (const std::uint64_t value :
+       {static_cast<std::uint64_t>(symbol.kind), static_cast<std::uint64_t>(symbol.action),
+        number(symbol.partner), number(symbol.tag), std::uint64_t{symbol.thread}, symbol.bytes, symbol.size,
+        symbol.request})
+    hash = mixed(hash, value);
+  return hash;
+}
+
+// The same for all threads that do the same.
+std::uint64_t TraceRows::structure_of(const std::vector<Symbol> &symbols, const Bytes &packed) {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
+  for (const Symbol &symbol : symbols) hash = hash_of(symbol, hash);
   return mixed(hash, std::string_view{reinterpret_cast<const char *>(packed.data()), packed.size()});
 }
 

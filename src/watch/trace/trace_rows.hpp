@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -39,7 +40,9 @@ private:
   void read_ring(const Ring &ring);
   void add_piece(const Spooled &piece);
   void end_segment(std::uint32_t number, Thread &thread);
-  std::uint64_t structure_of(const Thread &thread, const Bytes &packed);
+  std::uint64_t structure_of(const std::vector<Symbol> &symbols, const Bytes &packed);
+  std::uint64_t hash_of(const Symbol &symbol, std::uint64_t hash);
+  Bytes order_of(const Thread &thread, std::vector<Symbol> &symbols);
   void add_symbol(std::uint64_t structure, std::size_t number, const Symbol &symbol);
   void add_communicators(const Thread &thread);
   void add_clock(double tick);
@@ -55,6 +58,7 @@ private:
   std::map<std::uint32_t, Thread> threads_;
   std::vector<std::shared_ptr<const Spooled>> rest_; // of pieces that are in no spool
   std::map<std::uint32_t, bool> told_;               // communicators
+  std::set<std::uint64_t> told_structures_;
 };
 
 } // namespace haloscope::watch::trace

@@ -1,4 +1,4 @@
-// Calls from functions that the compiler puts into others, and from one that it does not.
+// Calls from functions that are inlined, and from one that is not. NOLINTBEGIN(misc-*,readability-*)
 #include <vector>
 
 extern "C" void talk(int partner);
@@ -37,3 +37,4 @@ int main(int count, char **) {
   box.twice(count);
   return hidden(box) == 0;
 }
+// NOLINTEND(misc-*,readability-*)

@@ -1,30 +1,38 @@
-// Says how many iterations are found in a sequence of calls: lines of function, bytes and microseconds.
-#include "watch/pattern.hpp"
+// Says how many iterations are found in a sequence of calls: lines of function, bytes and microseconds. From
+// 100 on, functions are those of messages; the others are collectives.
+#include "watch/found_phase.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <iostream>
 
 int main() {
   using namespace haloscope::watch;
   std::vector<Seen> calls;
-  unsigned function = 0, bytes = 0;
-  unsigned long long tick = 0, after = 0;
-  while (std::scanf("%u %u %llu", &function, &bytes, &after) == 3)
-    calls.push_back({function * 1'000'003U + bytes, function, static_cast<std::uint16_t>(function), false,
-                     true, tick += after});
-  const auto found = find_pattern(calls);
-  if (!found) {
-    std::printf("0 0\n");
+  std::uint32_t function = 0, bytes = 0;
+  std::uint64_t tick = 0, after = 0;
+  while (std::cin >> function >> bytes >> after) {
+    tick += after;
+    const auto symbol = static_cast<std::uint16_t>(function);
+    calls.push_back({.exact = function * 1'000'003U + bytes,
+                     .coarse = function,
+                     .symbol = symbol,
+                     .whole = collective_symbol(symbol, 0, bytes),
+                     .is_blocking = false,
+                     .is_collective = function < 100,
+                     .tick = tick,
+                     .place = static_cast<std::uint32_t>(calls.size() + 1)});
+  }
+  auto pattern = find_pattern(calls);
+  if (!pattern) {
+    std::cout << "0 0\n";
     return 0;
   }
+  const FoundPhase found{std::move(*pattern), 0};
   // What is begun at one end and lacks at the other is one more (phase_count.cpp).
-  const std::size_t length = found->forms.front().length;
-  const auto typical = [&](std::size_t i) { return calls[found->example - length + i].function; };
-  std::size_t before = 0, behind = 0;
-  const std::size_t first = found->ends.front() + 1, last = found->ends.back() + 1;
-  while (before < length && before < first &&
-         calls[first - 1 - before].function == typical(length - 1 - before))
-    before++;
-  while (behind < length && last + behind < calls.size() && calls[last + behind].function == typical(behind))
-    behind++;
-  std::printf("%zu %zu\n", found->ends.size() - 1 + (before + behind) / length, length);
+  const auto typical = found.typical();
+  const std::size_t last = found.pattern.ends.size() - 1;
+  const bool is_complete = found.pattern.view != View::exchanges;
+  const std::size_t more =
+      found.calls_before(0, typical) + (is_complete ? found.calls_behind(last, typical) : 0);
+  std::cout << last + more / std::max<std::size_t>(typical.size(), 1) << ' ' << found.typical_calls() << '\n';
 }

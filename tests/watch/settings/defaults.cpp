@@ -8,12 +8,16 @@
 // Nothing is recorded here.
 void haloscope::watch::add_metadata(const char *, const char *) noexcept {}
 
+namespace {
+
 bool wants_all() {
   using namespace haloscope::watch;
   for (unsigned i = 0; i < interface_names.size(); i++)
     if (!is_wanted(static_cast<Interface>(i))) return false;
   return true;
 }
+
+} // namespace
 
 int main() {
   const auto settings = haloscope::watch::read_settings(true, 2);

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from haloscope.explain._directory import DamageError
-from haloscope.explain.trace._structure import Structures
+from haloscope.explain.trace._structure import Structures, words_to_bytes
 from haloscope.explain.trace._times import Clocks, read_times
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from haloscope.explain._profile import Profile
 
 __all__ = ["BEGUN", "Action", "Events", "Kind", "read_events"]
@@ -69,14 +68,20 @@ def read_events(profile: Profile) -> Events:
     structures, clocks, times = Structures(profile), Clocks(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
     sequences = profile.frame("trace_sequences").sort("rank", "thread", "segment")
+    orders = _orders(profile)
     threads: list[tuple[int, int]] = []
     symbols: list[Numbers] = []
     begins: list[Numbers] = []
     ends: list[Numbers] = []
     for (rank, thread), rows in sequences.group_by(["rank", "thread"], maintain_order=True):
         key = (int(rank), int(thread))
-        pairs = rows.select("structure", "events").iter_rows()
-        symbol = np.concatenate([structures.sequence(structure, events) for structure, events in pairs])
+        segments = rows.select("segment", "structure", "events").iter_rows()
+        symbol = np.concatenate(
+            [
+                structures.sequence(of, events, orders.get((*key, segment), b""))
+                for segment, of, events in segments
+            ]
+        )
         if key not in times:
             raise DamageError("times of its trace are missing")
         begin, end = _ticks(kinds[symbol], times[key].gaps, times[key].durations, clocks.zero(key[0]))
@@ -97,6 +102,20 @@ def read_events(profile: Profile) -> Events:
         _joined(ends),
         _calls(is_call, where),
     )
+
+
+def _orders(profile: Profile) -> dict[tuple[int, int, int], bytes]:
+    """Return the bytes of each order, by rank, thread and segment. Raises `DamageError`."""
+    rows = profile.frame("trace_orders").sort("rank", "thread", "segment", "position")
+    found: dict[tuple[int, int, int], bytes] = {}
+    for key, of in rows.group_by(["rank", "thread", "segment"], maintain_order=True):
+        rank, thread, segment = (int(value) for value in key)
+        found[rank, thread, segment] = words_to_bytes(of["packed"].to_numpy())
+    sizes = profile.frame("trace_sequences").filter(pl.col("order") > 0)
+    for rank, thread, segment, size in sizes.select("rank", "thread", "segment", "order").iter_rows():
+        if len(found.get((rank, thread, segment), b"")) != (size + 7) // 8 * 8:
+            raise DamageError("an order of its trace is missing")
+    return found
 
 
 def _joined(parts: list[Numbers]) -> Numbers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from zlib_ng import zlib_ng
 
 from haloscope.explain._directory import DamageError
 
@@ -18,6 +19,8 @@ __all__ = ["Structures", "numbers", "words_to_bytes"]
 
 Numbers = NDArray[np.int64]
 _OFTEN = 4096
+_HEAD = 5  # bytes before those of an order
+_ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
 def words_to_bytes(words: NDArray[Any]) -> bytes:
@@ -40,6 +43,20 @@ def numbers(raw: bytes) -> Numbers:
     return np.add.reduceat(values, starts).astype(np.int64)
 
 
+def _plain(raw: bytes, most: int) -> bytes:
+    """Return bytes behind their encoding and their size, unpacked; no more than `most`."""
+    size = int.from_bytes(raw[1:_HEAD], "little")
+    data = raw[_HEAD : _HEAD + size]
+    if len(data) != size or raw[0] > 1:
+        raise DamageError("an order of its trace was cut short")
+    if raw[0] == 0:
+        return data
+    try:
+        return zlib_ng.decompressobj().decompress(data, most + 1)
+    except _ZlibError:
+        raise DamageError("an order of its trace does not unpack") from None
+
+
 class Structures:
     """The structures of a profile's trace. A symbol is a row of `symbols`."""
 
@@ -57,19 +74,33 @@ class Structures:
         self._words = rules["packed"].to_numpy()
         self._known: dict[int, Numbers] = {}
 
-    def sequence(self, structure: int, events: int) -> Numbers:
-        """Return the rows of `symbols` that follow each other, shape (events,). Raises `DamageError`."""
-        if structure not in self._known:
-            self._known[structure] = self._expanded(structure, events)
-        found = self._known[structure]
+    def sequence(self, structure: int, events: int, order: bytes) -> Numbers:
+        """Return the rows of `symbols` that follow each other, shape (events,).
+
+        `order` says which, if the structure has no rules. Raises `DamageError`.
+        """
+        if order:
+            place = self._place(structure)
+            found = numbers(_plain(order, 10 * events))
+            if np.any(found >= self._counts[place]):
+                raise DamageError("an order of its trace names what is not there")
+            found = self._first[place] + found
+        elif structure in self._known:
+            found = self._known[structure]
+        else:
+            found = self._known[structure] = self._expanded(structure, events)
         if len(found) != events:
             raise DamageError("a sequence of its trace has another length")
         return found
 
-    def _expanded(self, structure: int, events: int) -> Numbers:
+    def _place(self, structure: int) -> int:
         place = int(np.searchsorted(self._identities, structure))
         if place == len(self._identities) or self._identities[place] != structure:
             raise DamageError("a structure of its trace has no symbols")
+        return place
+
+    def _expanded(self, structure: int, events: int) -> Numbers:
+        place = self._place(structure)
         low = int(np.searchsorted(self._rule_structures, structure, "left"))
         high = int(np.searchsorted(self._rule_structures, structure, "right"))
         if not np.array_equal(self._rule_positions[low:high], np.arange(high - low)):

@@ -1,0 +1,52 @@
+// The ways in which a sequence of calls is looked at.
+//
+// Not every program repeats its calls one by one. Where a mesh is refined, the number of neighbours changes,
+// but not the collectives; where lists are rebuilt only if a collective says so, that is what comes and goes.
+#pragma once
+
+#include "watch/stretches.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace haloscope::watch {
+
+enum class View : std::uint8_t {
+  calls,       // each of them
+  exchanges,   // without collectives
+  collectives, // and between two of them, which functions exchange, however often
+};
+
+// One call, or what a view has in its place.
+struct Seen {
+  std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
+  std::uint32_t coarse; // the same without bytes
+  std::uint16_t symbol; // of the iterations' forms: the function, but for the collectives' view
+  std::uint16_t whole;  // function, root and bytes of a collective
+  bool is_blocking;     // a blocking send or receive
+  bool is_collective;
+  std::uint64_t tick;
+  std::uint32_t place; // one behind it, among all calls
+};
+
+// Of a set of functions, each of which is a bit. Its symbol is even, that of a collective odd.
+constexpr std::uint64_t exchange_bit(std::uint16_t function) noexcept {
+  return std::uint64_t{1} << function % 64U;
+}
+constexpr std::uint16_t exchange_symbol(std::uint64_t functions) noexcept {
+  return static_cast<std::uint16_t>(stretch_weight(functions) >> 47U & ~std::uint64_t{1});
+}
+constexpr std::uint16_t collective_symbol(std::uint16_t function, std::int32_t root,
+                                          std::uint32_t bytes) noexcept {
+  const std::uint64_t sum =
+      (stretch_weight(function) * stretch_factor + stretch_weight(static_cast<std::uint32_t>(root))) *
+          stretch_factor +
+      stretch_weight(bytes);
+  return static_cast<std::uint16_t>(sum >> 47U | 1U);
+}
+
+// Return the calls as `view` has them; `calls` have their places.
+std::vector<Seen> seen_as(View view, std::span<const Seen> calls);
+
+} // namespace haloscope::watch

@@ -1,0 +1,212 @@
+"""Traces as docs/format.md has them, written by hand: what the reader makes of them, and of damaged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import haloscope
+from haloscope.explain import Profile
+from support.profiles import Draft, draft, path_rows, process_rows
+
+WORLD, HALVES = 7, 9  # identities
+TICK = 1e-9
+CALL, PART = 3, 4
+
+
+def words(raw: bytes) -> list[int]:
+    return np.frombuffer(raw + b"\0" * (-len(raw) % 8), dtype="<i8").tolist()
+
+
+def column(values: Sequence[int], width: int = 4) -> bytes:
+    planes = np.array(values, dtype="<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes()
+    return bytes([width, 0]) + len(planes).to_bytes(4, "little") + planes
+
+
+def symbol(number: int, kind: int, **values: Any) -> dict[str, Any]:
+    whole = {"structure": 1, "symbol": number, "kind": kind, "call": "", "path": 0, "bytes": 0, "action": 0}
+    whole |= {"communicator": 0, "partner": -1, "tag": -1, "size": 0, "thread": 0, "request": 0, "ranks": 2}
+    return whole | values
+
+
+def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def message_to_the_next(
+    offsets: tuple[float, float] = (0.0, 0.0), machines: tuple[int, int] = (1, 1)
+) -> Draft:
+    """Two ranks, each of which twice posts a receive from the other, sends to it, and waits."""
+    what = {"communicator": WORLD, "partner": 1, "tag": 5, "size": 8}
+    symbols = [
+        symbol(0, CALL, call="MPI_Irecv", action=4, **what),
+        symbol(1, CALL, call="MPI_Send", action=1, bytes=8, **what),
+        symbol(2, PART, action=8, request=1, **what),
+        symbol(3, CALL, call="MPI_Wait", bytes=8),
+    ]
+    # One rule of four symbols, and a sequence of it, twice.
+    rules = bytes([1, 4, 0, 1, 2, 1, 4, 1, 6, 1, 1, 1, 2])
+    times = column([10, 20, 30, 100, 20, 30]) + column([1, 2, 3, 1, 2, 3], width=1)
+    written = draft(paths=path_rows("r"), processes=process_rows("alpha", "beta"))
+    written.version = (1, 3)
+    written.info["trace"] = "full"
+    both = [0, 1]
+    written.tables |= {
+        "trace_sequences": {
+            "rank": both,
+            "thread": [0, 0],
+            "segment": [0, 0],
+            "structure": [1, 1],
+            "events": [8, 8],
+            "order": [0, 0],
+        },
+        "trace_symbols": columns(symbols),
+        "trace_rules": {
+            "structure": [1] * len(words(rules)),
+            "position": list(range(len(words(rules)))),
+            "packed": words(rules),
+            "ranks": [2] * len(words(rules)),
+        },
+        "trace_pieces": {
+            "rank": both,
+            "thread": [0, 0],
+            "gaps": [6, 6],
+            "durations": [6, 6],
+            "bytes": [len(times)] * 2,
+        },
+        "trace_words": {"packed": words(times) * 2},
+        "trace_communicators": {
+            "communicator": [WORLD],
+            "members": [0],
+            "name": ["MPI_COMM_WORLD"],
+            "size": [2],
+            "position": [0],
+            "count": [2],
+            "world": [0],
+            "stride": [1],
+            "ranks": [2],
+        },
+        "trace_clocks": {
+            "rank": both,
+            "machine": list(machines),
+            "zero": [1000, 5000],
+            "nanosecond": [2_000_000, 9_000_000],
+            "tick": [TICK, TICK],
+            "offset_begin": [0.0, offsets[0]],
+            "offset_end": [0.0, offsets[1]],
+            "lost": [0, 0],
+        },
+    }
+    return written
+
+
+def opened(written: Draft, directory: Path) -> Profile:
+    return haloscope.open(written.write(directory / "trace.halo"))
+
+
+def test_events_messages_and_partners(tmp_path: Path) -> None:
+    trace = opened(message_to_the_next(), tmp_path).trace()
+    assert trace.calls["call"].to_list() == ["MPI_Irecv", "MPI_Send", "MPI_Wait"] * 4
+    assert trace.calls["bytes"].to_list() == [0, 8, 8] * 4
+    assert trace.sends.select("rank", "started", "completed", "partner", "tag", "bytes").rows() == [
+        (0, 1, 1, 1, 5, 8),
+        (0, 4, 4, 1, 5, 8),
+        (1, 7, 7, 0, 5, 8),
+        (1, 10, 10, 0, 5, 8),
+    ]
+    assert trace.receives.select("rank", "started", "completed", "partner").rows() == [
+        (0, 0, 2, 1),
+        (0, 3, 5, 1),
+        (1, 6, 8, 0),
+        (1, 9, 11, 0),
+    ]
+    spans = trace.calls.filter(trace.calls["rank"] == 0).select("begin", "end").rows()
+    assert spans == [(10, 11), (31, 33), (63, 66), (166, 167), (187, 189), (219, 222)]
+    assert trace.communicators.rows() == [(0, "MPI_COMM_WORLD", [0, 1])]
+
+
+def test_ranks_of_one_machine_have_one_clock(tmp_path: Path) -> None:
+    """Of rank 1, which began 4000 ticks later by that clock, whatever it took for its nanoseconds."""
+    trace = opened(message_to_the_next(), tmp_path).trace()
+    begins = trace.calls.group_by("rank", maintain_order=True).first()["begin"].to_list()
+    assert begins == [10, 4010]
+
+
+def test_clocks_of_two_machines_are_aligned(tmp_path: Path) -> None:
+    """The second one is 6.99 ms ahead at the begin, and 10 ns more at the end of its ten seconds."""
+    offsets = (-0.00699, -0.00699)
+    trace = opened(message_to_the_next(offsets, machines=(1, 2)), tmp_path).trace()
+    begins = trace.calls.group_by("rank", maintain_order=True).first()["begin"].to_list()
+    assert begins == [10, 10_010]
+
+
+def test_drift_is_taken_out_on_the_way(tmp_path: Path) -> None:
+    written = message_to_the_next((-0.00699, -0.00699 - 1.0), machines=(1, 2))
+    trace = opened(written, tmp_path).trace()
+    # A second in ten: a tenth of each length.
+    second = trace.calls.filter(trace.calls["rank"] == 1)["begin"].to_list()
+    assert second == [10_000 + round(0.9 * begin) for begin in (10, 31, 63, 166, 187, 219)]
+
+
+def test_lengths_of_a_compact_trace(tmp_path: Path) -> None:
+    written = message_to_the_next()
+    written.info["trace"] = "compact"
+    codes = column([127, 128, 129, 255, 256, 300]) + column([1, 2, 3, 1, 2, 3], width=1)
+    written.tables["trace_pieces"] = {**written.tables["trace_pieces"], "bytes": [len(codes)] * 2}
+    written.tables["trace_words"] = {"packed": words(codes) * 2}
+    first = opened(written, tmp_path).trace().calls.head(6)
+    gaps = (first["begin"] - first["end"].shift(1, fill_value=0)).to_list()
+    assert gaps == [127, 128, 129, 255, 256, (128 + 44) * 2]
+
+
+def test_an_order_of_its_own(tmp_path: Path) -> None:
+    """Where a structure has no rules, threads say in which order its symbols came."""
+    written = message_to_the_next()
+    orders = [bytes([0, 1, 2, 3, 0, 1, 2, 3]), bytes([1, 0, 2, 3, 0, 1, 2, 3])]
+    raw = [b"\0" + len(order).to_bytes(4, "little") + order for order in orders]
+    packed = [words(part) for part in raw]
+    written.tables["trace_sequences"] = {
+        **written.tables["trace_sequences"],
+        "order": [len(part) for part in raw],
+    }
+    written.tables["trace_orders"] = {
+        "rank": [0] * len(packed[0]) + [1] * len(packed[1]),
+        "thread": [0] * 2 * len(packed[0]),
+        "segment": [0] * 2 * len(packed[0]),
+        "position": list(range(len(packed[0]))) * 2,
+        "packed": packed[0] + packed[1],
+    }
+    calls = opened(written, tmp_path).trace().calls
+    assert calls["call"].to_list()[6:8] == ["MPI_Send", "MPI_Irecv"]
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value"),
+    [
+        ("trace_sequences", "structure", 2),
+        ("trace_sequences", "events", 7),
+        ("trace_symbols", "symbol", 5),
+        ("trace_symbols", "path", 99),
+        ("trace_rules", "position", 3),
+        ("trace_rules", "packed", -1),
+        ("trace_pieces", "bytes", 1 << 40),
+        ("trace_pieces", "gaps", 5),
+        ("trace_words", "packed", -1),
+        ("trace_communicators", "size", 3),
+        ("trace_communicators", "count", 1),
+        ("trace_clocks", "rank", 4),
+    ],
+)
+def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, value: int) -> None:
+    written = message_to_the_next()
+    changed = dict(written.tables[table])
+    changed[name] = [value, *list(changed[name])[1:]]
+    written.tables[table] = changed
+    profile = opened(written, tmp_path)
+    with pytest.raises(haloscope.ProfileError) as caught:
+        profile.trace()
+    assert "\n" not in str(caught.value)
