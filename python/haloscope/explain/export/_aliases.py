@@ -114,11 +114,11 @@ class AnonymousProfile(Profile):
     @property
     def has_trace(self) -> bool:
         """Whether the profile has a trace."""
-        return bool(getattr(self._profile, "has_trace", False))
+        return self._profile.has_trace
 
     def trace(self) -> Trace:
         """Return the profile's trace with aliases."""
-        return anonymous_trace(self._profile.trace(), self._aliases)  # type: ignore[attr-defined]
+        return anonymous_trace(self._profile.trace(), self._aliases)
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         return self._aliases.frame(table, self._profile._frame(table, columns))
