@@ -99,7 +99,7 @@ class AnonymousProfile(Profile):
 
     def __init__(self, profile: Profile, aliases: Aliases) -> None:
         self._profile, self._aliases = profile, aliases
-        self.file = profile.file
+        self.source = profile.source
 
     @property
     def path(self) -> Path:

@@ -42,6 +42,10 @@ EXPORTS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("cali", "for caliper-reader, Hatchet and Thicket", ".cali", "_caliper:write_caliper"),
+        Format("cali-ranks", "the same, for each rank", ".cali", "_caliper:write_caliper_ranks"),
+        Format("csv", "a directory with a file for each table", "-csv", "_csv:write_csv"),
+        Format("extrap", "several runs, for Extra-P", ".txt", "_extrap:write_extrap", "profiles"),
+        Format("parquet", "a data set of many runs", "-parquet", "_parquet:write_parquet", "profiles"),
         Format("otf2", "for Vampir, Pipit and Scalasca", "-otf2", "_otf2:write_otf2", "trace"),
         Format("perfetto", "for ui.perfetto.dev", ".perfetto", "_perfetto:write_perfetto", "trace"),
         Format("goal", "for LogGOPSim", ".goal", "_goal:write_goal", "trace"),
