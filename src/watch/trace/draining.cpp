@@ -14,7 +14,7 @@
 
 namespace haloscope::watch::trace {
 
-HandleTable<std::uint64_t> request_numbers;
+HandleTable<std::uint64_t> request_numbers, message_numbers;
 
 namespace {
 

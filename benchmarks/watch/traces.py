@@ -1,0 +1,187 @@
+"""Traces on disk: bytes an event of a halo exchange, and what a program's structure takes.
+
+An event is what OTF2 counts: an enter, a leave, a message sent or received, a collective's begin and its end.
+The structure is all of the trace but times and orders; of `cg` and `sweep` on 64 ranks it is measured for few
+and for many iterations. Where EZTrace is installed, the same program is traced by it as well: wall time and
+bytes, and the receives that are in its trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import MPI_ENVIRONMENT, emit, estimate
+
+import haloscope
+from haloscope.base.building import build_application
+from haloscope.base.toolchain import toolchain
+
+HERE = Path(__file__).resolve().parent
+OTF2 = 13.6  # bytes an event, of its own library
+MOST_BYTES, MOST_STRUCTURE = 4.0, 100_000
+RANKS = 64
+CASES = {
+    "cg": ["--nx", "8", "--ny", "8", "--nz", "8", "--iterations"],
+    "sweep": ["--procs", "4,4,4", "--zones", "8,8,8", "--groups", "2", "--gset", "2", "--niter"],
+}
+BY_TIME = ("trace_words", "trace_pieces", "trace_orders")
+
+
+def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
+    return [str(toolchain().launcher), "-n", str(ranks), *map(str, command)]
+
+
+def run(command: Sequence[str], directory: Path) -> float:
+    """Seconds that a command takes."""
+    environment = MPI_ENVIRONMENT | {
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+    }
+    begin = time.monotonic()
+    subprocess.run(command, env=environment, cwd=directory, check=True, capture_output=True, timeout=900)
+    return time.monotonic() - begin
+
+
+def traced(directory: Path, ranks: int, command: Sequence[str | Path], *options: str) -> tuple[Path, float]:
+    """The profile of a program with a trace, and the seconds that it took."""
+    output = directory / "traced.halo"
+    words = [str(Path(sys.executable).with_name("haloscope")), "run", "--quiet", "-o", str(output)]
+    return output, run([*words, *options, "--", *launch(ranks, command)], directory)
+
+
+def sizes(path: Path) -> dict[str, int]:
+    """Bytes of each table of the trace."""
+    with haloscope.open(path) as profile:
+        return {
+            name: sum(chunk.size for column in columns.values() for chunk in column.chunks)
+            for name, columns in profile.file.tables.items()
+            if name.startswith("trace_")
+        }
+
+
+def events(path: Path) -> int:
+    with haloscope.open(path) as profile:
+        trace = profile.trace()
+    assert trace.dropped.is_empty(), trace.dropped
+    pairs = len(trace.calls) + len(trace.regions) + len(trace.collectives)
+    return 2 * pairs + len(trace.sends) + len(trace.receives)
+
+
+def measure_bytes(directory: Path, program: Path, rounds: int) -> None:
+    for option in ("--trace", "--trace=compact"):
+        path, _ = traced(directory, 4, [program, str(rounds)], option)
+        size = sum(sizes(path).values()) / events(path)
+        emit(
+            "trace-bytes",
+            f"halo exchange, {option}",
+            ours=size,
+            peer=OTF2,
+            peer_name="OTF2",
+            unit="B/event",
+            ratio=estimate([OTF2 / size]),
+            target=OTF2 / MOST_BYTES,
+        )
+
+
+def measure_structure(directory: Path, name: str, iterations: int) -> None:
+    program, options = build_application(name), CASES[name]
+    found = {}
+    for count in (10, iterations):
+        path, _ = traced(directory, RANKS, [program, *options, str(count)], "--trace")
+        events(path)
+        found[count] = sum(size for table, size in sizes(path).items() if table not in BY_TIME)
+    most = max(found.values())
+    emit(
+        "trace-structure",
+        f"{name}, {RANKS} ranks, 10 and {iterations} iterations",
+        ours=float(most),
+        peer=float(found[10]),
+        peer_name="10 iterations",
+        unit="B",
+        ratio=estimate([MOST_STRUCTURE / most]),
+        target=1.0,
+    )
+
+
+def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -> None:
+    tool, printer = shutil.which("eztrace"), shutil.which("otf2-print")
+    if tool is None or printer is None:
+        print("no EZTrace here: apt-get install eztrace libotf2-dev", file=sys.stderr)
+        return
+    ours, theirs = [], []
+    for _ in range(repeats):
+        path, seconds = traced(directory, 2, [program, str(rounds)], "--trace")
+        ours.append(seconds)
+        shutil.rmtree(directory / "ez", ignore_errors=True)
+        traced_by = [tool, "-t", "openmpi", "-o", str(directory / "ez"), program, str(rounds)]
+        theirs.append(run(launch(2, traced_by), directory))
+    size, other = (
+        path.stat().st_size,
+        sum(f.stat().st_size for f in (directory / "ez").rglob("*") if f.is_file()),
+    )
+    (archive,) = (directory / "ez").rglob("*.otf2")
+    printed = subprocess.run([printer, str(archive)], capture_output=True, text=True, check=False).stdout
+    received = sum(line.startswith(("MPI_RECV ", "MPI_IRECV ")) for line in printed.splitlines())
+    ratio = estimate([a / b for a, b in zip(theirs, ours, strict=True)])
+    seconds = [estimate(ours).median, estimate(theirs).median]
+    emit(
+        "trace-eztrace",
+        f"time, {rounds} rounds",
+        ours=seconds[0],
+        peer=seconds[1],
+        peer_name="EZTrace",
+        unit="s",
+        ratio=ratio,
+        target=1.0,
+    )
+    emit(
+        "trace-eztrace",
+        f"bytes, {rounds} rounds",
+        ours=float(size),
+        peer=float(other),
+        peer_name="EZTrace",
+        unit="B",
+        ratio=estimate([other / size]),
+        target=1.0,
+    )
+    emit(
+        "trace-eztrace",
+        f"receives of {2 * rounds} that are there",
+        ours=2.0 * rounds,
+        peer=float(received),
+        peer_name="EZTrace",
+        unit="messages",
+        ratio=estimate([1.0]),
+        target=None,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50_000, help="of the halo exchange")
+    parser.add_argument("--iterations", type=int, default=1000, help="of cg and sweep, beside 10")
+    parser.add_argument("--repeats", type=int, default=5, help="of the comparison with EZTrace")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        program = directory / "traces"
+        compiler = str(toolchain().compiler.with_name("mpicc"))
+        subprocess.run([compiler, "-O2", str(HERE / "traces.c"), "-o", str(program)], check=True)
+        measure_bytes(directory, program, options.rounds)
+        measure_eztrace(directory, program, options.rounds, options.repeats)
+        for case in CASES:
+            measure_structure(directory, case, options.iterations)
+
+
+if __name__ == "__main__":
+    main()
