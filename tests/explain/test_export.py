@@ -13,8 +13,10 @@ from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.base.files import whole_directory
 from haloscope.base.schema import STORED
 from haloscope.cli import haloscope as command
-from haloscope.explain.export import Aliases, AnonymousProfile
+from haloscope.explain.export import EXPORTS, Aliases, AnonymousProfile, Traced
+from support.otf2_tools import need_otf2
 from support.profiles import draft, path_rows, process_rows
+from support.traces import Script
 
 HARMLESS = set("call operation kind module stack protocol cpus numa_nodes sockets".split())
 INFO = {
@@ -78,6 +80,45 @@ def test_every_text_of_a_profile_is_an_alias_unless_it_is_known_to_be_harmless(t
         assert hidden.info["mpi_library"] == "Open MPI v4.1.4"
         numbers = pl.selectors.numeric()
         assert hidden.table("regions").select(numbers).equals(profile.table("regions").select(numbers))
+
+
+def secret_trace() -> Traced:
+    """A trace whose every name has `hidden` in it."""
+    script = Script(2, hosts=["hidden-host", "hidden-host-2"])
+    script.region(0, 0, 50, script.path("hidden-region"))
+    part = script.communicator([1, 0], "hidden-comm")
+    script.send(script.call(0, "MPI_Send", 10, 20), 1, 8, communicator=part)
+    script.receive(script.call(1, "MPI_Recv", 10, 30), 0, 8, communicator=part)
+    return Traced(script.trace(), INFO)
+
+
+def texts_of(place: Path) -> str:
+    """All that is written below a place, names of files too."""
+    found = []
+    for path in [place, *place.rglob("*")]:
+        found.append(path.name)
+        if path.suffix == ".parquet":
+            found.append(str(pl.read_parquet(path, hive_partitioning=False).to_dict(as_series=False)))
+        elif path.is_file():
+            found.append(path.read_bytes().decode("latin-1"))
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_no_name_is_left_in_any_format(name: str, tmp_path: Path) -> None:
+    form = EXPORTS[name]
+    if name == "otf2":
+        need_otf2()
+    profile = secret_profile(tmp_path / "hidden-run.halo")
+    for anonymous in (False, True):
+        place = tmp_path / str(anonymous)
+        if form.about == "trace":
+            traced = secret_trace()
+            form.load()(traced.anonymous(Aliases()) if anonymous else traced, place)
+        else:
+            haloscope.export(profile, name, place, anonymous=anonymous)
+        # GOAL has no names at all.
+        assert ("hidden" in texts_of(place)) == (not anonymous and name != "goal")
 
 
 def test_aliases_are_consistent_and_do_not_collide() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -14,31 +13,20 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from haloscope.base.errors import ComponentError, OutputError
+from haloscope.base.errors import OutputError
 from haloscope.explain.export import Aliases, Traced
 from haloscope.explain.export._otf2 import write_otf2
-from haloscope.explain.export._otf2_library import find_otf2
 from haloscope.explain.export._otf2_words import operations_of, role_of
 from haloscope.explain.trace import Trace
 from support import read_otf2
-from support.missing import missing
+from support.otf2_tools import SYSTEM_PYTHON, need_otf2
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
-
-SYSTEM_PYTHON = "/usr/bin/python3"
-INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _otf2() -> None:
-    """Every test here needs OTF2: its library, its printer and its reader."""
-    reader = subprocess.run([SYSTEM_PYTHON, "-c", "import otf2"], capture_output=True, check=False)
-    if reader.returncode or shutil.which("otf2-print") is None:
-        missing(f"no OTF2 readers: {INSTALL}")
-    try:
-        find_otf2()
-    except ComponentError:
-        missing(f"no OTF2 library: {INSTALL}")
+    need_otf2()
 
 
 def written(trace: Trace, place: Path, **info: Any) -> dict[str, Any]:
