@@ -38,21 +38,17 @@ class World:
     def __post_init__(self) -> None:
         members = self._members()
         threads = self.archive.threads
-        rank_of: dict[int, int] = {}
-        for rank, location in enumerate(members):
-            rank_of.setdefault(threads.get(location, {}).get("process", _UNKNOWN), rank)
-        rank_of.pop(_UNKNOWN, None)
-        self.ranks = {}
-        counted: dict[int, int] = dict.fromkeys(rank_of.values(), 1)
+        self.ranks = {location: (rank, 0) for rank, location in enumerate(members) if location in threads}
+        of_process: dict[int, list[int]] = {}
+        for location, (rank, _) in self.ranks.items():
+            of_process.setdefault(threads[location]["process"], []).append(rank)
+        counted: dict[int, int] = {}
         for location, thread in threads.items():
-            rank = rank_of.get(thread["process"], _UNKNOWN)
-            if rank < 0 or thread["type"] not in _CPU_THREADS:
-                continue
-            if members[rank] == location:
-                self.ranks[location] = (rank, 0)
-            else:
-                self.ranks[location] = (rank, counted[rank])
-                counted[rank] += 1
+            ranks = of_process.get(thread["process"], [])
+            # Of a process with several ranks nobody knows whose the other threads are.
+            if location not in self.ranks and thread["type"] in _CPU_THREADS and len(ranks) == 1:
+                counted[ranks[0]] = counted.get(ranks[0], 0) + 1
+                self.ranks[location] = (ranks[0], counted[ranks[0]])
 
     def _members(self) -> list[int]:
         """Return the location of each rank: MPI's, else the first thread of each process."""
