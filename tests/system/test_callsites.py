@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,8 +51,14 @@ def program(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> Path:
     return Path(shutil.copy(compiler(mpi, source, flags), tmp_path / "program"))
 
 
+def whole(watched: Watched, call: str) -> dict[str, Any]:
+    """The one site of a function, whether or not iterations were found."""
+    (row,) = watched.select("sites", False, region="<program>", call=call)
+    return row
+
+
 def site(watched: Watched, call: str) -> tuple[str, str, int, int]:
-    (row,) = watched.select("sites", call=call)
+    row = whole(watched, call)
     return Path(row["file"]).name, row["function"], row["line"], row["calls"]
 
 
@@ -68,12 +75,12 @@ def test_lines_of_cpp(mpi: Mpi, program: Path, tmp_path: Path) -> None:
     # The library's line is no site, but in the stack.
     assert site(watched, "MPI_Allreduce") == (file, cpp, at["sum"], 100)
     assert site(watched, "MPI_Barrier") == (file, "main", at["barrier"], 2)
-    (row,) = watched.select("sites", call="MPI_Allreduce")
+    row = whole(watched, "MPI_Allreduce")
     assert row["stack"] == ";".join(
         f"{name} ({file}:{at[place]})"
         for name, place in (("main", "main"), (cpp, "sum"), ("sum_up", "in the library"))
     )
-    (row,) = watched.select("sites", call="MPI_Sendrecv_replace")
+    row = whole(watched, "MPI_Sendrecv_replace")
     assert row["stack"] == ";".join(
         f"{name} ({file}:{at[place]})"
         for name, place in (("main", "main"), (cpp, "step"), (exchange, "exchange"))
