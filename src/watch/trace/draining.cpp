@@ -40,10 +40,7 @@ public:
       any = true;
       if (encoder_.piece().gaps.size() >= piece_times || held_.size() >= (ring_.count + 1) / 2) write(spool);
     }
-    if (all && ring_.lost > 0) {
-      encoder_.take_lost(ring_.lost, ring_.lost_starts);
-      ring_.lost = ring_.lost_starts = 0;
-    }
+    if (all && ring_.lost > 0) encoder_.take_lost(ring_.lost, ring_.lost_starts);
     if (all && !encoder_.piece().sequence.empty()) write(spool);
     return any;
   }
@@ -51,7 +48,7 @@ public:
 private:
   Block *next_block(bool all) noexcept {
     const std::uint64_t wanted = encoder_.progress().block + 1;
-    for (std::uint32_t i = 0; i < ring_.reached.load(std::memory_order_acquire); i++) {
+    for (std::uint32_t i = 0; i < ring_.count; i++) {
       Block &block = ring_.blocks[i];
       const std::uint32_t state = block.state.load(std::memory_order_acquire);
       if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted)
