@@ -18,8 +18,7 @@ HandleTable<std::uint64_t> request_numbers, message_numbers;
 
 namespace {
 
-// A piece has so many or a few more: few enough that the blocks in use stay in a cache.
-constexpr std::size_t piece_times = std::size_t{1} << 12U;
+constexpr std::size_t piece_times = std::size_t{1} << 14U;          // a piece has so many or a few more
 constexpr long shortest_sleep = 500'000, longest_sleep = 5'000'000; // nanoseconds
 
 // The blocks of one ring, in order.
@@ -113,17 +112,15 @@ private:
     }
     return nullptr;
   }
-  // A rank that is bound to a core is to have it for itself, where the system allows others.
-  static void run_elsewhere() noexcept {
-    cpu_set_t own, others;
-    if (pthread_getaffinity_np(pthread_self(), sizeof own, &own) != 0) return;
-    CPU_ZERO(&others);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-      if (!CPU_ISSET(cpu, &own)) CPU_SET(cpu, &others);
-    pthread_setaffinity_np(pthread_self(), sizeof others, &others); // fails if it allows none
+  // Ranks are often bound to a core of their own, which is not for this.
+  static void run_anywhere() noexcept {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
+    pthread_setaffinity_np(pthread_self(), sizeof all, &all); // what the system allows of them
   }
   void run() {
-    run_elsewhere();
+    run_anywhere();
     long sleep = shortest_sleep;
     while (!stop_.load(std::memory_order_acquire)) {
       sleep = pass(false) ? shortest_sleep : std::min(2 * sleep, longest_sleep);
