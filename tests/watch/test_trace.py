@@ -119,10 +119,16 @@ def test_collectives_have_numbers_and_roots(chain: Trace) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["p2p", "completion", "persistent", "probes", "cancelled", "collectives", "neighbors", "regions"]
+    ("name", "ranks"),
+    [
+        *(("p2p", 2), ("completion", 2), ("persistent", 2), ("probes", 2), ("cancelled", 2)),
+        *(("collectives", 2), ("neighbors", 4), ("regions", 2)),
+    ],
 )
-def test_all_kinds_of_calls_are_in_the_trace(mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str) -> None:
-    watched = watch(mpi, 2, [program(compiler, mpi, f"{name}.c")], tmp_path, options=["--trace"])
+def test_all_kinds_of_calls_are_in_the_trace(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, ranks: int
+) -> None:
+    watched = watch(mpi, ranks, [program(compiler, mpi, f"{name}.c")], tmp_path, options=["--trace"])
     with haloscope.open(watched.path) as profile:
         assert profile.has_trace
         trace = check_trace(profile)

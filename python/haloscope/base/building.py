@@ -57,20 +57,22 @@ def build_executable(
     includes: Sequence[Path],
     compiler: Path | None = None,
     quiet: bool = False,
+    options: Sequence[str] = (),
 ) -> Path:
     """Return an executable made of `sources`, from the cache or compiled now by `compiler`.
 
+    `options` are more words for the compiler, such as libraries.
     It is built anew when anything in `includes` has changed. They are the include path, too, but
     what is in a room of `src` is included by its name from there on.
     """
     compiler = compiler or toolchain().compiler
     depends = [p for f in includes for p in f.rglob("*") if p.suffix in _SOURCES and p.is_file()]
-    key = fingerprint(depends, name, *_FLAGS, str(compiler), wrapper_identity(compiler))
+    key = fingerprint(depends, name, *_FLAGS, *options, str(compiler), wrapper_identity(compiler))
     target = f"{name}-{key}"
     words = [str(compiler), *_FLAGS]
     path = dict.fromkeys(_root_of(folder) for folder in includes)
     words += [word for folder in path for word in ("-I", str(folder))]
-    words += [*map(str, sources), "-ldl"]  # of its own before glibc 2.34
+    words += [*map(str, sources), *options, "-ldl"]  # of its own before glibc 2.34
     what = f"building {name} with {compiler}"
     return build_once(target, lambda to: _compile(words, to / name), what, quiet) / name
 

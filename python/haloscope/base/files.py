@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files and directories that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from haloscope.base.errors import OutputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["copy_whole", "replace_whole", "write_whole"]
+__all__ = ["copy_whole", "replace_whole", "whole_directory", "whole_file", "write_whole"]
 
 _PART = 1 << 20
 
@@ -39,7 +39,7 @@ def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[byt
     Raises `OutputError`, also if `output` is not the file any more that `source` is open on.
     """
     opened = os.fstat(source.fileno())
-    with _aside(output, what) as file:
+    with whole_file(output, what) as file:
         os.fchmod(file.fileno(), opened.st_mode & 0o777)
         while size:
             part = source.read(min(size, _PART))
@@ -53,13 +53,13 @@ def replace_whole(output: Path, source: BinaryIO, size: int, parts: Sequence[byt
 
 
 def _replace(output: Path, content: BinaryIO, what: str) -> None:
-    with _aside(output, what) as file:
+    with whole_file(output, what) as file:
         shutil.copyfileobj(content, file)
 
 
 @contextmanager
-def _aside(output: Path, what: str) -> Iterator[BinaryIO]:
-    """Yield a file to write to, which becomes `output` if no exception comes."""
+def whole_file(output: Path, what: str) -> Iterator[BinaryIO]:
+    """Yield a file to write to, which becomes `output` if no exception comes. Raises `OutputError`."""
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; name a file to write the {what} to")
     aside = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -77,3 +77,42 @@ def _aside(output: Path, what: str) -> Iterator[BinaryIO]:
     finally:
         if made is not None:
             aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_directory(output: Path, sign: str, what: str) -> Iterator[Path]:
+    """Yield an empty directory to fill, which becomes `output` if no exception comes.
+
+    What stands there is replaced only if it is empty, or has an entry `sign`, so is of the same kind: a
+    mistyped name must not cost anybody a directory. Raises `OutputError`.
+    """
+    _refuse_others(output, sign, what)
+    aside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    old = output.with_name(f".{output.name}.{os.getpid()}.old")
+    is_ours = False
+    try:
+        aside.mkdir()
+        is_ours = True
+        yield aside
+        if output.exists():
+            output.rename(old)
+        aside.rename(output)
+    except FileExistsError:
+        raise OutputError(f"{aside}: is in the way of {output}; remove it") from None
+    except OSError as error:
+        raise OutputError(f"{output}: cannot be written: {error.strerror}; name another place") from None
+    finally:
+        for leftover in (aside, old) if is_ours else ():
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _refuse_others(output: Path, sign: str, what: str) -> None:
+    try:
+        if not output.name:
+            raise OutputError(f"{output}: has no name of its own; name a directory to write the {what} to")
+        if not output.exists():
+            return
+        if not output.is_dir() or not ((output / sign).exists() or next(output.iterdir(), None) is None):
+            raise OutputError(f"{output}: is there, and is no {what}; name another directory")
+    except OSError as error:
+        raise OutputError(f"{output}: cannot be written: {error.strerror}; name another place") from None

@@ -24,6 +24,7 @@ _VERBS = {
     "recover": "_recover",
     "show": "_show",
     "report": "_report",
+    "export": "_export",
     "history": "_history",
     "regimes": "_regimes",
     "bench": "_bench",

@@ -35,6 +35,7 @@ _NESTED = 276
 _OF_ATTRIBUTES = 64
 _METRIC = 2113
 _GLOBAL = 588
+_OF_RECORDS = 76
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,34 @@ _COMMUNICATION = (
     Metric("max#max#max#total.coll.count", "Coll (max)", "colls_instance_max", _UINT),
     *_traffic("mpi.send.size", "Bytes sent", "bytes_sent"),
     *_traffic("mpi.recv.size", "Bytes recv", "bytes_recv"),
+    Metric("max#max#max#mpi.message.size", "Largest send", "largest_message", _UINT),
+)
+# Of a single rank, with Caliper's names of them.
+_RANK_TIMES = (
+    Metric("sum#time.duration", "", "own_time"),
+    Metric("inclusive#sum#time.duration", "", "time"),
+    Metric("sum#rc.count", "Calls", "calls", _UINT),
+)
+
+
+def _rank_traffic(attribute: str, alias: str, quantity: str, is_summed: bool = True) -> tuple[Metric, ...]:
+    extremes = (
+        Metric(f"min#min#{attribute}", f"{alias} (min)", f"{quantity}_instance_min", _UINT),
+        Metric(f"max#max#{attribute}", f"{alias} (max)", f"{quantity}_instance_max", _UINT),
+    )
+    total = Metric(f"sum#sum#{attribute}", f"{alias} (total)", quantity, _UINT)
+    return (*extremes, total) if is_summed else extremes
+
+
+_RANK_COMMUNICATION = (
+    *_rank_traffic("total.send.count", "Sends", "sends"),
+    *_rank_traffic("total.recv.count", "Recvs", "recvs"),
+    *_rank_traffic("total.dest.ranks", "Dst ranks", "dest_ranks", False),
+    *_rank_traffic("total.src.ranks", "Src ranks", "src_ranks", False),
+    Metric("max#max#total.coll.count", "Coll (max)", "colls_instance_max", _UINT),
+    *_rank_traffic("mpi.send.size", "Bytes sent", "bytes_sent"),
+    *_rank_traffic("mpi.recv.size", "Bytes recv", "bytes_recv"),
+    Metric("max#max#mpi.message.size", "Largest send", "largest_message", _UINT),
 )
 # Names of columns, and our columns of the same meaning.
 CALIPER_METRICS: Mapping[str, str] = {m.alias or "time": m.column for m in (*_TIMES, *_COMMUNICATION)}
@@ -102,15 +131,17 @@ def write_cali(
     communication: bool = True,
     functions: bool = False,
     program: bool = False,
+    by_rank: bool = False,
 ) -> int:
     """Write a profile as `.cali`, one record a region. Return the number of records.
 
-    Times in seconds and counts are over the ranks that entered the region. `communication` adds the messages
+    Times in seconds and counts are over the ranks that entered the region; with `by_rank` there is a record
+    for each of them, and none for MPI functions, whose ranks are not known. `communication` adds the messages
     of communication regions, by instance, as Caliper's comm.stats. With `functions`, MPI functions
     are regions in those that call them. The program itself is the tree's root if there is `program`, or if it
     has no regions. Raises `OutputError` where the file cannot be written.
     """
-    text, records = cali_text(profile, communication, functions, program)
+    text, records = cali_text(profile, communication, functions and not by_rank, program, by_rank)
     target = Path(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -122,11 +153,13 @@ def write_cali(
     return records
 
 
-def cali_text(profile: Profile, communication: bool, functions: bool, program: bool) -> tuple[str, int]:
+def cali_text(
+    profile: Profile, communication: bool, functions: bool, program: bool, by_rank: bool = False
+) -> tuple[str, int]:
     """Return what `write_cali` writes, and its number of records."""
     tree = caliper_tree(profile, functions)
     lines = _Lines()
-    records = _records(lines, tree, communication, functions, program)
+    records = _records(lines, tree, communication, functions, program, by_rank)
     _describe(lines, profile)
     return "".join(lines.lines), records
 
@@ -169,12 +202,15 @@ def escaped(value: object) -> str:
     return re.sub(r"([\\,=])", r"\\\1", text).replace("\n", r"\n").replace("\r", " ")
 
 
-def _records(lines: _Lines, tree: CaliperTree, communication: bool, functions: bool, program: bool) -> int:
+def _records(
+    lines: _Lines, tree: CaliperTree, communication: bool, functions: bool, program: bool, by_rank: bool
+) -> int:
     region, comm_region, function = (
         lines.attribute(name, _STRING, _NESTED) for name in ("region", "comm.region", "mpi.function")
     )
     alias = lines.attribute("attribute.alias", _STRING, _OF_ATTRIBUTES)
-    wanted = (*_TIMES, *_COMMUNICATION) if communication else _TIMES
+    times, traffic = (_RANK_TIMES, _RANK_COMMUNICATION) if by_rank else (_TIMES, _COMMUNICATION)
+    wanted = (*times, *traffic) if communication else times
     metrics = {metric: _metric(lines, metric, alias) for metric in wanted}
     first = 0 if program or len(tree.names) == 1 else 1
     nodes: dict[int, int] = {}
@@ -183,15 +219,25 @@ def _records(lines: _Lines, tree: CaliperTree, communication: bool, functions: b
         parent = nodes.get(tree.parents[number])
         nodes[number] = lines.node(attribute, tree.names[number], parent)
     records = 0
-    for row in tree.regions.iter_rows(named=True):
+    ranks = _rank_nodes(lines, tree) if by_rank else {}
+    for row in (tree.by_rank if by_rank else tree.regions).iter_rows(named=True):
         if row["node"] in nodes:
             comm = tree.communication[row["node"]]
-            known = [m for m in wanted if (comm or m not in _COMMUNICATION) and _is_known(row[m.column])]
-            lines.record([nodes[row["node"]]], {metrics[m]: row[m.column] for m in known})
+            known = [m for m in wanted if (comm or m not in traffic) and _is_known(row[m.column])]
+            where = [nodes[row["node"]], *([ranks[row["rank"]]] if by_rank else [])]
+            lines.record(where, {metrics[m]: row[m.column] for m in known})
             records += 1
     if functions:
         records += _function_records(lines, tree, nodes, function, metrics)
     return records
+
+
+def _rank_nodes(lines: _Lines, tree: CaliperTree) -> dict[int, int]:
+    """Return a node for each rank, so that readers take it for a part of what a record is about."""
+    attribute = lines.attribute("mpi.rank", _INT, _OF_RECORDS)
+    return {
+        rank: lines.node(attribute, rank, None) for rank in tree.by_rank["rank"].unique().sort().to_list()
+    }
 
 
 def _metric(lines: _Lines, metric: Metric, alias: int) -> int:

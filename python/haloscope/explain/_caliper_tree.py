@@ -39,7 +39,8 @@ class CaliperTree:
     seconds, `own_time` without what is nested; and of communication, as of single instances,
     `QUANTITY_instance_min` and `_max`, with `QUANTITY_total` and, of partners, `_mean`. `calls` has a row for
     each MPI function in a node, itself without what is nested: `node`, `call`, `calls`, `bytes` and
-    `time_total`.
+    `time_total`. `by_rank` has a row for each node and rank: `time`, `own_time`, `calls`, messages of the
+    rank by their names, and what is known of single instances.
     """
 
     names: list[str]
@@ -47,6 +48,7 @@ class CaliperTree:
     communication: list[bool]
     regions: pl.DataFrame
     calls: pl.DataFrame
+    by_rank: pl.DataFrame
 
 
 def caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
@@ -68,7 +70,14 @@ def caliper_tree(profile: Profile, functions: bool = False) -> CaliperTree:
     by_rank = by_rank.join(inside, on=["node", "rank"], how="left").with_columns(
         (pl.col("time") - pl.col("inside").fill_null(0.0) - pl.col("in_calls")).alias("own_time")
     )
-    return CaliperTree(names, parents, communication, _over_ranks(by_rank), _calls(profile, nodes))
+    return CaliperTree(
+        names,
+        parents,
+        communication,
+        _over_ranks(by_rank),
+        _calls(profile, nodes),
+        by_rank.sort("node", "rank"),
+    )
 
 
 def _is_iteration(name: str) -> bool:
@@ -107,7 +116,7 @@ def _by_rank(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
             pl.col("time", "in_calls").sum(),
             pl.col("instances").sum().alias("calls"),
             pl.col(_TRAFFIC).sum(),
-            pl.col("dest_ranks", "src_ranks").max(),
+            pl.col("dest_ranks", "src_ranks", "largest_message").max(),
             *(pl.col(f"{name}_instance_min").min() for name in _INSTANCES),
             *(pl.col(f"{name}_instance_max").max() for name in _INSTANCES),
         )
@@ -145,6 +154,7 @@ def _over_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
             *reduced,
             *(pl.col(name).sum().alias(f"{name}_total") for name in _TRAFFIC),
             *(pl.col(name).mean().alias(f"{name}_mean") for name in ("dest_ranks", "src_ranks")),
+            pl.col("largest_message").max(),
             *(pl.col(f"{name}_instance_min").min() for name in _INSTANCES),
             *(pl.col(f"{name}_instance_max").max() for name in _INSTANCES),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import polars as pl
 
 from haloscope.base.schema import INSTANCE_QUANTITIES, STORED, shown_columns
 
@@ -20,6 +22,7 @@ __all__ = [
     "instance_columns",
     "keys",
     "reductions",
+    "typed",
 ]
 
 # Of each table of the file the columns with their types, and those that every file has.
@@ -33,6 +36,21 @@ NEEDED = {
 NEWER = {column.name for columns in STORED.values() for column in columns if column.since}
 
 RANK_COLUMNS, REGION_COLUMNS = shown_columns("ranks"), shown_columns("regions")
+
+
+_TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
+
+
+def typed(table: str, columns: Sequence[str], known: Mapping[str, pl.Series] | None = None) -> pl.DataFrame:
+    """Return columns of a table of the file, those that are not `known` null; without `known` no rows."""
+    kinds = {name: _TYPES[LAYOUT[table][name]] for name in columns}
+    if known is None:
+        return pl.DataFrame(schema=kinds)
+    frame = pl.DataFrame(list(known.values()))
+    if len(known) < len(kinds):
+        nulls = [pl.lit(None, kind).alias(name) for name, kind in kinds.items() if name not in known]
+        return frame.with_columns(nulls).select(list(kinds))
+    return frame
 
 
 def instance_columns() -> list[str]:

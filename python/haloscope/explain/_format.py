@@ -9,17 +9,20 @@ import zlib
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 # Inflates twice as fast as the interpreter's own, and is the same otherwise.
 from zlib_ng import zlib_ng
 
 from haloscope.base.errors import ProfileError
+from haloscope.explain._columns import LAYOUT, NEWER, typed
 from haloscope.explain._directory import (
     HEADER_BYTES,
     PLAIN,
@@ -94,6 +97,39 @@ class ProfileFile:
         with ThreadPoolExecutor(_THREADS) as pool:
             arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
         return dict(zip(names, arrays, strict=True))
+
+    def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
+        """Return columns of a table; empty if the file lacks it. NaN, infinities and columns that are newer
+        than the file are null. Raises `ProfileError`.
+        """
+        if table not in self.tables:
+            return typed(table, columns)
+        known = [name for name in columns if name in self.tables[table] or name not in NEWER]
+        arrays = self.columns(table, known)
+        return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
+
+    def _series(self, table: str, name: str, array: NDArray[np.int64] | NDArray[np.float64]) -> pl.Series:
+        series = pl.Series(name, array)
+        kind = LAYOUT[table][name]
+        if kind == "string":
+            return self._pool.gather(series).alias(name)
+        if kind == "real" and not np.isfinite(array).all():
+            return series.set(~series.is_finite(), None)
+        return series
+
+    @cached_property
+    def _pool(self) -> pl.Series:
+        return pl.Series("strings", self.strings, dtype=pl.String)
+
+    def over_ranks(self, exclusive: bool) -> None:
+        """Single ranks are known."""
+
+    @property
+    def own_trace(self) -> None:
+        """A trace is in stored tables."""
+
+    def lacks(self, table: str) -> None:
+        """The recorder knows all tables."""
 
     def rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 if the file lacks it."""

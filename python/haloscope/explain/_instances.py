@@ -89,7 +89,7 @@ class Series:
         """Return all rows, or those of the paths `chosen`. Raises `DamageError`."""
         frame = profile.frame("series", ["path", "rank", "instance", "instances"])
         paths, ranks, numbers, counts = (column.to_numpy() for column in frame)
-        stored = profile.file.rows("instances")
+        stored = profile.source.rows("instances")
         if len(counts) and not (counts.min() >= 0 and counts.max() <= stored):
             raise DamageError("its table series counts instances that are not there")
         ends = np.cumsum(counts)
@@ -117,6 +117,8 @@ class Series:
     def seconds(self, quantity: str) -> NDArray[np.float64]:
         """Return one of `QUANTITIES` for every instance, NaN where it is unknown."""
         result = np.empty(len(self))
+        if not len(self):
+            return result
         parts = dict(enumerate(self._parts()))
         wanted = [number for number, part in parts.items() if len(part.stretches)]
 

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.explain._columns import LAYOUT, NEEDED, NEWER
+from haloscope.explain._columns import NEEDED
 from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
 from haloscope.explain._ranks import Hosts
+from haloscope.explain._source import open_source
 from haloscope.explain._tables import run_information
 from haloscope.explain._tree import RegionTree
 
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     from haloscope.explain.trace import Trace
     from haloscope.explain.waiting import Analysis
 
-__all__ = ["Ensemble", "Profile", "open_all", "open_profile"]
+__all__ = ["Ensemble", "Profile", "labelled", "open_all", "open_profile", "run_columns"]
 
 _T = TypeVar("_T")
 _NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
-_TYPES = {"integer": pl.Int64, "real": pl.Float64, "string": pl.String}
 
 
 class Profile:
@@ -45,7 +45,7 @@ class Profile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the profile at `path`. Raises `ProfileError` if it is not a whole profile."""
-        self.file = ProfileFile(path)
+        self.source = open_source(path)
 
     def __enter__(self) -> Self:
         return self
@@ -61,12 +61,19 @@ class Profile:
     @property
     def path(self) -> Path:
         """Where the profile stands."""
-        return self.file.path
+        return self.source.path
+
+    @property
+    def file(self) -> ProfileFile:
+        """The recorder's file. Raises `UsageError` for a profile of another tool."""
+        if not isinstance(self.source, ProfileFile):
+            raise UsageError(f"{self.path}: only profiles that `haloscope run` wrote have that")
+        return self.source
 
     @property
     def info(self) -> Mapping[str, Any]:
         """The run information as the recorder wrote it; the table `info` says more."""
-        return self.file.info
+        return self.source.info
 
     def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return a table with the columns of the reference (docs/reference/tables.md).
@@ -79,10 +86,19 @@ class Profile:
 
         return self.guarded(lambda: build(self, name, exclusive, region))
 
+    def lacks(self, name: str) -> str | None:
+        """Return why nothing can be in the table `name`, None where the run decides.
+
+        Other tools than the recorder do not know all tables.
+        """
+        return self.source.lacks(name)
+
     def remarks(self, table: str) -> list[str]:
         """Return what a table leaves out, or why it has nothing, in sentences."""
         from haloscope.explain._tables import TRACE_TABLES
 
+        if lacking := self.lacks(table):
+            return [lacking]
         if table in TRACE_TABLES:
             return self.guarded(lambda: self.waiting.remarks) if self.has_trace else [_NO_TRACE]
         return self.site_book.remarks if table == "sites" else []
@@ -103,7 +119,7 @@ class Profile:
         """Whether the run was recorded with a trace (`run --trace`)."""
         from haloscope.explain.trace._from_profile import has_trace
 
-        return has_trace(self)
+        return self.source.own_trace is not None or has_trace(self)
 
     def trace(self) -> Trace:
         """Return every call, region and message with its time.
@@ -112,7 +128,7 @@ class Profile:
         """
         from haloscope.explain.trace._from_profile import read_trace
 
-        return self.guarded(lambda: read_trace(self))
+        return self.guarded(self.source.own_trace or (lambda: read_trace(self)))
 
     @cached_property
     def waiting(self) -> Analysis:
@@ -126,11 +142,11 @@ class Profile:
 
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""
-        self.file.verify()
+        self.source.verify()
 
     def close(self) -> None:
         """Let go of the file."""
-        self.file.close()
+        self.source.close()
 
     def guarded(self, action: Callable[[], _T]) -> _T:
         """Return what `action` does; damage found on the way is a `ProfileError` with our name."""
@@ -148,22 +164,10 @@ class Profile:
         return self.guarded(lambda: self._frame(table, columns))
 
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
-        wanted = NEEDED[table] if columns is None else list(columns)
-        if table not in self.file.tables:
-            return _empty(table, wanted)
-        names = [name for name in wanted if name in self.file.tables[table] or name not in NEWER]
-        arrays = self.file.columns(table, names)
-        if table != "paths" and "path" in arrays:
-            self._check_paths(arrays["path"], table)
-        series = {name: pl.Series(name, array) for name, array in arrays.items()}
-        for name in names:
-            kind = LAYOUT[table][name]
-            if kind == "string":
-                series[name] = self._strings.gather(series[name]).alias(name)
-            elif kind == "real" and not np.isfinite(arrays[name]).all():
-                series[name] = series[name].set(~series[name].is_finite(), None)
-        frame = pl.DataFrame(list(series.values()))
-        return frame if names == wanted else frame.with_columns(_unknown(table, wanted, names)).select(wanted)
+        frame = self.source.frame(table, NEEDED[table] if columns is None else list(columns))
+        if table != "paths" and "path" in frame.columns:
+            self._check_paths(frame["path"].to_numpy(), table)
+        return frame
 
     def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return what ranks exchange, by p2p messages and by neighbourhood collectives."""
@@ -181,7 +185,7 @@ class Profile:
     @cached_property
     def hosts(self) -> Hosts:
         """Which rank ran where."""
-        processes = self.frame("processes", ["rank", "host"])
+        processes = self.frame("processes", ["rank", "host"]).drop_nulls()
         ranks = processes["rank"].to_numpy()
         return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
 
@@ -192,10 +196,6 @@ class Profile:
 
         return SiteBook(self)
 
-    @cached_property
-    def _strings(self) -> pl.Series:
-        return pl.Series("strings", self.file.strings, dtype=pl.String)
-
     def _check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
             raise DamageError(f"its table {table} names a region that is not there")
@@ -204,15 +204,6 @@ class Profile:
 def open_profile(path: str | os.PathLike[str]) -> Profile:
     """Return the profile at `path`. Raises `ProfileError`."""
     return Profile(path)
-
-
-def _empty(table: str, names: Sequence[str]) -> pl.DataFrame:
-    return pl.DataFrame(schema={name: _TYPES[LAYOUT[table][name]] for name in names})
-
-
-def _unknown(table: str, wanted: Sequence[str], names: Sequence[str]) -> list[pl.Expr]:
-    """Return columns of nulls for those that a file of an older minor version lacks."""
-    return [pl.lit(None, _TYPES[LAYOUT[table][name]]).alias(name) for name in wanted if name not in names]
 
 
 _RUN_KEYS = ("ranks", "hosts", "mpi_library", "start", "duration", "partial", "version")
@@ -230,7 +221,7 @@ class Ensemble:
     @property
     def runs(self) -> pl.DataFrame:
         """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …"""
-        return pl.concat([self._each(path, _metadata) for path in self.paths])
+        return pl.concat([self._each(path, run_columns) for path in self.paths])
 
     def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
         """Return the profiles' tables one below the other, the columns of `runs` before each.
@@ -240,7 +231,7 @@ class Ensemble:
         """
         with_region = self.paths if region is None else self._having(region)
         parts = [
-            self._each(path, lambda profile: _labelled(profile, name, exclusive, region))
+            self._each(path, lambda profile: labelled(profile, name, exclusive, region))
             for path in with_region
         ]
         # Diagonal: profiles may have recorded different values, or no range of sizes.
@@ -286,7 +277,8 @@ def open_all(profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     return Ensemble(paths)
 
 
-def _metadata(profile: Profile) -> pl.DataFrame:
+def run_columns(profile: Profile) -> pl.DataFrame:
+    """Return the row of `Ensemble.runs` for a profile."""
     told = run_information(profile)
     told["hosts"] = len(told["hosts"])
     types = {
@@ -304,6 +296,7 @@ def _metadata(profile: Profile) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _labelled(profile: Profile, name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
+def labelled(profile: Profile, name: str, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
+    """Return a table of a profile with the columns of `run_columns` before it."""
     table = profile.table(name, exclusive=exclusive, region=region)
-    return _metadata(profile).join(table, how="cross")
+    return run_columns(profile).join(table, how="cross")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._columns import NEWER, RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
+from haloscope.explain._columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
 from haloscope.explain._directory import DamageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["REGION_COLUMNS", "Hosts", "instance_columns", "rank_rows", "ranks", "region_rows", "regions"]
 
 _UNKNOWN = -1
+# Of `REGION_COLUMNS`, those that are no names.
+_NUMBERS = [name for name in REGION_COLUMNS if name not in ("region", "path")]
 _OFFNODE = ("sends_offnode", "bytes_offnode")
 # Known for a path as a whole: they do not add up over the regions inside it.
 _WHOLE = ("instances", "time")
@@ -105,7 +107,8 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
 def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.DataFrame:
     if len(profile.hosts.names) <= 1:
         # Partners are by far the longest table, and there is nothing to learn from it.
-        return rows.with_columns(pl.lit(0, pl.Int64).alias(name) for name in _OFFNODE)
+        known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
+        return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
     names = ["path", "rank", "partner", "sends", "bytes_sent"]
     partners = scope.needed(profile.frame("partners", names))
     same = profile.hosts.same(partners["rank"], partners["partner"])
@@ -156,9 +159,24 @@ def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 def region_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered."""
+    totals = profile.source.over_ranks(scope.exclusive)
+    if totals is not None:
+        return scope.wanted(_all_columns(totals))
     reduced = rank_rows(profile, scope).group_by("path").agg(_reductions())
     mean = pl.col("bytes_sent_total") / pl.col("sends_total")
     return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
+
+
+def _all_columns(totals: pl.DataFrame) -> pl.DataFrame:
+    """Return totals with all columns of `regions`, those that are not known null."""
+    kinds = {name: pl.Float64 if _is_fraction(name) else pl.Int64 for name in _NUMBERS}
+    known = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in totals.columns]
+    unknown = [pl.lit(None, kind).alias(name) for name, kind in kinds.items() if name not in totals.columns]
+    return totals.select("path", *known, *unknown).select("path", *_NUMBERS)
+
+
+def _is_fraction(name: str) -> bool:
+    return "time" in name or name.endswith("_mean") or name == "mean_message"
 
 
 def _reductions() -> list[pl.Expr]:
@@ -180,7 +198,7 @@ def _reduction(name: str) -> pl.Expr:
         return pl.col(name).min() if name.endswith("_min") else pl.col(name).max()
     quantity, _, kind = name.rpartition("_")
     column = pl.col(quantity)
-    reduced = {"min": column.min, "max": column.max, "mean": column.mean, "total": column.sum}
-    if quantity in NEWER:  # of files without it, it is unknown: a sum over nothing would be 0
-        return pl.when(column.count() > 0).then(reduced[kind]()).alias(name)
+    reduced = {"min": column.min, "max": column.max, "mean": column.mean}
+    if kind == "total":  # a sum over nothing that is known would be 0
+        return pl.when(column.count() > 0).then(column.sum()).alias(name)
     return reduced[kind]().alias(name)

@@ -142,7 +142,7 @@ def _history(profile: Profile, most_rows: int) -> dict[str, Any] | None:
 
 
 def _regimes(profile: Profile) -> list[dict[str, Any]]:
-    if not profile.file.rows("instances"):
+    if not profile.source.rows("instances"):
         return []
     from haloscope.explain.regimes.figures._regimes_page import report_sections
 
@@ -150,7 +150,7 @@ def _regimes(profile: Profile) -> list[dict[str, Any]]:
 
 
 def _sites(profile: Profile) -> dict[str, Any] | None:
-    if not profile.file.rows("sites"):
+    if not profile.source.rows("sites"):
         return None
     from haloscope.explain.sites import site_data
 

@@ -60,9 +60,10 @@ def _summary(profile: Profile) -> list[str]:
 
 def _headline(told: dict[str, Any]) -> str:
     hosts = len(told["hosts"])
+    place = f" on {hosts} host{'' if hosts == 1 else 's'}" if hosts else ""
     return (
-        f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks on"
-        f" {hosts} host{'' if hosts == 1 else 's'}, {time_text(told['duration'])}"
+        f"{printable(told['program'] or 'program')}: {count_text(told['ranks'])} ranks{place},"
+        f" {time_text(told['duration'])}"
     )
 
 
@@ -101,7 +102,7 @@ def _calls(profile: Profile) -> pl.DataFrame:
 
 def _sites(profile: Profile) -> list[str]:
     """Return a line for each of the costliest lines of source, none without call sites."""
-    if not profile.file.rows("sites"):
+    if not profile.source.rows("sites"):
         return []
     rows = profile.table("sites", exclusive=True)
     place = ["site", "function", "call"]
@@ -167,7 +168,9 @@ class _Shares:
 
 def warnings(told: dict[str, Any]) -> list[str]:
     """Return at most three lines, so that the summary never has more than ten."""
-    lines = []
+    lines = (
+        [f"read from {told['source']}: what that does not know is left open"] if told.get("source") else []
+    )
     if told["partial"]:
         lost = [
             f"{ranks_text(told[key])} {text}"

@@ -27,7 +27,18 @@ __all__ = ["TABLES", "TEXT_KEYS", "TRACE_TABLES", "as_text", "build", "info", "r
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
-    {"program", "command", "mpi_library", "mpi_standard", "mpi_abi", "binding", "only", "ended_in", "version"}
+    {
+        "program",
+        "command",
+        "mpi_library",
+        "mpi_standard",
+        "mpi_abi",
+        "binding",
+        "only",
+        "ended_in",
+        "source",
+        "version",
+    }
 )
 # Texts by key: what the program says of its run, and what its surroundings do.
 _SAID, _AROUND = "metadata", ("job", "environment")
@@ -111,17 +122,18 @@ def run_information(profile: Profile) -> dict[str, Any]:
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
     processes = profile.frame("processes", ["rank", "finalized", *sums])
     unfinished = processes.filter(pl.col("finalized") == 0)["rank"].unique().sort()
-    totals = processes.select(sums).sum().row(0, named=True)
+    known = [name for name in sums if processes[name].null_count() < len(processes) or not len(processes)]
+    totals = processes.select(known).sum().row(0, named=True)
     unaccounted = profile.frame("unaccounted").group_by("call", maintain_order=True).sum()
-    known = {
-        **told,
-        **{key: totals[key] or 0 for key in sums},
-        "unfinished_ranks": unfinished.to_list(),
+    is_ours = "source" not in told  # what other tools leave does not say such things
+    told |= {
+        **{key: totals[key] or 0 for key in known},
+        "unfinished_ranks": unfinished.to_list() if is_ours else None,
         "hosts": profile.hosts.names,
         "binding": binding_text(profile),
-        "unaccounted": dict(unaccounted.select("call", "calls").iter_rows()),
+        "unaccounted": dict(unaccounted.select("call", "calls").iter_rows()) if is_ours else None,
     }
-    return {key: known.get(key) for key in [*_ORDER, *sorted(known.keys() - {*_ORDER, _ROLL_UP})]}
+    return {key: told.get(key) for key in [*_ORDER, *sorted(told.keys() - {*_ORDER, _ROLL_UP})]}
 
 
 def info(profile: Profile) -> pl.DataFrame:

@@ -9,12 +9,13 @@ from typing import Literal
 import yaml
 
 from haloscope.base.errors import UsageError
+from haloscope.explain.importing import kind_of_foreign
 
 __all__ = ["KINDS", "Kind", "kind_of"]
 
 Kind = Literal["profile", "sweep", "machine", "gains"]
 KINDS: dict[Kind, str] = {
-    "profile": "a profile (haloscope run)",
+    "profile": "a profile (haloscope run), an OTF2 archive, a .cali file or an mpiP report",
     "sweep": "a sweep (haloscope bench collective) or output of the OSU benchmarks or IMB-MPI1",
     "machine": "a machine model (haloscope bench p2p -o)",
     "gains": "the gains of a tuning (haloscope tune)",
@@ -33,6 +34,8 @@ def kind_of(path: str | Path) -> Kind:
     cannot be read.
     """
     place = Path(path)
+    if kind_of_foreign(place) is not None:
+        return "profile"
     with place.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(_MAGIC):

@@ -4,6 +4,7 @@
 #include "watch/trace/request_numbers.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace haloscope::watch {
 
@@ -80,6 +81,27 @@ std::uint64_t number_of(MPI_Request handle) noexcept {
   if (!has_slot(handle)) return 0;
   const std::uint64_t *known = trace::request_numbers.slot(value_of(handle));
   return known == nullptr ? 0 : *known;
+}
+
+void trace_match(ThreadState &state, MPI_Message message, std::uint32_t communicator) noexcept {
+  std::uint64_t *known = trace::message_numbers.slot(value_of(message));
+  if (known == nullptr) return;
+  trace::Ring &ring = *state.ring;
+  *known = static_cast<std::uint64_t>(ring.thread) << trace::number_bits | ++ring.starts;
+  put_part(ring, trace::Action::posted, *known, communicator, no_number, no_number, 0);
+}
+
+std::uint64_t number_of_match(MPI_Message message) noexcept {
+  if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) return 0;
+  std::uint64_t *known = trace::message_numbers.slot(value_of(message));
+  return known == nullptr ? 0 : std::exchange(*known, 0);
+}
+
+bool hand_on(std::uint64_t number, MPI_Request handle) noexcept {
+  std::uint64_t *known =
+      has_slot(handle) && number != 0 ? trace::request_numbers.slot(value_of(handle)) : nullptr;
+  if (known != nullptr) *known = number;
+  return known != nullptr;
 }
 
 void trace_completion(ThreadState &state, std::uint64_t number, const Request &request,

@@ -52,6 +52,17 @@ inline bool is_traced(const Recorder &state) noexcept {
 // Number of the request of a handle, before the call that completes it where several threads may do that.
 [[gnu::noinline]] std::uint64_t number_of(MPI_Request handle) noexcept;
 
+// A message that was matched is a receive that was posted then; `hand_on` gives its number to the request
+// that receives it, if there are both.
+[[gnu::noinline]] void trace_match(ThreadState &state, MPI_Message message,
+                                   std::uint32_t communicator) noexcept;
+[[gnu::noinline]] std::uint64_t number_of_match(MPI_Message message) noexcept;
+[[gnu::always_inline]] inline std::uint64_t traced_match(const Recorder &state,
+                                                         MPI_Message message) noexcept {
+  return __builtin_expect(state.ring != nullptr, 0) ? number_of_match(message) : 0;
+}
+[[gnu::noinline]] bool hand_on(std::uint64_t number, MPI_Request handle) noexcept;
+
 // A request was completed: to be told before its slot is forgotten.
 [[gnu::noinline]] void trace_completion(ThreadState &state, std::uint64_t number, const Request &request,
                                         const MPI_Status &status) noexcept;

@@ -14,6 +14,7 @@ from haloscope.base.errors import HaloscopeError, ProfileError, UsageError, prin
 from haloscope.base.units import ranks_text
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._profile import Profile
+from haloscope.explain.importing import kind_of_foreign
 from haloscope.explain.regimes._timings import checked
 
 if TYPE_CHECKING:
@@ -198,6 +199,8 @@ def read_timings(path: str | os.PathLike[str], region: str | None = None) -> Tim
     series or has to be named, `ProfileError` if the file has no timings.
     """
     path = Path(path)
+    if kind_of_foreign(path) is not None:
+        return timings_of(Profile(path), region)  # which says that it has none
     try:
         with path.open("rb") as stream:
             begin = stream.read(4096)

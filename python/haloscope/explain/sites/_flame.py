@@ -48,7 +48,7 @@ class _Flame:
     def add(self, row: dict[str, Any]) -> None:
         self.time += round(1e9 * min(max(row["time_total"] or 0.0, 0.0), _LONGEST_TIME))
         self.calls += row["calls"]
-        self.bytes += row["bytes"]
+        self.bytes += row["bytes"] or 0  # that is not known, of other tools' sites
 
 
 def site_data(profile: Profile) -> dict[str, Any]:

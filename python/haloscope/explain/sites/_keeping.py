@@ -31,7 +31,7 @@ def keep_symbols(path: str | os.PathLike[str]) -> list[str]:
     """
     with Profile(path) as profile:
         book = profile.site_book
-        if not book.rows.height or profile.file.rows("symbols"):
+        if not book.rows.height or profile.source.rows("symbols"):
             return []
         found = book.symbols.functions
         if found:

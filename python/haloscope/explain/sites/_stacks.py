@@ -13,7 +13,8 @@ from haloscope.explain.sites._symbols import Address, Module, Symbols
 
 __all__ = ["Place", "Places", "addresses_in", "site_of"]
 
-_PYTHON = "python\t"
+# Frames that say file, line and function: Python's, and those of tools that keep no addresses.
+_NAMED = re.compile(r"(?:python|source)\t")
 _START = re.compile(r"_start|__libc_start_\w+|start_thread|__clone\d?|clone\d?")
 
 
@@ -85,8 +86,8 @@ def _address(frame: str) -> Address | None:
 
 
 def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iterator[Place]:
-    if frame.startswith(_PYTHON):
-        yield _of_python(frame)
+    if named := _NAMED.match(frame):
+        yield _named(frame[named.end() :])
         return
     address = _address(frame)
     module = modules.get(address[0]) if address is not None else None
@@ -104,8 +105,8 @@ def _places(frame: str, modules: Mapping[str, Module], symbols: Symbols) -> Iter
         yield Place(None, None, None, code, outside, address[0])
 
 
-def _of_python(frame: str) -> Place:
-    file, _, rest = frame.removeprefix(_PYTHON).partition("\t")
+def _named(frame: str) -> Place:
+    file, _, rest = frame.partition("\t")
     line, _, function = rest.partition("\t")
     number = int(line) if line.isdecimal() else 0
     return Place(function, file, number, f"{PurePath(file).name}:{number}", is_library_source(file))

@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 def has_trace(profile: Profile) -> bool:
     """Return whether the run was recorded with a trace."""
-    return profile.file.rows("trace_clocks") > 0
+    return profile.source.rows("trace_clocks") > 0
 
 
 def read_trace(profile: Profile) -> Trace:

@@ -59,16 +59,21 @@ COMMUNICATORS: dict[str, pl.DataType | type[pl.DataType]] = {
 class Trace:
     """What happened on each rank. Times are integers: nanoseconds since the earliest MPI_Init, on one clock.
 
-    `calls`: a row for each MPI call, by rank, thread and begin. `bytes` are those that it sends (-1: none).
-        Not `is_exact`: the end is an estimate (cheap calls are not all timed), never after the next begin.
-    `regions`: a row for each visit of a region, by rank, thread and begin; the outer one first.
+    `calls`: a row for each MPI call, by rank, thread and begin. `bytes` are those that the table `calls`
+        counts for it: what it sends, else what it receives or completes (-1: it moves nothing).
+        Not `is_exact`: the end is an estimate, never after the next begin (of a trace that was recorded all
+        are exact).
+    `regions`: a row for each visit of a region, by rank, thread and begin; the outer one first. The whole
+        program is none.
     `sends`: a row for each message sent, in the order in which the rank started them. `started` and
         `completed` are rows of `calls` (equal for a blocking call; `completed` is -1 where nothing completed
         it). `partner` is a world rank (-1: not in this world).
-    `receives`: likewise, in the order in which the rank posted them. `partner` and `tag` are those of the
-        message that came.
+    `receives`: likewise, in the order in which the rank posted them, or matched them (MPI_Mprobe).
+        `partner` and `tag` are those of the message that came; one that nothing came for is not there.
     `collectives`: a row for each part that a rank took in a collective; `number` counts the collectives of
         the communicator, from 0, so that equal numbers are one collective. `root` is a world rank (-1: none).
+        Of those whose parts differ in size on the receiving side (MPI_Scatterv, MPI_Alltoallv, ...)
+        `bytes_received` is an average, or what the rank sent.
     `communicators`: their world ranks, in the communicator's order; number 0 is MPI_COMM_WORLD. Numbers
         hold for all ranks.
     `paths`: as the profile's (`path`, `parent`, `name`, `communication`).

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
+from haloscope.explain.importing import kind_of_foreign
 from haloscope.predict._kinds import kind_of
 from haloscope.predict._progress import Progress, silent
 from haloscope.predict.simulate._description import Change, host_names
@@ -149,7 +150,7 @@ def is_profile(word: str) -> bool:
     """Return whether the word names a profile, also one that does not exist."""
     place = Path(word)
     if not place.is_file():
-        return word.endswith(".halo")
+        return word.endswith(".halo") or kind_of_foreign(place) is not None
     return place.suffix == ".halo" or _kind(place) == "profile"
 
 

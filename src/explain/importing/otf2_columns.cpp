@@ -1,0 +1,347 @@
+// otf2-columns ARCHIVE.otf2 EVENTS MESSAGES: takes an OTF2 archive apart for Python.
+//
+// Definitions go to standard output, a JSON object a line; names are bytes as they stand in the archive.
+// Events go to EVENTS, location by location as the lines "location" say, packed: time (8 bytes), what it is
+// (1), and its region, or the number of its record in MESSAGES (4). What of the archive is damaged is left
+// out, and a line "damage" says so.
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <otf2/otf2.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr uint32_t NO_NUMBER = UINT32_MAX;
+
+enum class Kind : uint8_t {
+  enter,
+  leave,
+  send,
+  post_send,
+  sent,
+  post_receive,
+  receive,
+  received,
+  begin_collective,
+  end_collective,
+  post_collective,
+  collective,
+  cancelled,
+};
+
+// Written in parts: an archive may be larger than memory.
+class Stream {
+public:
+  explicit Stream(const char *path) : file{std::fopen(path, "wb")} {}
+  Stream(const Stream &) = delete;
+  Stream &operator=(const Stream &) = delete;
+  ~Stream() {
+    if (file) std::fclose(file);
+  }
+  template <class Value> void put(Value value) {
+    if (filled + sizeof value > sizeof buffer) flush();
+    std::memcpy(buffer + filled, &value, sizeof value);
+    filled += sizeof value;
+  }
+  // Whether all of it was written.
+  bool flush() {
+    is_whole = is_whole && file && std::fwrite(buffer, 1, filled, file) == filled && std::fflush(file) == 0;
+    filled = 0;
+    return is_whole;
+  }
+
+private:
+  std::FILE *file;
+  bool is_whole = true;
+  size_t filled = 0;
+  char buffer[1 << 16];
+};
+
+struct Output {
+  Stream events, messages;
+  uint64_t event_count = 0;
+  uint32_t message_count = 0;
+
+  Output(const char *events_path, const char *messages_path) : events{events_path}, messages{messages_path} {}
+  void event(Kind kind, uint64_t time, uint32_t value) {
+    events.put(time);
+    events.put(kind);
+    events.put(value);
+    ++event_count;
+  }
+  // `first` is the partner, or the root of a collective; `tag`, or which collective it is.
+  void message(Kind kind, uint64_t time, uint32_t first, uint32_t communicator, uint32_t tag, uint64_t bytes,
+               uint64_t more, uint64_t received = 0) {
+    messages.put(first);
+    messages.put(communicator);
+    messages.put(tag);
+    messages.put(bytes);
+    messages.put(more);
+    messages.put(received);
+    event(kind, time, message_count++);
+  }
+};
+
+Output &output(void *data) { return *static_cast<Output *>(data); }
+
+struct Definitions {
+  std::vector<OTF2_LocationRef> locations;
+};
+
+void quoted(const char *text) {
+  std::putchar('"');
+  for (const char *at = text; *at; ++at) {
+    const auto byte = static_cast<unsigned char>(*at);
+    if (byte == '"' || byte == '\\') std::putchar('\\');
+    if (byte < 0x20)
+      std::printf("\\u%04x", byte);
+    else
+      std::putchar(byte);
+  }
+  std::putchar('"');
+}
+
+void damage(const char *where, uint64_t number, OTF2_ErrorCode code) {
+  std::printf("{\"damage\": \"%s\", \"id\": %" PRIu64 ", \"why\": ", where, number);
+  quoted(OTF2_Error_GetDescription(code));
+  std::puts("}");
+}
+
+// Of errors the codes are looked at; what the library would print is for its developers.
+OTF2_ErrorCode quiet(void *, const char *, uint64_t, const char *, OTF2_ErrorCode code, const char *,
+                     va_list) {
+  return code;
+}
+
+OTF2_CallbackCode on_clock(void *, uint64_t resolution, uint64_t offset, uint64_t length,
+                           uint64_t real_time) {
+  std::printf("{\"clock\": %" PRIu64 ", \"offset\": %" PRIu64 ", \"length\": %" PRIu64 ", \"start\": %" PRIu64
+              "}\n",
+              resolution, offset, length, real_time);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_string(void *, OTF2_StringRef self, const char *text) {
+  std::printf("{\"string\": %u, \"text\": ", self);
+  quoted(text);
+  std::puts("}");
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_node(void *, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef kind,
+                          OTF2_SystemTreeNodeRef parent) {
+  std::printf("{\"node\": %u, \"name\": %u, \"class\": %u, \"parent\": %u}\n", self, name, kind, parent);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_process(void *, OTF2_LocationGroupRef self, OTF2_StringRef name,
+                             OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef parent,
+                             OTF2_LocationGroupRef) {
+  std::printf("{\"process\": %u, \"name\": %u, \"type\": %u, \"node\": %u}\n", self, name, unsigned{type},
+              parent);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_location(void *data, OTF2_LocationRef self, OTF2_StringRef name, OTF2_LocationType type,
+                              uint64_t, OTF2_LocationGroupRef process) {
+  static_cast<Definitions *>(data)->locations.push_back(self);
+  std::printf("{\"thread\": %" PRIu64 ", \"name\": %u, \"type\": %u, \"process\": %u}\n", self, name,
+              unsigned{type}, process);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_region(void *, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
+                            OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag,
+                            OTF2_StringRef file, uint32_t line, uint32_t) {
+  std::printf("{\"region\": %u, \"name\": %u, \"role\": %u, \"paradigm\": %u, \"file\": %u, \"line\": %u}\n",
+              self, name, unsigned{role}, unsigned{paradigm}, file, line);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_group(void *, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type,
+                           OTF2_Paradigm paradigm, OTF2_GroupFlag, uint32_t count, const uint64_t *members) {
+  std::printf("{\"group\": %u, \"type\": %u, \"paradigm\": %u, \"members\": [", self, unsigned{type},
+              unsigned{paradigm});
+  for (uint32_t i = 0; i < count; ++i) std::printf("%s%" PRIu64, i ? ", " : "", members[i]);
+  std::puts("]}");
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_communicator(void *, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
+                                  OTF2_CommRef, OTF2_CommFlag) {
+  std::printf("{\"communicator\": %u, \"name\": %u, \"group\": %u}\n", self, name, group);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_bridge(void *, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef first,
+                            OTF2_GroupRef second, OTF2_CommRef, OTF2_CommFlag) {
+  std::printf("{\"communicator\": %u, \"name\": %u, \"group\": %u, \"remote\": %u}\n", self, name, first,
+              second);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+// What every event's callback gets first.
+#define HALOSCOPE_EVENT OTF2_LocationRef, OTF2_TimeStamp time, uint64_t, void *data, OTF2_AttributeList *
+
+OTF2_CallbackCode on_enter(HALOSCOPE_EVENT, OTF2_RegionRef region) {
+  output(data).event(Kind::enter, time, region);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_leave(HALOSCOPE_EVENT, OTF2_RegionRef region) {
+  output(data).event(Kind::leave, time, region);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_send(HALOSCOPE_EVENT, uint32_t receiver, OTF2_CommRef communicator, uint32_t tag,
+                          uint64_t bytes) {
+  output(data).message(Kind::send, time, receiver, communicator, tag, bytes, 0);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_post_send(HALOSCOPE_EVENT, uint32_t receiver, OTF2_CommRef communicator, uint32_t tag,
+                               uint64_t bytes, uint64_t request) {
+  output(data).message(Kind::post_send, time, receiver, communicator, tag, bytes, request);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_receive(HALOSCOPE_EVENT, uint32_t sender, OTF2_CommRef communicator, uint32_t tag,
+                             uint64_t bytes) {
+  output(data).message(Kind::receive, time, sender, communicator, tag, bytes, 0);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_received(HALOSCOPE_EVENT, uint32_t sender, OTF2_CommRef communicator, uint32_t tag,
+                              uint64_t bytes, uint64_t request) {
+  output(data).message(Kind::received, time, sender, communicator, tag, bytes, request);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+template <Kind KIND> OTF2_CallbackCode on_request(HALOSCOPE_EVENT, uint64_t request) {
+  output(data).message(KIND, time, NO_NUMBER, NO_NUMBER, NO_NUMBER, 0, request);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_begin_collective(HALOSCOPE_EVENT) {
+  output(data).event(Kind::begin_collective, time, NO_NUMBER);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_end_collective(HALOSCOPE_EVENT, OTF2_CollectiveOp operation, OTF2_CommRef communicator,
+                                    uint32_t root, uint64_t sent, uint64_t received) {
+  output(data).message(Kind::end_collective, time, root, communicator, operation, sent, 0, received);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+OTF2_CallbackCode on_collective(HALOSCOPE_EVENT, OTF2_CollectiveOp operation, OTF2_CommRef communicator,
+                                uint32_t root, uint64_t sent, uint64_t received, uint64_t request) {
+  output(data).message(Kind::collective, time, root, communicator, operation, sent, request, received);
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+struct Closing {
+  void operator()(OTF2_Reader *reader) const { OTF2_Reader_Close(reader); }
+};
+using Reader = std::unique_ptr<OTF2_Reader, Closing>;
+
+void read_definitions(OTF2_Reader *reader, Definitions &found) {
+  using Callbacks =
+      std::unique_ptr<OTF2_GlobalDefReaderCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)>;
+  const Callbacks callbacks{OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete};
+  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(callbacks.get(), on_clock);
+  OTF2_GlobalDefReaderCallbacks_SetStringCallback(callbacks.get(), on_string);
+  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(callbacks.get(), on_node);
+  OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(callbacks.get(), on_process);
+  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(callbacks.get(), on_location);
+  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks.get(), on_region);
+  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks.get(), on_group);
+  OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks.get(), on_communicator);
+  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks.get(), on_bridge);
+  OTF2_GlobalDefReader *global = OTF2_Reader_GetGlobalDefReader(reader);
+  if (!global) return damage("definitions", 0, OTF2_ERROR_FILE_INTERACTION);
+  OTF2_Reader_RegisterGlobalDefCallbacks(reader, global, callbacks.get(), &found);
+  uint64_t count = 0;
+  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, global, &count);
+  if (code != OTF2_SUCCESS) damage("definitions", count, code);
+}
+
+// Local definitions have the numbers by which a location's events name global ones, and its clock's offsets.
+void read_local_definitions(OTF2_Reader *reader, const Definitions &found) {
+  const bool is_there = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
+  for (const OTF2_LocationRef location : found.locations) {
+    OTF2_DefReader *local = is_there ? OTF2_Reader_GetDefReader(reader, location) : nullptr;
+    if (!local) continue; // archives need not have any
+    uint64_t count = 0;
+    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader, local, &count);
+    if (code != OTF2_SUCCESS) damage("mapping", location, code);
+    OTF2_Reader_CloseDefReader(reader, local);
+  }
+  if (is_there) OTF2_Reader_CloseDefFiles(reader);
+}
+
+void set_event_callbacks(OTF2_EvtReaderCallbacks *callbacks) {
+  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, on_enter);
+  OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, on_leave);
+  OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, on_send);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, on_post_send);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, on_request<Kind::sent>);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, on_request<Kind::post_receive>);
+  OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, on_receive);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, on_received);
+  OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(callbacks, on_request<Kind::cancelled>);
+  OTF2_EvtReaderCallbacks_SetMpiCollectiveBeginCallback(callbacks, on_begin_collective);
+  OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(callbacks, on_end_collective);
+  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(callbacks,
+                                                                  on_request<Kind::post_collective>);
+  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(callbacks, on_collective);
+}
+
+void read_events(OTF2_Reader *reader, const Definitions &found, Output &to) {
+  using Callbacks = std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)>;
+  const Callbacks callbacks{OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete};
+  set_event_callbacks(callbacks.get());
+  const bool is_there = OTF2_Reader_OpenEvtFiles(reader) == OTF2_SUCCESS;
+  for (const OTF2_LocationRef location : found.locations) {
+    OTF2_EvtReader *events = is_there ? OTF2_Reader_GetEvtReader(reader, location) : nullptr;
+    const uint64_t before = to.event_count;
+    if (events) {
+      OTF2_Reader_RegisterEvtCallbacks(reader, events, callbacks.get(), &to);
+      uint64_t count = 0;
+      const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalEvents(reader, events, &count);
+      if (code != OTF2_SUCCESS) damage("location", location, code);
+      OTF2_Reader_CloseEvtReader(reader, events);
+    } else {
+      damage("location", location, OTF2_ERROR_FILE_INTERACTION);
+    }
+    std::printf("{\"location\": %" PRIu64 ", \"events\": %" PRIu64 "}\n", location, to.event_count - before);
+  }
+  if (is_there) OTF2_Reader_CloseEvtFiles(reader);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 4) return 2;
+  OTF2_Error_RegisterCallback(quiet, nullptr);
+  const Reader reader{OTF2_Reader_Open(argv[1])};
+  if (!reader) {
+    damage("archive", 0, OTF2_ERROR_FILE_CAN_NOT_OPEN);
+    return 1;
+  }
+  OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
+  Definitions found;
+  read_definitions(reader.get(), found);
+  for (const OTF2_LocationRef location : found.locations) OTF2_Reader_SelectLocation(reader.get(), location);
+  read_local_definitions(reader.get(), found);
+  const auto to = std::make_unique<Output>(argv[2], argv[3]);
+  read_events(reader.get(), found, *to);
+  const bool events_are_whole = to->events.flush();
+  if (to->messages.flush() && events_are_whole) return 0;
+  std::fputs("the disk is full\n", stderr);
+  return 1;
+}

@@ -1,0 +1,59 @@
+"""Exports traces as no recorder should leave them, by the kernels that are named: odd_traces.py LIBRARY.
+
+Under a sanitizer, which Hypothesis would take minutes for, so the traces are drawn from a seed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from haloscope.explain import _kernels
+
+# Before the exporters have asked for it.
+_library = _kernels._declared(ctypes.CDLL(sys.argv[1]))
+_kernels.library = lambda: _library  # type: ignore[assignment]
+
+from haloscope.explain.export import Traced  # noqa: E402
+from haloscope.explain.export._goal import write_goal  # noqa: E402
+from haloscope.explain.export._perfetto import write_perfetto  # noqa: E402
+from haloscope.explain.trace import Trace  # noqa: E402
+from support.traces import Script, cg_trace, halo_trace  # noqa: E402
+
+CALLS = ("MPI_Send", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Ibcast", "MPI_Wtime")
+
+
+def odd(seed: int) -> Trace:
+    draw = random.Random(seed)
+    script = Script(1 + seed % 4)
+    paths = [0, script.path("a"), script.path("b", 1), -7, 99]
+
+    def rank() -> int:
+        return draw.randrange(script.ranks)
+
+    def time() -> int:
+        return draw.randrange(-50, 200)
+
+    calls = [
+        script.call(rank(), draw.choice(CALLS), time(), time(), draw.choice(paths), time(), draw.randrange(2))
+        for _ in range(draw.randrange(40))
+    ]
+    for _ in range(draw.randrange(20)):
+        script.region(rank(), time(), time(), draw.choice(paths), draw.randrange(2))
+    for number in range(draw.randrange(20) if calls else 0):
+        one, other = draw.choice(calls), draw.choice([*calls, -1, None])
+        for write in (script.send, script.receive):
+            write(one, draw.randrange(-1, 6), time(), time(), draw.choice([0, 0, 5, -1]), other)
+        script.collective(one, draw.choice(CALLS), number, root=draw.randrange(-1, 6), completed=other)
+    return script.trace()
+
+
+with tempfile.TemporaryDirectory() as place:
+    for trace in [Script(1).trace(), halo_trace(3, 50), cg_trace(5, 50), *map(odd, range(200))]:
+        write_perfetto(Traced(trace), Path(place, "perfetto"))
+        write_goal(Traced(trace), Path(place, "goal"))
