@@ -11,14 +11,11 @@ import pytest
 import haloscope as library
 from haloscope.base.schema import shown_columns
 from haloscope.explain._tables import TRACE_TABLES
-from haloscope.explain.waiting import Analysis
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
 
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-PROGRAM = Path(__file__).with_name("programs") / "latencies.c"
 # Rank 1 is slow in a region; rank 0 waits for its message, and rank 2 for rank 0's.
 LATE = """
 #include <haloscope/region.h>
@@ -50,25 +47,6 @@ int main(int argc, char **argv) {
 def late(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> Watched:
     program = compiler.text(mpi, "late.c", LATE)
     return watch(mpi, 3, [program], tmp_path, options=["--trace"])
-
-
-@TWO
-def test_a_late_rank_is_found_with_its_region(late: Watched) -> None:
-    with library.open(late.path) as profile:
-        pairs = profile.table("wait_pairs", region="pass").filter(pl.col("kind") == "late_sender")
-        assert set(pairs.select("rank", "partner").rows()) == {(0, 1), (2, 0)}
-        delays = profile.table("delays", exclusive=True)
-        # Both wait for what rank 1 did in `work`: one for it, the other for one who waited for it.
-        first = delays.sort("cost", descending=True).row(0, named=True)
-        assert (first["region"], first["rank"]) == ("work", 1)
-        assert first["share"] > 0.6
-        assert first["direct"] == pytest.approx(first["indirect"], rel=0.3)
-        path = profile.table("critical_path", exclusive=True).filter(pl.col("region") == "work")
-        times = dict(path.group_by("rank").agg(pl.col("time").sum()).iter_rows())
-        assert times[1] > 0.9 * sum(times.values())
-        row = profile.table("tolerance", region="pass").row(0, named=True)
-        assert row["without_waiting"] <= row["run_time"]
-        assert row["latencies"] == 2
 
 
 @ONE
@@ -107,31 +85,3 @@ def test_without_a_trace_tables_are_empty_and_say_why(
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr.count("\n") == 1
         assert "haloscope run --trace" in done.stderr
-
-
-@pytest.mark.alone
-@ONE
-def test_a_trace_foretells_runs_with_more_latency(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path, haloscope: Path
-) -> None:
-    """A smaller version of benchmarks/explain/latency.py, with room for a busy machine."""
-    program = compiler(mpi, PROGRAM)
-    watched = watch(mpi, 4, [program, "10", "40000"], tmp_path, options=["--trace"])
-
-    def analysis(path: Path) -> Analysis:
-        with library.open(path) as profile:
-            return Analysis(profile.trace(), is_tree=False)
-
-    base = analysis(watched.path)
-    foretold = base.run_time_with(0.2)
-    slopes = []
-    for latency in (0.05, 0.2):
-        after = tmp_path / f"{latency}.halo"
-        words = [haloscope, "inject", "--latency", f"constant:{latency * 1e3:g}ms", "--", haloscope, "run"]
-        command = [*words, "--trace", "-o", after, "--", *mpi.launch(4), program, "10", "40000"]
-        subprocess.run(
-            [*map(str, command)], env=mpi.environment(), check=True, capture_output=True, timeout=200
-        )
-        slopes.append(analysis(after).run_time)
-        assert slopes[-1] == pytest.approx(foretold.at(latency), rel=0.15)
-    assert slopes[1] > slopes[0] > base.run_time
