@@ -49,6 +49,9 @@ struct Workspace {
   double *checkpoints;
 };
 
+struct Tape;
+struct Replay;
+
 // One instruction set's kernels. `counts` and `posterior` may be null.
 struct Kernels {
   const char *name;
@@ -59,7 +62,12 @@ struct Kernels {
                           double *posterior);
   // Writes states[begin + t].
   void (*viterbi)(const Batch &, const Group &, void *pointers, uint8_t *states);
+  // Plays all of a tape. explain/tape.hpp
+  void (*replay)(const Tape &, const Replay &);
 };
+
+// The kernels of an instruction set, by its place in the list of those that this processor has.
+const Kernels &kernels_of(int set);
 
 // Instants between two checkpoints: a history of this many stays near the processor.
 constexpr int64_t BLOCK = 16384;

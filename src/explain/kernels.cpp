@@ -1,5 +1,6 @@
 // The kernels of one instruction set: compiled once for each, with HALOSCOPE_SET and HALOSCOPE_LANES.
 #include "explain/forward_backward.hpp"
+#include "explain/replaying.hpp"
 #include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
@@ -193,6 +194,6 @@ void viterbi(const Batch &batch, const Group &group, void *pointers, uint8_t *st
 } // namespace
 
 extern const Kernels KERNELS;
-const Kernels KERNELS{HALOSCOPE_NAME, LANES, expectation, viterbi};
+const Kernels KERNELS{HALOSCOPE_NAME, LANES, expectation, viterbi, replay};
 
 } // namespace haloscope::explain::HALOSCOPE_SET

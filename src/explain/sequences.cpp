@@ -58,11 +58,6 @@ const std::vector<const Kernels *> &available() {
   return sets;
 }
 
-const Kernels &chosen(int set) {
-  const auto &sets = available();
-  return *sets[set >= 0 && static_cast<size_t>(set) < sets.size() ? static_cast<size_t>(set) : 0];
-}
-
 // Subnormal numbers count as zero meanwhile: computing with them is a hundred times slower.
 class FlushToZero {
 public:
@@ -241,6 +236,11 @@ double median(std::span<const double> values, std::vector<double> &part) {
 
 } // namespace
 
+const Kernels &kernels_of(int set) {
+  const auto &sets = available();
+  return *sets[set >= 0 && static_cast<size_t>(set) < sets.size() ? static_cast<size_t>(set) : 0];
+}
+
 // The name of an instruction set; null after the last one.
 HALOSCOPE_PUBLIC const char *haloscope_instruction_set(int set) {
   const auto &sets = available();
@@ -250,7 +250,7 @@ HALOSCOPE_PUBLIC const char *haloscope_instruction_set(int set) {
 // `sums` and `posterior` may be null. Returns 0, or 1 if there is not enough memory.
 HALOSCOPE_PUBLIC int haloscope_expectation(const Batch *batch, int threads, int set, double *log_likelihood,
                                            double *sums, double *posterior) try {
-  const Kernels &kernels = chosen(set);
+  const Kernels &kernels = kernels_of(set);
   const std::vector<Group> groups = groups_of(*batch, kernels.lanes);
   const int64_t length = longest(*batch), history = history_size(*batch, length, kernels.lanes);
   std::vector<Counts> counts(sums ? groups.size() : 0);
@@ -272,7 +272,7 @@ HALOSCOPE_PUBLIC int haloscope_expectation(const Batch *batch, int threads, int 
 
 // Writes states[begins[s] + t].
 HALOSCOPE_PUBLIC int haloscope_viterbi(const Batch *batch, int threads, int set, uint8_t *states) try {
-  const Kernels &kernels = chosen(set);
+  const Kernels &kernels = kernels_of(set);
   const int64_t bytes = pointers_size(*batch, longest(*batch), kernels.lanes);
   const std::vector<Group> groups = groups_of(*batch, kernels.lanes);
   for_groups(groups, threads, bytes / 8 + 1,

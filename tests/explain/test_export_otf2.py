@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import resource
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,7 @@ from haloscope.explain.export import Aliases, Traced
 from haloscope.explain.export._otf2 import write_otf2
 from haloscope.explain.export._otf2_words import operations_of, role_of
 from haloscope.explain.trace import Trace
-from support import read_otf2
-from support.otf2_tools import SYSTEM_PYTHON, need_otf2
+from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
 
@@ -30,19 +27,8 @@ def _otf2() -> None:
 
 
 def written(trace: Trace, place: Path, **info: Any) -> dict[str, Any]:
-    """What the reader finds; otf2-print reads it, too, without a word of warning."""
     write_otf2(Traced(trace, info), place)
-    anchor = str(place / "traces.otf2")
-    printed = subprocess.run(["otf2-print", anchor], capture_output=True, check=False)
-    assert (printed.returncode, printed.stderr) == (0, b"")
-    done = subprocess.run(
-        [SYSTEM_PYTHON, str(read_otf2.__file__), anchor], capture_output=True, text=True, check=True
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert [location["events"] for location in found["locations"]] == [
-        len(events) for events in found["events"]
-    ]
-    return found
+    return read_archive(place)
 
 
 def expected_counts(trace: Trace) -> Counter[str]:
@@ -62,39 +48,6 @@ def expected_counts(trace: Trace) -> Counter[str]:
         kinds.update(["MpiCollectiveBegin"] if blocks else ["NonBlockingCollectiveRequest"])
         kinds.update(ends if row["completed"] >= 0 else [])
     return kinds
-
-
-def check_order(found: dict[str, Any]) -> None:
-    """Times never go back, regions nest, and messages are within functions of MPI."""
-    functions = {name for name, _, paradigm in found["regions"] if paradigm == "Paradigm.MPI"}
-    for events in found["events"]:
-        opened: list[str] = []
-        assert [event["time"] for event in events] == sorted(event["time"] for event in events)
-        for event in events:
-            if event["type"] == "Enter":
-                opened.append(event["region"])
-            elif event["type"] == "Leave":
-                assert opened.pop() == event["region"]
-            else:
-                assert opened[-1] in functions
-        assert opened == []
-
-
-def matrix(found: dict[str, Any], sending: bool) -> Counter[tuple[int, int, int]]:
-    """Messages by sender, receiver and bytes, as world ranks, from one side."""
-    kinds = (
-        {"MpiSend": "receiver", "MpiIsend": "receiver"}
-        if sending
-        else {"MpiRecv": "sender", "MpiIrecv": "sender"}
-    )
-    messages: Counter[tuple[int, int, int]] = Counter()
-    for place, events in enumerate(found["events"]):
-        for event in events:
-            if event["type"] in kinds:
-                other = found["communicators"][event["communicator"]][1][event[kinds[event["type"]]]]
-                pair = (place, other) if sending else (other, place)
-                messages[pair[0], pair[1], event["msg_length"]] += 1
-    return messages
 
 
 def frame_matrix(frame: pl.DataFrame, sending: bool) -> Counter[tuple[int, int, int]]:

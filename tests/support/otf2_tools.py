@@ -1,19 +1,24 @@
-"""What tests of OTF2 need of this machine."""
+"""What tests of OTF2 need of this machine, and what its own readers find in an archive."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from collections import Counter
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from haloscope.base.errors import ComponentError
 from haloscope.explain.export._otf2_library import find_otf2
+from support import read_otf2
 from support.missing import missing
 
-__all__ = ["SYSTEM_PYTHON", "need_otf2"]
+__all__ = ["check_order", "matrix", "need_otf2", "read_archive"]
 
 # Debian's, which has the reader.
-SYSTEM_PYTHON = "/usr/bin/python3"
+_PYTHON = "/usr/bin/python3"
 _INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"
 
 
@@ -21,7 +26,7 @@ _INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"
 def _is_there() -> bool:
     try:
         find_otf2()
-        reader = subprocess.run([SYSTEM_PYTHON, "-c", "import otf2"], capture_output=True, check=False)
+        reader = subprocess.run([_PYTHON, "-c", "import otf2"], capture_output=True, check=False)
     except (ComponentError, OSError):
         return False
     return reader.returncode == 0 and shutil.which("otf2-print") is not None
@@ -31,3 +36,48 @@ def need_otf2() -> None:
     """Skip the test unless OTF2's library, its printer and its reader are there."""
     if not _is_there():
         missing(f"no OTF2: {_INSTALL}")
+
+
+def read_archive(place: Path) -> dict[str, Any]:
+    """What the reader finds; otf2-print reads it, too, without a word of warning."""
+    anchor = str(place / "traces.otf2")
+    printed = subprocess.run(["otf2-print", anchor], capture_output=True, check=False)
+    assert (printed.returncode, printed.stderr) == (0, b"")
+    words = [_PYTHON, str(read_otf2.__file__), anchor]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert [one["events"] for one in found["locations"]] == [len(events) for events in found["events"]]
+    return found
+
+
+def check_order(found: dict[str, Any]) -> None:
+    """Times never go back, regions nest, and messages are within functions of MPI."""
+    functions = {name for name, _, paradigm in found["regions"] if paradigm == "Paradigm.MPI"}
+    for events in found["events"]:
+        opened: list[str] = []
+        assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+        for event in events:
+            if event["type"] == "Enter":
+                opened.append(event["region"])
+            elif event["type"] == "Leave":
+                assert opened.pop() == event["region"]
+            else:
+                assert opened[-1] in functions
+        assert opened == []
+
+
+def matrix(found: dict[str, Any], sending: bool) -> Counter[tuple[int, int, int]]:
+    """Messages by sender, receiver and bytes, as world ranks, from one side."""
+    kinds = (
+        {"MpiSend": "receiver", "MpiIsend": "receiver"}
+        if sending
+        else {"MpiRecv": "sender", "MpiIrecv": "sender"}
+    )
+    messages: Counter[tuple[int, int, int]] = Counter()
+    for place, events in enumerate(found["events"]):
+        for event in events:
+            if event["type"] in kinds:
+                other = found["communicators"][event["communicator"]][1][event[kinds[event["type"]]]]
+                pair = (place, other) if sending else (other, place)
+                messages[pair[0], pair[1], event["msg_length"]] += 1
+    return messages

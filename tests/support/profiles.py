@@ -91,8 +91,7 @@ COLUMNS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "symbols": (["offset", "depth", "line"], [], ["module", "function", "file"]),
     "trace_sequences": (["rank", "thread", "segment", "structure", "events", "order"], [], []),
     "trace_symbols": (
-        ["structure", "symbol", "kind", "path", "bytes", "action", "communicator", "partner"]
-        + ["tag", "size", "thread", "request", "ranks"],
+        "structure symbol kind path bytes action communicator partner tag size thread request ranks".split(),
         [],
         ["call"],
     ),

@@ -132,6 +132,21 @@ def test_a_spool_that_cannot_be_made_loses_the_trace_alone(
         assert profile.frame("ranks")["sends"].sum() == 81_000
 
 
+@ONE
+def test_a_trace_that_is_too_large_is_left_out_as_a_whole(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    text = FULL.replace("60000", "3000000").replace("limit.rlim_cur = 4096", "(void)most")
+    command = [compiler.text(mpi, "large.c", text)]
+    limit = {"HALOSCOPE_SIZE_LIMIT": "1"}
+    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=limit)
+    assert watched.path.stat().st_size < 2 << 20
+    with haloscope.open(watched.path) as profile:
+        assert profile.info["rows_left_out"] > 0
+        assert not profile.has_trace
+        assert profile.frame("ranks")["sends"].sum() == 3_021_000
+
+
 def assert_some_are_lost(watched: Watched, calls: int) -> None:
     """Some events are missing, as many as are said to be, and all others are whole."""
     with haloscope.open(watched.path) as profile:

@@ -493,6 +493,57 @@ _SHOWN_RANKS = (
     Group(_EXTREMES, "as in `regions`, of this rank"),
 )
 
+_SHOWN_OF_TRACES = {
+    "waits": (
+        _of("region kind", "`kind` is one of the [kinds](#kinds-of-waiting) of waiting"),
+        _of("waits", "how often; of `other` the MPI calls"),
+        _of("time_total", "sum over ranks and calls; of all kinds of a region the time in MPI calls"),
+        _of("time_max", "the longest of a region, rank and partner together"),
+        _of("share", "of the time in MPI calls of the region"),
+    ),
+    "wait_pairs": (
+        _of("region kind", "as in `waits`"),
+        _of("rank partner", "`rank` waits, `partner` is waited for"),
+        _of("waits time time_max", "how often, how long in all, the longest"),
+    ),
+    "delays": (
+        _of("region rank", "where time was spent that others waited for"),
+        _of("cost", "all ranks' waiting that this caused: `direct` + `indirect`"),
+        _of("direct", "waiting of those who waited for this rank"),
+        _of("indirect", "waiting of others, who waited for a rank that had waited because of this one"),
+        _of("share", "of all waiting"),
+    ),
+    "critical_path": (
+        _of("region rank", "where the path goes through"),
+        _of("time", "of the path; of all ranks together the time of the run"),
+        _of("mpi_time", "the part of it in MPI calls: transfer, not waiting"),
+        _of("share", "of the run's time"),
+    ),
+    "pop": (
+        _of("parallel", "share of the run that ranks compute: the product of the next three"),
+        _of("load_balance", "mean over largest computing time of a rank"),
+        _of(
+            "serialisation",
+            "largest computing time over `ideal_time`: lost to waiting for each other's order",
+        ),
+        _of("transfer", "`ideal_time` over `run_time`: lost to the network and the MPI library"),
+        _of("run_time", "from the first to the last event of all ranks"),
+        _of("ideal_time", "of a replay in which MPI takes no time, but messages come after they were sent"),
+        _of("computing_mean computing_max", "outside of MPI calls, over ranks"),
+    ),
+    "tolerance": (
+        _of("region", "as everywhere"),
+        _of("latencies", "how many latencies of this region's messages are on the critical path"),
+        _of(
+            "latency_1 latency_2 latency_5",
+            "what can be added to each latency of this region until the run takes 1 %, 2 %, 5 % longer; null "
+            "if it never does",
+        ),
+        _of("run_time", "of the whole run, as recorded"),
+        _of("without_waiting", "of the whole run, if no rank waited in this region"),
+    ),
+}
+
 SHOWN: Mapping[str, tuple[Group, ...]] = {
     "regions": _SHOWN_REGIONS,
     "ranks": _SHOWN_RANKS,
@@ -610,6 +661,7 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
         _of("cpus", "that it might run on when MPI was initialised, such as `0-3,8`; null: not known"),
         _of("numa_nodes sockets", "that these are of, likewise"),
     ),
+    **_SHOWN_OF_TRACES,
 }
 
 

@@ -37,8 +37,6 @@ def show(profile: Path, table: str, region: str | None, exclusive: bool, form: s
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if this table of it is whole
         frame = opened.table(table, exclusive=exclusive, region=region)
-        remarks = opened.site_book.remarks if table == "sites" else []
-        if lacking := opened.lacks(table):
-            remarks = [f"{profile}: {lacking}"]
+        remarks = opened.remarks(table)
     explain.render(frame, form, table, sys.stdout)
     say_remarks(remarks)

@@ -70,6 +70,21 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_schedule.argtypes = [pointer] * 6
     found.haloscope_goal.argtypes = [pointer, pointer, number, pointer]
     found.haloscope_perfetto.argtypes = [pointer, pointer, number]
+    found.haloscope_stretches.argtypes = [pointer] * 2
+    found.haloscope_critical_path.argtypes = [*[pointer] * 3, ctypes.c_int32, wide, pointer]
+    found.haloscope_critical_path.restype = wide
+    found.haloscope_delays.argtypes = [pointer, pointer, wide, ctypes.c_int32, pointer, pointer]
+    found.haloscope_tape.argtypes = [pointer] * 2
+    found.haloscope_tape.restype = wide
+    found.haloscope_replay.argtypes = [
+        pointer,
+        pointer,
+        ctypes.c_int32,
+        number,
+        pointer,
+        number,
+        *[pointer] * 2,
+    ]
     return found
 
 

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from haloscope.explain._instances import Instances
     from haloscope.explain.sites import SiteBook
     from haloscope.explain.trace import Trace
+    from haloscope.explain.waiting import Analysis
 
 __all__ = ["Ensemble", "Profile", "labelled", "open_all", "open_profile", "run_columns"]
 
 _T = TypeVar("_T")
+_NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
 
 
 class Profile:
@@ -91,6 +93,16 @@ class Profile:
         """
         return self.source.lacks(name)
 
+    def remarks(self, table: str) -> list[str]:
+        """Return what a table leaves out, or why it has nothing, in sentences."""
+        from haloscope.explain._tables import TRACE_TABLES
+
+        if lacking := self.lacks(table):
+            return [lacking]
+        if table in TRACE_TABLES:
+            return self.guarded(lambda: self.waiting.remarks) if self.has_trace else [_NO_TRACE]
+        return self.site_book.remarks if table == "sites" else []
+
     def instances(self, region: str) -> Instances:
         """Return start, duration and wait of every instance of a region, as matrices.
 
@@ -117,6 +129,16 @@ class Profile:
         from haloscope.explain.trace._from_profile import read_trace
 
         return self.guarded(self.source.own_trace or (lambda: read_trace(self)))
+
+    @cached_property
+    def waiting(self) -> Analysis:
+        """What the trace tells about waiting: who waited for whom, why, and what matters.
+
+        Raises `UsageError` if the run was recorded without a trace, `ProfileError` for damage.
+        """
+        from haloscope.explain.waiting import Analysis
+
+        return Analysis(self.trace())
 
     def verify(self) -> None:
         """Check every byte of the file. Raises `ProfileError`."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
     from haloscope.explain._tree import Reduction
 
-__all__ = ["TABLES", "TEXT_KEYS", "as_text", "build", "info", "run_information"]
+__all__ = ["TABLES", "TEXT_KEYS", "TRACE_TABLES", "as_text", "build", "info", "run_information"]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
@@ -163,7 +163,9 @@ def as_text(key: str, value: object) -> str | None:
 
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
-_WITHOUT_REGION = ("communicators", "phases", "slices", "binding", "info")
+# Of the calls of a trace.
+TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance")
+_WITHOUT_REGION = ("communicators", "phases", "pop", "slices", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -240,6 +242,15 @@ def _sites(profile: Profile, scope: Scope) -> pl.DataFrame:
     return sites(profile, scope)
 
 
+def _of_trace(name: str) -> Callable[[Profile, Scope], pl.DataFrame]:
+    def build(profile: Profile, scope: Scope) -> pl.DataFrame:
+        from haloscope.explain.waiting import wait_table
+
+        return wait_table(name, profile, scope)
+
+    return build
+
+
 def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
@@ -285,6 +296,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "series": series,
     "slices": slices,
     "phases": phases,
+    **{name: _of_trace(name) for name in TRACE_TABLES},
     "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),
 }

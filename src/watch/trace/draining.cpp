@@ -18,7 +18,8 @@ HandleTable<std::uint64_t> request_numbers, message_numbers;
 
 namespace {
 
-constexpr std::size_t piece_times = std::size_t{1} << 14U;          // a piece has so many or a few more
+// A piece has so many or a few more: few enough that the blocks in use stay in a cache.
+constexpr std::size_t piece_times = std::size_t{1} << 12U;
 constexpr long shortest_sleep = 500'000, longest_sleep = 5'000'000; // nanoseconds
 
 // The blocks of one ring, in order.
@@ -39,7 +40,10 @@ public:
       any = true;
       if (encoder_.piece().gaps.size() >= piece_times || held_.size() >= (ring_.count + 1) / 2) write(spool);
     }
-    if (all && ring_.lost > 0) encoder_.take_lost(ring_.lost, ring_.lost_starts);
+    if (all && ring_.lost > 0) {
+      encoder_.take_lost(ring_.lost, ring_.lost_starts);
+      ring_.lost = ring_.lost_starts = 0;
+    }
     if (all && !encoder_.piece().sequence.empty()) write(spool);
     return any;
   }
@@ -47,7 +51,7 @@ public:
 private:
   Block *next_block(bool all) noexcept {
     const std::uint64_t wanted = encoder_.progress().block + 1;
-    for (std::uint32_t i = 0; i < ring_.count; i++) {
+    for (std::uint32_t i = 0; i < ring_.reached.load(std::memory_order_acquire); i++) {
       Block &block = ring_.blocks[i];
       const std::uint32_t state = block.state.load(std::memory_order_acquire);
       if ((state == Block::full || (all && state == Block::writing)) && block.sequence == wanted)
@@ -112,15 +116,17 @@ private:
     }
     return nullptr;
   }
-  // Ranks are often bound to a core of their own, which is not for this.
-  static void run_anywhere() noexcept {
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
-    pthread_setaffinity_np(pthread_self(), sizeof all, &all); // what the system allows of them
+  // A rank that is bound to a core is to have it for itself, where the system allows others.
+  static void run_elsewhere() noexcept {
+    cpu_set_t own, others;
+    if (pthread_getaffinity_np(pthread_self(), sizeof own, &own) != 0) return;
+    CPU_ZERO(&others);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+      if (!CPU_ISSET(cpu, &own)) CPU_SET(cpu, &others);
+    pthread_setaffinity_np(pthread_self(), sizeof others, &others); // fails if it allows none
   }
   void run() {
-    run_anywhere();
+    run_elsewhere();
     long sleep = shortest_sleep;
     while (!stop_.load(std::memory_order_acquire)) {
       sleep = pass(false) ? shortest_sleep : std::min(2 * sleep, longest_sleep);

@@ -15,7 +15,7 @@ namespace haloscope::watch::trace {
 class Repeats {
 public:
   // Items beyond this many, in the sequence and in rules, are for another one to keep.
-  static constexpr std::size_t most = std::size_t{1} << 20U;
+  static constexpr std::size_t most = std::size_t{1} << 18U;
 
   void append(std::uint32_t symbol);
   [[nodiscard]] bool is_full() const noexcept { return size_ + kept_ >= most; }

@@ -80,6 +80,7 @@ struct Ring {
   std::uint64_t starts;            // requests that were begun, each of which has this number
   std::uint64_t lost, lost_starts; // since the newest block was full
   std::uint64_t all_lost;
+  std::atomic<std::uint32_t> reached; // none behind so many blocks was ever used
   Ring *next;
 
   // Room for so many slots; nullptr if there is none.
@@ -117,6 +118,7 @@ private:
       block.lost = lost;
       block.lost_starts = lost_starts;
       lost = lost_starts = 0;
+      if (i >= reached.load(std::memory_order_relaxed)) reached.store(i + 1, std::memory_order_release);
       block.state.store(Block::writing, std::memory_order_release);
       current = &block;
       return block.slots.data();

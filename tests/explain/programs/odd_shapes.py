@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from haloscope.explain import _kernels
 
@@ -16,6 +19,10 @@ _kernels.library = lambda: _library  # type: ignore[assignment]
 from haloscope.explain import _instances  # noqa: E402
 from haloscope.explain._kernels import Chain, Places  # noqa: E402
 from haloscope.explain.regimes import MachineModel  # noqa: E402
+from haloscope.explain.waiting import Analysis  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from support.random_runs import Step, run_of  # noqa: E402
 
 LENGTHS = [[0], [1], [2, 0, 1], [17, 16, 15, 1, 8, 33, 7], [300] * 11, [16385, 3]]
 
@@ -54,8 +61,29 @@ def instances(rows: int) -> None:
         _instances.unpack(packed, stretches, 5, np.empty(rows))
 
 
+def waiting(seed: int) -> None:
+    """A random run, of which messages are lost and clocks jump."""
+    rng = np.random.default_rng(seed)
+    kinds = "compute eager synchronous posted Allreduce Reduce Bcast Scan Ibarrier".split()
+    steps = [Step(str(rng.choice(kinds)), *(int(x) for x in rng.integers(0, 900, 3))) for _ in range(seed)]
+    trace = run_of(steps, 1 + seed % 5)
+    jumps = rng.choice([0, 0, 0, -400], len(trace.calls))
+    for one in (
+        trace,
+        replace(trace, calls=trace.calls.with_columns(pl.col("begin", "end") + pl.Series(jumps))),
+    ):
+        analysis = Analysis(one)
+        paths = [np.arange(len(trace.paths)) == path for path in range(len(trace.paths))]
+        analysis.tolerance(paths)
+        assert analysis.run_time_with(1e-6).is_whole
+        assert abs(float(analysis.critical_path["time"].sum()) - analysis.run_time) < 1e-9
+        assert analysis.delays["cost"].min() is None or analysis.waits["time"].min() >= 0  # type: ignore[operator]
+
+
 for number in range(len(_kernels.instruction_sets())):
     _kernels._instruction_set = number
+    for count in (0, 1, 5, 60):
+        waiting(count)
     for regimes in (1, 2, 3, 4, 5, 9, 32):
         for sizes in LENGTHS:
             chains(regimes, sizes)

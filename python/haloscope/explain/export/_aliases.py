@@ -114,7 +114,7 @@ class AnonymousProfile(Profile):
     @property
     def has_trace(self) -> bool:
         """Whether the profile has a trace."""
-        return bool(getattr(self._profile, "has_trace", False))
+        return self._profile.has_trace
 
     def trace(self) -> Trace:
         """Return the profile's trace with aliases."""

@@ -51,7 +51,7 @@ class Traced:
     @classmethod
     def of(cls, profile: Profile) -> Traced:
         """Return the trace of a profile. Raises `ProfileError` if none was recorded."""
-        if not getattr(profile, "has_trace", False):
+        if not profile.has_trace:
             raise ProfileError(f"{profile.path}: has no trace: record one with haloscope run --trace")
         return cls(profile.trace(), profile.info)
 

@@ -1,0 +1,42 @@
+// The event graph of a run as a tape: what can be played from its beginning to its end without looking back.
+#pragma once
+
+#include <cstdint>
+
+namespace haloscope::explain {
+
+// A step belongs to a location (a thread of a rank). The location first moves on by `advance`; then its time
+// is put into a slot (which keeps the latest), or is the slot's plus `weight`, if that is later. What a
+// slot is used for when all that wait for it have read it, another one may be.
+enum class Step : std::uint8_t { first_put, put, get };
+
+struct Tape {
+  std::int32_t *location, *slot;
+  std::uint8_t *step;
+  std::int64_t *advance, *weight; // nanoseconds; a weight only where something is read
+  std::int32_t *units;            // how many times the parameter, a latency, is added to the weight
+  std::int32_t *group;            // whose edge this is
+  std::int64_t steps;
+  std::int32_t locations, slots; // slot 0 is where all end
+};
+
+// So many parameters are played at once.
+constexpr int QUESTIONS = 8;
+
+// For each parameter, a time and how fast it grows with the parameter.
+struct alignas(64) Lines {
+  double time[QUESTIONS], slope[QUESTIONS];
+};
+
+// What one unit of an edge of a group adds, and what keeps it from being waited for: 0 or minus infinity.
+struct alignas(64) UnitOf {
+  double time[QUESTIONS], slope[QUESTIONS], absent[QUESTIONS];
+};
+
+// Where a replay stands: the lines of locations and slots.
+struct Replay {
+  const UnitOf *groups;
+  Lines *now, *slots;
+};
+
+} // namespace haloscope::explain

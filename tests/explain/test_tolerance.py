@@ -1,0 +1,169 @@
+"""How the run's length depends on latency, against all paths through small graphs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings, strategies
+
+from haloscope.explain import _kernels
+from haloscope.explain.waiting import Analysis
+from haloscope.explain.waiting._dependencies import dependencies
+from haloscope.explain.waiting._edges import as_recorded
+from haloscope.explain.waiting._graph import ABSENT, COUNTED, Edges, Question, tape
+from haloscope.explain.waiting._matching import matched
+from haloscope.explain.waiting._timeline import Timeline
+from haloscope.explain.waiting._tolerance import pieces, tolerated, without
+from support.random_runs import Step, run_of, steps
+from support.traces import Script, cg_trace
+
+Lines = frozenset[tuple[int, int]]
+
+
+class Paths:
+    """Time and units of each path, found by going back from an event. Only paths that are equal are one."""
+
+    def __init__(self, timeline: Timeline, edges: Edges, roles: list[int]) -> None:
+        self.timeline, self.edges, self.roles = timeline, edges, roles
+        self.gets = edges.gets.partition_by("call", as_dict=True)
+        self.puts = dict(edges.puts.group_by("hub").agg("call").iter_rows())
+        self.first = set(timeline.first_call[:-1])
+
+    def to_the_end(self) -> Lines:
+        """Return those to the end of the run."""
+        ends: Lines = frozenset()
+        for location, tail in enumerate(self.edges.tail):
+            low, high = self.timeline.first_call[location : location + 2]
+            ends |= _moved(self.end(int(high) - 1) if high > low else _START, int(tail))
+        return ends
+
+    @cache  # noqa: B019
+    def begin(self, call: int) -> Lines:
+        return _moved(_START if call in self.first else self.end(call - 1), int(self.edges.gap[call]))
+
+    @cache  # noqa: B019
+    def end(self, call: int) -> Lines:
+        lines = _moved(self.begin(call), int(self.edges.own[call]))
+        waits = self.gets.get((call,), self.edges.gets.clear())
+        for get in waits.iter_rows(named=True):
+            role = self.roles[get["group"]]
+            for other in self.puts[get["hub"]] if role != ABSENT else []:
+                lines |= _moved(self.begin(other), get["weight"], get["units"] * (role == COUNTED))
+        return lines
+
+
+_START: Lines = frozenset({(0, 0)})
+
+
+def _moved(lines: Lines, time: int, units: int = 0) -> Lines:
+    return frozenset((a + time, b + units) for a, b in lines)
+
+
+@given(steps(12), strategies.integers(1, 4), strategies.integers(0, 2**32), strategies.booleans())
+@settings(max_examples=40, deadline=None)
+def test_all_pieces_are_those_of_the_longest_paths(
+    program: list[Step], ranks: int, seed: int, weighed_at_random: bool
+) -> None:
+    trace = run_of(program, ranks)
+    timeline = Timeline.of(trace)
+    edges = as_recorded(trace, timeline, dependencies(timeline, matched(trace)))
+    generator = np.random.default_rng(seed)
+    if weighed_at_random:
+        # The graph of a run, with times that no run had.
+        count = len(edges.gets)
+        gets = edges.gets.with_columns(
+            pl.Series("weight", generator.integers(0, 500, count)),
+            pl.Series("units", generator.integers(0, 6, count), dtype=pl.Int32),
+        )
+        edges = Edges(edges.gap, edges.own, edges.tail, edges.puts, gets)
+    made = tape(timeline, edges)
+    roles = generator.integers(0, 3, timeline.paths).astype(np.uint8)
+    lines = Paths(timeline, edges, roles.tolist()).to_the_end()
+    end = 3000.0
+
+    def longest(x: float) -> float:
+        return max(a + b * x for a, b in lines)
+
+    found = pieces(made, roles, end)
+    assert found.is_whole
+    assert made.circles == 0
+    for x in [0.0, end, *generator.uniform(0, end, 10), *found.begin]:
+        assert found.at(float(x)) == pytest.approx(longest(float(x)), rel=1e-10)
+    # No piece is there twice, and each is the line of a path.
+    assert (np.diff(found.slope) > 0).all()
+    for begin, time, slope in zip(found.begin, found.time, found.slope, strict=True):
+        intercept = round(time - slope * begin)
+        assert (intercept, round(slope)) in lines
+
+
+@given(steps(20), strategies.integers(2, 5))
+@settings(max_examples=25, deadline=None)
+def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int) -> None:
+    trace = run_of(program, ranks)
+    timeline = Timeline.of(trace)
+    made = tape(timeline, as_recorded(trace, timeline, dependencies(timeline, matched(trace))))
+    masks = [np.arange(timeline.paths) == path for path in range(timeline.paths)]
+    masks.append(np.ones(timeline.paths, dtype=np.bool_))
+    longer = (0.01, 0.05, 0.5)
+    most, slopes = tolerated(made, masks, longer)
+    shorter = without(made, masks)
+    for mask, latencies, slope, time in zip(masks, most, slopes, shorter, strict=True):
+        roles = np.where(mask, COUNTED, 0).astype(np.uint8)
+        assert np.isinf(latencies).all() or (np.diff(latencies) >= 0).all()
+        assert time <= made.length
+        for share, x in zip(longer, latencies, strict=True):
+            if np.isinf(x):
+                assert made.play([Question(1e12, roles)])[0, 0] == made.length
+            else:
+                goal = made.length * (1 + share)
+                assert made.play([Question(x, roles)])[0, 0] == pytest.approx(goal, rel=1e-9)
+                assert slope == 0 or x <= made.length * share / slope * (1 + 1e-9)
+    # What all regions tolerate is no more than what any of them does.
+    assert (most[-1] <= most[:-1].min(axis=0) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
+    """Rank after rank passes a message on: the run is longer by that many latencies."""
+    script = Script(ranks)
+    path = script.path("chain")
+    for rank in range(ranks):
+        if rank:
+            script.receive(script.call(rank, "MPI_Recv", 0, 100 * rank, path), rank - 1, 8)
+        if rank + 1 < ranks:
+            script.send(script.call(rank, "MPI_Send", 100 * rank + 50, 100 * rank + 60, path), rank + 1, 8)
+    analysis = Analysis(script.trace())
+    row = analysis.tolerance([np.array([False, True])]).row(0, named=True)
+    length = 100e-9 * (ranks - 1)
+    assert row["latencies"] == ranks - 1
+    assert row["latency_1"] == pytest.approx(0.02 * length / (ranks - 1))
+    assert analysis.run_time_with(1e-6).at(1e-6) == pytest.approx(length + 1e-6 * (ranks - 1))
+
+
+def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = cg_trace(9, 5)
+    timeline = Timeline.of(trace)
+    made = tape(timeline, as_recorded(trace, timeline, dependencies(timeline, matched(trace))))
+    generator = np.random.default_rng(1)
+    questions = [
+        Question(float(generator.uniform(0, 1e5)), generator.integers(0, 3, timeline.paths).astype(np.uint8))
+        for _ in range(19)
+    ]
+    answers = []
+    for number in range(len(_kernels.instruction_sets())):
+        monkeypatch.setattr(_kernels, "_instruction_set", number)
+        answers.append(made.play(questions))
+    for other in answers:
+        np.testing.assert_allclose(other, answers[-1], rtol=1e-13)
+
+
+def test_a_region_that_does_not_matter_tolerates_any_latency() -> None:
+    trace = cg_trace(4, 3)
+    analysis = Analysis(trace)
+    nothing = np.zeros(len(trace.paths), dtype=np.bool_)
+    row = analysis.tolerance([nothing]).row(0, named=True)
+    assert (row["latencies"], row["latency_0"]) == (0, None)
+    assert row["without_waiting"] == pytest.approx(analysis.run_time)
