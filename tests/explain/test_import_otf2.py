@@ -158,6 +158,8 @@ def test_the_file_or_its_directory_and_every_verb(tmp_path: Path) -> None:
     haloscope.export(tmp_path / "run-otf2", "csv", tmp_path / "tables")
     for name in explain.TABLES:
         profile.table(name)
+    assert profile.table("waits").height
+    assert [profile.lacks(name) is None for name in ("waits", "partners", "sites")] == [True, True, False]
 
 
 def damaged(place: Path, to: Path) -> Path:

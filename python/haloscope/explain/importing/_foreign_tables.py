@@ -73,6 +73,10 @@ class Foreign:
 
     def lacks(self, table: str) -> str | None:
         """Return in words that the tool does not know a table, None if it does."""
+        from haloscope.explain._tables import TRACE_TABLES
+
+        if table in TRACE_TABLES and self.own_trace is not None:
+            return None
         stored = _STORED_AS.get(table, table)
         if table == "regions" and self.totals is not None:
             return None
