@@ -50,7 +50,7 @@ preloaded() {
 # the generated headers, the kernels' from theirs; all other programs are built with the same few.
 tidy() {
   say "clang-tidy"
-  preloaded src/watch "$database" 'src/watch/annotations/*.cpp' 'src/watch/aside/*.cpp' 'src/interpose/*.cpp' ':!src/watch/simulation.cpp'
+  preloaded src/watch "$database" 'src/watch/annotations/*.cpp' 'src/watch/aside/*.cpp' 'src/watch/trace/*.cpp' 'src/interpose/*.cpp' ':!src/watch/simulation.cpp'
   preloaded src/hide/inject "$injector"
   preloaded src/hide/layer "$protocols"
   "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \

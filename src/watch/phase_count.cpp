@@ -29,9 +29,9 @@ PhaseRecord *make_record(Recorder &to, Phases &phases, std::uint64_t first_call)
   // What was found before was a part of it, and leaves it its number.
   made->number = 1;
   for (PhaseRecord *former = phases.record; former != nullptr; former = former->before) {
-    if (2 * former->first_call + former->calls >= 2 * first_call)
+    if (2 * former->first_call + former->calls >= 2 * first_call) {
       former->iterations = 0;
-    else if (former->iterations > 0) {
+    } else if (former->iterations > 0) {
       made->number = former->number + 1;
       break;
     }

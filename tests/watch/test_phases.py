@@ -20,6 +20,7 @@ Calls = Sequence[tuple[int, int]]  # function and bytes
 Find = Callable[[Calls], tuple[int, int]]
 MESSAGE = 100  # functions from here on are those of messages (phases/find.cpp)
 
+PHASES = {"HALOSCOPE_PHASES": "1"}
 PATTERNLESS = """
 #include <mpi.h>
 #include <stdlib.h>
@@ -197,7 +198,7 @@ def test_the_iterations_of_an_application_are_counted(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:
     program = unmarked(compiler, mpi, name, tmp_path)
-    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path)
+    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path, env=PHASES)
     assert iterations_of(watched) == {expected}
     assert len(watched.rows("phases")) == 4
     region = watched.region("phase 1/iteration")
@@ -212,7 +213,9 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path, name: str) ->
     if program is None:
         missing("apt-get install lammps")
     (tmp_path / "in.steps").write_text(lammps_deck(LAMMPS[name]))
-    watched = watch(mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path)
+    watched = watch(
+        mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=PHASES
+    )
     assert iterations_of(watched) == {LAMMPS[name].steps}
     assert {row["phase"] for row in watched.rows("phases")} == {1}
 
@@ -221,6 +224,6 @@ def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path, name: str) ->
 def test_a_program_without_a_pattern_has_no_phase(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
 ) -> None:
-    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path)
+    watched = watch(mpi, 4, [compiler.text(mpi, "patternless.c", PATTERNLESS), kind], tmp_path, env=PHASES)
     assert iterations_of(watched) == set()
     assert {row["path"] for row in watched.rows("regions")} == {"<program>"}

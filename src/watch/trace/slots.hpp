@@ -91,7 +91,7 @@ struct Ring {
     return &block->slots[block->used.load(std::memory_order_relaxed)];
   }
   // They are whole.
-  [[gnu::always_inline]] void wrote(std::uint32_t slots) noexcept {
+  [[gnu::always_inline]] void wrote(std::uint32_t slots) const noexcept {
     std::atomic_signal_fence(std::memory_order_release);
     current->used.store(current->used.load(std::memory_order_relaxed) + slots, std::memory_order_relaxed);
   }
