@@ -108,7 +108,8 @@ private:
     auto &draining = *static_cast<Draining *>(self);
     try {
       draining.run();
-    } catch (const std::exception &) { // no memory: what comes now is lost, and the rings count it
+    } catch (const std::exception &) { // NOLINT(bugprone-empty-catch)
+      // No memory: what comes now is lost, and the rings count it.
     }
     return nullptr;
   }

@@ -105,6 +105,7 @@ bool Repeats::find_repetition() {
 
 Repeats::Id Repeats::rule_of(std::size_t first, std::size_t length) {
   std::vector<Item> body;
+  body.reserve(length);
   for (std::size_t i = 0; i < length; i++) body.push_back(items_[first + i].item);
   const std::uint64_t its_hash = hash(first, first + length);
   const auto found = rule_places_.find(its_hash);

@@ -138,6 +138,7 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
 // The symbols in an order that threads have in common, and the sequence in their numbers.
 Bytes TraceRows::order_of(const Thread &thread, std::vector<Symbol> &symbols) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted; // hash, number
+  sorted.reserve(symbols.size());
   for (std::uint32_t i = 0; i < symbols.size(); i++) sorted.emplace_back(hash_of(symbols[i], 0), i);
   std::ranges::sort(sorted);
   std::vector<std::uint32_t> numbers(symbols.size());
