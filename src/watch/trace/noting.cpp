@@ -66,14 +66,14 @@ std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send
   std::uint64_t *known = trace::request_numbers.slot(value_of(handle));
   if (known == nullptr) return 0;
   // Sends that have one handle were complete at once, also the first, of which that was not known.
-  const auto is_shared = [&] {
-    const Request *slot = request_slot(state, handle);
-    return slot != nullptr && slot->has(Request::shared);
-  };
-  if (shares_handles && is_send && is_shared()) {
-    if (*known != 0) put_part(*state.ring, trace::Action::completed_send, *known, 0, no_number, no_number, 0);
-    *known = 0;
-    return 0;
+  if constexpr (shares_handles) {
+    const Request *slot = is_send ? request_slot(state, handle) : nullptr;
+    if (slot != nullptr && slot->has(Request::shared)) {
+      if (*known != 0)
+        put_part(*state.ring, trace::Action::completed_send, *known, 0, no_number, no_number, 0);
+      *known = 0;
+      return 0;
+    }
   }
   trace::Ring &ring = *state.ring;
   *known = static_cast<std::uint64_t>(ring.thread) << trace::number_bits | ++ring.starts;
