@@ -24,7 +24,11 @@ for name, text in declared.headers().items():
     (folder / name).write_text(text)
 """
 # These are no texts in the recorder.
-READ_AS = {"HALOSCOPE_RANKS": "all", "HALOSCOPE_ANNOTATIONS": "all"}
+READ_AS = {
+    "HALOSCOPE_RANKS": "all",
+    "HALOSCOPE_ANNOTATIONS": "all",
+    "HALOSCOPE_TRACE_SPOOL": os.environ.get("TMPDIR", "/tmp"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,9 @@ int main() {
   say("HALOSCOPE_SYNC_COLLECTIVES", settings.sync_interval);
   say("HALOSCOPE_CALLSITES", settings.site_depth);
   say("HALOSCOPE_PHASES", settings.finds_phases);
+  say("HALOSCOPE_TRACE", settings.trace);
+  say("HALOSCOPE_TRACE_MEMORY", settings.trace_memory >> 20U);
+  say("HALOSCOPE_TRACE_SPOOL", settings.trace_spool);
   say("HALOSCOPE_SIZE_LIMIT", settings.size_limit >> 20U);
   say("HALOSCOPE_MEMORY", settings.memory >> 20U);
   say("HALOSCOPE_FINALIZE_TIME", settings.finalize_time);
