@@ -91,7 +91,7 @@ def test_programs_of_another_mpi_are_left_alone(
             if source.endswith(".c")
             else compiler(other, Path(__file__).parent / "programs" / source)
         )
-        words = [*other.launch(2), str(executable), *(["exit0", "leave"] if source == "ends.c" else [])]
+        words = [*other.launch(2), str(executable), *(["late", "leave"] if source == "ends.c" else [])]
         bare = other.run(2, words[3:])
         done = shell(script, other, f"exec {shlex.join(words)}")
         assert (done.returncode, sorted(done.stdout)) == (bare.returncode, sorted(bare.stdout))

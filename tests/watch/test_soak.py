@@ -19,8 +19,9 @@ pytestmark = pytest.mark.slow
 SOAK = CHECKOUT / "benchmarks" / "watch" / "survival.py"
 
 
+# Seven runs end in each way once. A signal may come before MPI_Init, where there is nothing to write yet.
 @pytest.mark.parametrize(
-    ("mpi", "counts"), [("mpich-system", (70, 0, 3)), ("openmpi-system", (0, 14, 0))], indirect=["mpi"]
+    ("mpi", "counts"), [("mpich-system", (70, 0, 7)), ("openmpi-system", (0, 14, 0))], indirect=["mpi"]
 )
 def test_no_end_is_changed_and_nothing_is_left(
     mpi: Mpi, compiler: Compiler, tmp_path: Path, counts: tuple[int, int, int]

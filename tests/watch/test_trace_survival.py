@@ -16,7 +16,8 @@ from support.watched import Watched, watch
 
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-# Rank 1 ends after so many rounds of a ring, by a signal that nobody can catch.
+# Rank 1 ends after so many rounds of a ring, by a signal that nobody can catch. The others have done theirs:
+# launchers kill them, too.
 KILLED = """
 #include <mpi.h>
 #include <signal.h>
@@ -34,6 +35,7 @@ int main(int argc, char **argv) {
     MPI_Isend(&out, 1, MPI_INT, (rank + 1) % size, i % 5, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
+  MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1) kill(getpid(), SIGKILL);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
