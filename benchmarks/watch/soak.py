@@ -77,7 +77,9 @@ class Soak:
         """The environment of a program, with a temporary directory of its own."""
         plain = {k: v for k, v in MPI_ENVIRONMENT.items() if not k.startswith("HALOSCOPE_")}
         plain |= {"SURVIVAL": str(self.directory), "TMPDIR": str(self.directory / "tmp")}
-        plain |= {} if self.launcher else {"SURVIVE_ALONE": "1"}
+        # Open MPI starts a daemon for a process without a launcher, which takes longer than all else here.
+        alone = {"SURVIVE_ALONE": "1", "OMPI_MCA_ess_singleton_isolated": "1"}
+        plain |= {} if self.launcher else alone
         return plain | (self._watched if recorder else {})
 
     def watch(self) -> None:
@@ -121,7 +123,12 @@ class Soak:
 
     def check(self, case: Case, end: End, expected: set[End]) -> None:
         if end not in expected:
-            self.differing.append(f"{' '.join(case.words())}: {end}, not {sorted(expected)}")
+            self.differ(f"{' '.join(case.words())}: {end}, not {sorted(expected)}")
+
+    def differ(self, line: str) -> None:
+        """Note what is not as it should be; it is printed at once, as a soak takes long."""
+        self.differing.append(line)
+        print(line, file=sys.stderr, flush=True)
 
     def longest_time(self) -> float:
         """Return the seconds until the latest signal: somewhat more than a watched program takes."""
@@ -145,9 +152,9 @@ class Soak:
                 check=False,
             )
             if done.returncode:
-                self.differing.append(f"recover: {done.stderr}")
+                self.differ(f"recover: {done.stderr}")
         for left in sorted(self.live.rglob("*")):
-            self.differing.append(f"left: {left}")
+            self.differ(f"left: {left}")
         for path in self.output.iterdir():
             self._take(path)
         shutil.rmtree(self.live)
@@ -160,7 +167,7 @@ class Soak:
             with haloscope.open(path) as profile:
                 profile.verify()
         except haloscope.HaloscopeError as error:
-            self.differing.append(str(error))
+            self.differ(str(error))
         self.profiles += 1
         self.recovered += path.name.startswith("recovered")
         path.unlink()
