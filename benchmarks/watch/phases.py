@@ -27,16 +27,7 @@ from common import MPI_ENVIRONMENT
 
 import haloscope
 from haloscope.base.toolchain import toolchain
-from support.repeating import (
-    BUNDLED,
-    FRESH_LAMMPS,
-    FRESH_MINIAMR,
-    LAMMPS,
-    MINIAMR,
-    UNMARKED,
-    Deck,
-    lammps_deck,
-)
+from support.repeating import BUNDLED, FRESH_LAMMPS, FRESH_MINIAMR, LAMMPS, MINIAMR, UNMARKED, lammps_deck
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
@@ -56,22 +47,16 @@ def unmarked(name: str, directory: Path) -> Path:
     return made
 
 
-def decks(ranks: int) -> Iterator[tuple[str, Deck, int, bool]]:
-    for name, deck in LAMMPS.items():
-        yield name, deck, ranks, False
-    for name, (fixed, deck) in FRESH_LAMMPS.items():
-        yield name, deck, fixed, True
-
-
 def cases(directory: Path, miniamr: str | None, ranks: int) -> Iterator[Case]:
     for name, options, iterations in BUNDLED:
         yield f"{name} {options}", [str(unmarked(name, directory)), *options.split()], 4, iterations, False
     lammps = shutil.which("lmp")
-    for number, (name, deck, count, limit) in enumerate(decks(ranks) if lammps else ()):
+    decks = [*((*deck, False) for deck in LAMMPS.items()), *((*deck, True) for deck in FRESH_LAMMPS.items())]
+    for number, (name, deck, limit) in enumerate(decks if lammps else ()):
         text = directory / f"in.{number}"
         text.write_text(lammps_deck(deck))
         command = [str(lammps), "-in", str(text), "-log", "none"]
-        yield f"lmp, lists rebuilt {name}", command, count, deck.steps, limit
+        yield f"lmp, lists rebuilt {name}", command, deck.ranks or ranks, deck.steps, limit
     meshes = [*((*mesh, False) for mesh in MINIAMR), *((*mesh, True) for mesh in FRESH_MINIAMR)]
     for options, count, iterations, limit in meshes if miniamr else ():
         yield f"miniAMR {options}", [str(miniamr), *options.split()], count, iterations, limit

@@ -23,12 +23,13 @@ BUNDLED = [
 
 @dataclass(frozen=True)
 class Deck:
-    """An input of LAMMPS: its steps, when lists are rebuilt, and how hot it is."""
+    """An input of LAMMPS: its steps, when lists are rebuilt, how hot it is, and its ranks (0: any)."""
 
     steps: int
     rebuild: str
     output: int = 50
     temperature: float = 3.0
+    ranks: int = 0
 
 
 LAMMPS = {
@@ -36,10 +37,15 @@ LAMMPS = {
     "if it has to": Deck(87, "every 1 delay 0 check yes", output=10),
     "if it has to, late": Deck(137, "every 1 delay 5 check yes", output=10, temperature=1.44),
     "at even steps": Deck(200, "every 2 delay 4 check yes", output=25, temperature=2.0),
+    # Ranks in a row, whose neighbours change with the lists.
+    "every 10 steps, in a row": Deck(93, "every 10 delay 0 check no", output=13, ranks=5),
+    "every 7 steps, in a row": Deck(120, "every 7 delay 0 check no", output=11, ranks=5),
+    "if it has to, in a row": Deck(91, "every 1 delay 5 check yes", output=13, temperature=2.0, ranks=5),
 }
-# What is fresh so often that few steps are like their neighbours: iterations are counted too low, or are not
-# found (docs/explanation/phases.md). Each with its ranks.
-FRESH_LAMMPS = {"every 10 steps, printed every 13": (5, Deck(93, "every 10 delay 0 check no", output=13))}
+# Known to be counted too low, at least by a rank (docs/explanation/phases.md).
+FRESH_LAMMPS = {
+    "every 15 steps, in a row": Deck(150, "every 15 delay 0 check no", output=40, temperature=1.0, ranks=5)
+}
 
 
 def lammps_deck(deck: Deck) -> str:
@@ -91,13 +97,18 @@ MINIAMR = [
         108,
     ),
 ]
-# The same, refined too often for most steps to be like their neighbours.
+# The same, refined too often for most steps to be like their neighbours, or to be remembered.
 FRESH_MINIAMR = [
     (
-        f"{_BLOCKS} --npx 2 --npy 2 {_TWO} --num_tsteps {steps} --num_refine 2 --stages_per_ts 8"
-        f" --checksum_freq 8 --refine_freq {every}",
-        4,
+        f"{_BLOCKS} --npx {ranks // 2} --npy 2 {objects} --num_tsteps {steps} --num_refine {levels}"
+        f" --stages_per_ts 8 --checksum_freq 8 --refine_freq {every}",
+        ranks,
         steps,
     )
-    for steps, every in ((20, 1), (20, 2), (33, 3))
+    for objects, ranks, steps, levels, every in (
+        (_TWO, 4, 20, 2, 1),
+        (_TWO, 4, 20, 2, 2),
+        (_MOVES, 4, 20, 2, 2),
+        (_TWO, 6, 33, 3, 3),
+    )
 ]
