@@ -1,7 +1,5 @@
 #include "watch/iterations.hpp"
 
-#include "watch/varieties.hpp"
-
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -25,11 +23,7 @@ public:
       begins.push_back(begins.back() - length);
     }
     for (const std::size_t begin : std::views::reverse(begins)) ends_.push_back(begin);
-    for (std::size_t i = 1; i < pattern_.ends.size(); i++)
-      if (std::ranges::binary_search(pattern_.varieties, pattern_.ends[i]))
-        ends_.push_back(pattern_.ends[i] + 1);
-      else
-        add_between(ends_.back(), pattern_.ends[i] + 1);
+    for (std::size_t i = 1; i < pattern_.ends.size(); i++) add_between(ends_.back(), pattern_.ends[i] + 1);
     while (const std::size_t length = form_behind(ends_.back(), calls_.size()))
       ends_.push_back(ends_.back() + length);
     // From one behind the last call to the last call; a sequence that begins with an iteration has no call
@@ -89,10 +83,15 @@ private:
 
   // Whether most calls of the iteration `like_` are there.
   bool is_whole(std::size_t begin, std::size_t end) const {
-    const auto from = [&](std::size_t first, std::size_t last) {
-      return calls_.subspan(first, last - first);
-    };
-    return has_most_of(from(begin, end), from(like_.first, like_.second));
+    std::map<std::uint16_t, std::size_t> left;
+    for (std::size_t i = like_.first; i < like_.second; i++) left[calls_[i].symbol]++;
+    std::size_t found = 0;
+    for (std::size_t i = begin; i < end; i++)
+      if (const auto at = left.find(calls_[i].symbol); at != left.end() && at->second > 0) {
+        at->second--;
+        found++;
+      }
+    return 4 * found >= 3 * (like_.second - like_.first);
   }
 
   void add_between(std::size_t begin, std::size_t end) {

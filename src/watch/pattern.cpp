@@ -2,7 +2,6 @@
 
 #include "watch/iterations.hpp"
 #include "watch/stretches.hpp"
-#include "watch/varieties.hpp"
 
 #include <algorithm>
 #include <map>
@@ -215,7 +214,7 @@ private:
     }
     for (const auto &[form, family] : families)
       if (is_enough(form, family) && 4 * family.covered >= 3 * most && 2 * family.ticks >= longest)
-        if (auto pattern = pattern_of(form, families)) return pattern;
+        if (auto pattern = pattern_of(form, family)) return pattern;
     return std::nullopt;
   }
 
@@ -261,9 +260,8 @@ private:
     return example;
   }
 
-  std::optional<Pattern> pattern_of(const Form &form, const std::map<Form, Family> &families) const {
-    const Family &family = families.at(form);
-    Pattern made{family.ends, {}, {form}, 0, family.repeats, family.covered, false, view_, {}};
+  std::optional<Pattern> pattern_of(const Form &form, const Family &family) const {
+    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false, view_, {}};
     std::ranges::sort(made.ends);
     made.ends.erase(std::ranges::unique(made.ends).begin(), made.ends.end());
     made.example = example_of(form, made.ends);
@@ -271,31 +269,11 @@ private:
     const auto typical = calls_.subspan(made.example - form.length, form.length);
     if (std::ranges::all_of(typical, [](const Seen &call) { return call.is_blocking; })) return std::nullopt;
     made.is_together = std::ranges::any_of(typical, [](const Seen &call) { return call.is_collective; });
-    if (view_ == View::collectives) {
+    if (view_ == View::collectives)
       take_all_equal(made);
-    } else {
-      // With collectives, what is much the same may as well be another loop.
-      if (view_ == View::exchanges)
-        add_varieties(made, calls_, family.ticks / family.repeats, varieties_beside(form, families));
+    else
       complete_pattern(made, functions_, calls_);
-    }
     return made;
-  }
-
-  std::vector<Variety> varieties_beside(const Form &typical, const std::map<Form, Family> &families) const {
-    constexpr std::size_t least_repeats = 3;
-    std::vector<Variety> varieties;
-    for (const auto &[form, family] : families) {
-      if (form == typical || family.repeats < least_repeats) continue;
-      Variety made{form, example_of(form, family.ends), family.ticks / family.repeats, {}};
-      std::vector<std::size_t> ends = family.ends;
-      std::ranges::sort(ends);
-      for (const auto &[first, last] : family.taken)
-        made.stretches.emplace_back(std::ranges::lower_bound(ends, first),
-                                    std::ranges::upper_bound(ends, last));
-      varieties.push_back(std::move(made));
-    }
-    return varieties;
   }
 
   // All that are equal, wherever they are: from that call on from which there are most.

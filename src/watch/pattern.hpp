@@ -26,15 +26,13 @@ struct Form {
 
 struct Pattern {
   std::vector<std::size_t> ends; // the last calls of the iterations, and the call before the first iteration
-  std::vector<std::size_t>
-      varieties;           // those of its ends that are told by their stretch alone (varieties.hpp)
-  std::vector<Form> forms; // that occurred more than once, the typical one first
-  std::size_t example;     // one behind the last call of a typical iteration
-  std::size_t repeats;     // iterations that were like a neighbour
-  std::size_t covered;     // calls in these, of all that there are
-  bool is_together;        // an iteration has a collective
-  View view;               // in which it was found
-  std::vector<Seen> seen;  // in this view: all numbers above are of places there
+  std::vector<Form> forms;       // that occurred more than once, the typical one first
+  std::size_t example;           // one behind the last call of a typical iteration
+  std::size_t repeats;           // iterations that were like a neighbour
+  std::size_t covered;           // calls in these, of all that there are
+  bool is_together;              // an iteration has a collective
+  View view;                     // in which it was found
+  std::vector<Seen> seen;        // in this view: all numbers above are of places there
 };
 
 // Return what repeats, if enough does, in the view in which most does. Time: that of sorting the calls a few
