@@ -1,11 +1,15 @@
 """Iterations that the recorder finds in programs that mark nothing, beside those that there are.
 
     phases.py [--miniamr PROGRAM] [--ranks 4]
+    phases.py --cost PAIRS [--miniamr PROGRAM] [--hpcg PROGRAM]
 
 The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
 miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
 many ranks found that. The exit status is 1 if any is not right, but for those whose `known_limit` is true:
 they are known to be counted too low (docs/explanation/phases.md).
+
+With --cost, LAMMPS, miniAMR and HPCG run on two ranks with and without the search, in turn: seconds from
+MPI_Init to the end of MPI_Finalize, and the ratio of each pair.
 """
 
 from __future__ import annotations
@@ -23,11 +27,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import MPI_ENVIRONMENT
+from common import MPI_ENVIRONMENT, emit, estimate
 
 import haloscope
 from haloscope.base.toolchain import toolchain
-from support.repeating import BUNDLED, FRESH_LAMMPS, FRESH_MINIAMR, LAMMPS, MINIAMR, UNMARKED, lammps_deck
+from support.repeating import (
+    BUNDLED,
+    FRESH_LAMMPS,
+    FRESH_MINIAMR,
+    LAMMPS,
+    MINIAMR,
+    UNMARKED,
+    Deck,
+    lammps_deck,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
@@ -62,32 +75,77 @@ def cases(directory: Path, miniamr: str | None, ranks: int) -> Iterator[Case]:
         yield f"miniAMR {options}", [str(miniamr), *options.split()], count, iterations, limit
 
 
-def found(command: list[str], ranks: int, directory: Path) -> Counter[tuple[int, ...]]:
-    """Return the iterations of all phases of a rank, and how many ranks have these."""
+def record(command: list[str], ranks: int, directory: Path, *, searched: bool = True) -> Path:
+    """Return the profile of a run, with iterations looked for or not."""
     profile = directory / "phases.halo"
+    looked_for = {"HALOSCOPE_PHASES": str(int(searched))}
     launch = [str(toolchain().launcher), "-n", str(ranks)]
     subprocess.run(
         [COMMAND, "run", "--quiet", "-o", str(profile), "--", *launch, *command],
-        env=MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"},
+        env=MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"} | looked_for,
         cwd=directory,
         stdout=subprocess.DEVNULL,
         check=True,
         timeout=600,
     )
+    return profile
+
+
+def found(command: list[str], ranks: int, directory: Path) -> Counter[tuple[int, ...]]:
+    """Return the iterations of all phases of a rank, and how many ranks have these."""
+    profile = record(command, ranks, directory)
     with haloscope.open(profile) as opened:
         rows = opened.table("phases").sort("rank", "phase").to_dicts()
     profile.unlink()
     return Counter(tuple(row["iterations"] for row in rows if row["rank"] == rank) for rank in range(ranks))
 
 
+def duration(command: list[str], directory: Path, *, searched: bool) -> float:
+    """Return the seconds of a run on two ranks."""
+    with haloscope.open(record(command, 2, directory, searched=searched)) as profile:
+        return float(profile.info["duration"])
+
+
+def measure_cost(pairs: int, directory: Path, miniamr: str | None, hpcg: str | None) -> None:
+    text = directory / "in.cost"
+    text.write_text(lammps_deck(Deck(1000, "every 20 delay 0 check no")))
+    programs: dict[str, list[str | None]] = {
+        "LAMMPS": [shutil.which("lmp"), "-in", str(text), "-log", "none"],
+        "miniAMR": [miniamr, *MINIAMR[2][0].split()],
+        "HPCG": [hpcg, "--nx=16", "--rt=1"],
+    }
+    for name, words in programs.items():
+        command = [word for word in words if word is not None]
+        if len(command) < len(words):
+            continue
+        sides: dict[bool, list[float]] = {True: [], False: []}
+        for pair in range(pairs):
+            for searched in (True, False) if pair % 2 else (False, True):
+                sides[searched].append(duration(command, directory, searched=searched))
+        emit(
+            "phases-cost",
+            name,
+            ours=estimate(sides[True]).median,
+            peer=estimate(sides[False]).median,
+            peer_name="HALOSCOPE_PHASES=0",
+            unit="s",
+            ratio=estimate([bare / ours for ours, bare in zip(sides[True], sides[False], strict=True)]),
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--miniamr", help="its program")
     parser.add_argument("--ranks", type=int, default=4, help="of LAMMPS")
+    parser.add_argument("--cost", type=int, metavar="PAIRS", help="measure what the search costs instead")
+    parser.add_argument("--hpcg", help="its program, with --cost")
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
+        if options.cost:
+            measure_cost(options.cost, directory, options.miniamr, options.hpcg)
+            return
         for case, command, ranks, iterations, limit in cases(directory, options.miniamr, options.ranks):
             counts = found(command, ranks, directory)
             told, agreeing = counts.most_common(1)[0]
