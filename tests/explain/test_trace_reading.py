@@ -46,7 +46,7 @@ def message_to_the_next(
         symbol(0, CALL, call="MPI_Irecv", action=4, **what),
         symbol(1, CALL, call="MPI_Send", action=1, bytes=8, **what),
         symbol(2, PART, action=8, request=1, **what),
-        symbol(3, CALL, call="MPI_Wait", bytes=8),
+        symbol(3, CALL, call="MPI_Wait"),
     ]
     # One rule of four symbols, and a sequence of it, twice.
     rules = bytes([1, 4, 0, 1, 2, 1, 4, 1, 6, 1, 1, 1, 2])

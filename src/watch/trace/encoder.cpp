@@ -148,7 +148,9 @@ void Encoder::add_call(const Slot &slot, const CallRest &rest) {
   symbol.function = slot.function;
   symbol.action = slot.action;
   symbol.node = rest.node;
-  symbol.bytes = rest.bytes;
+  // How much is completed at once may be a matter of time, and the parts say it: calls stay few symbols.
+  symbol.bytes = rest.bytes - (slot.action == Action::none ? progress_.completed : 0);
+  progress_.completed = 0;
   if (slot.action != Action::none) {
     symbol.communicator = slot.communicator;
     symbol.size = slot.size;
@@ -170,6 +172,7 @@ void Encoder::add_part(const Slot &slot) {
   symbol.action = slot.action;
   symbol.communicator = slot.communicator;
   symbol.size = slot.size;
+  if (slot.action == Action::completed_receive) progress_.completed += slot.size;
   tell_partner(symbol, slot);
   const auto thread = static_cast<std::uint32_t>(slot.when >> number_bits);
   const std::uint64_t number = slot.when & ((std::uint64_t{1} << number_bits) - 1);

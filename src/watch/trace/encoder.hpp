@@ -21,7 +21,7 @@ struct Symbol {
                              // of a collective: the rank itself. -1: none, or any
   std::int32_t tag = -1;
   std::uint32_t thread = 0;  // that began the request, + 1; 0: this one
-  std::uint64_t bytes = 0;   // of the call; of what was lost: events
+  std::uint64_t bytes = 0;   // of the call, less what its parts completed; of what was lost: events
   std::uint64_t size = 0;    // of the message or the collective
   std::uint64_t request = 0; // what is completed: 1 for the request that the thread began last; of what was
                              // lost: requests; of another thread's: its number
@@ -42,6 +42,7 @@ struct Progress {
   std::uint64_t last = 0;   // tick at which the last event ended, as its times have it
   std::uint64_t starts = 0; // requests
   std::uint64_t block = 0;  // sequence of the last one that was taken
+  std::uint64_t completed = 0; // bytes of receives whose call is still to come
 };
 
 class Encoder : Reading {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.trace._communicators import Communicators
-from haloscope.explain.trace._events import Events, Kind, read_events
+from haloscope.explain.trace._events import Action, Events, Kind, read_events
 from haloscope.explain.trace._messages import Requests, collectives, receives, sends
 from haloscope.explain.trace._trace import CALLS, REGIONS, Trace
 
@@ -52,14 +52,7 @@ def read_trace(profile: Profile) -> Trace:
 def _calls(events: Events) -> pl.DataFrame:
     is_call = events.of("kind") == Kind.CALL
     symbols, where = events.symbol[is_call], events.where[is_call]
-    counted = events.symbols.select(
-        pl.col("call").cast(pl.Categorical),
-        pl.col("path").cast(pl.Int32),
-        pl.when((pl.col("action") == 0) & (pl.col("bytes") == 0))
-        .then(-1)
-        .otherwise(pl.col("bytes"))
-        .alias("bytes"),
-    )
+    counted = events.symbols.select(pl.col("call").cast(pl.Categorical), pl.col("path").cast(pl.Int32))
     return pl.DataFrame(
         {
             "rank": pl.Series(events.ranks.astype(np.int32)[where]),
@@ -68,11 +61,21 @@ def _calls(events: Events) -> pl.DataFrame:
             "end": events.end[is_call],
             "call": counted["call"].gather(symbols),
             "path": counted["path"].gather(symbols),
-            "bytes": counted["bytes"].gather(symbols),
+            "bytes": _bytes(events, symbols),
             "is_exact": np.ones(len(where), dtype=bool),
         },
         schema=CALLS,
     )
+
+
+def _bytes(events: Events, calls: Numbers) -> Numbers:
+    """Return the bytes of calls, whose symbols are given: those that they have and those of their parts; or −1."""
+    has_none = events.symbols["action"].to_numpy()[calls] == 0
+    parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
+    completed = np.zeros(len(calls), dtype=np.int64)
+    np.add.at(completed, events.call[parts], events.of("size")[parts])
+    total: Numbers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
+    return np.where(has_none & (total == 0), -1, total)
 
 
 def _regions(events: Events) -> pl.DataFrame:
