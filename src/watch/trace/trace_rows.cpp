@@ -61,7 +61,7 @@ void TraceRows::read_spool() {
 
 // What the process did not live to write.
 void TraceRows::read_rings() {
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     if (ring->count > 0 && valid(ring->blocks, ring->count) != nullptr) read_ring(*ring);
 }
 
@@ -236,7 +236,7 @@ void TraceRows::add_communicators(const Thread &thread) {
 
 void TraceRows::add_clock(double tick) {
   std::uint64_t lost = process_.trace.lost.load();
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     lost += ring->all_lost;
   const std::array<std::uint64_t, 8> row{number(process_.rank),
                                          process_.trace.machine,
