@@ -231,3 +231,14 @@ def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, v
     with pytest.raises(haloscope.ProfileError) as caught:
         profile.trace()
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_was_cut_off_anywhere_is_no_profile(tmp_path: Path) -> None:
+    path = message_to_the_next().write(tmp_path / "trace.halo")
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        with pytest.raises(haloscope.ProfileError), haloscope.open(path) as profile:
+            profile.trace()
+    path.write_bytes(whole)
+    assert len(haloscope.open(path).trace().calls) == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import polars as pl
@@ -50,34 +51,42 @@ def planted(mpi: Mpi, compiler: Compiler, directory: Path, **environment: str) -
     return watch(mpi, RANKS, [ring, str(ROUNDS)], directory, options=["--trace"], env=environment).path
 
 
-def transits(trace: Trace) -> pl.Series:
-    """Nanoseconds from the begin of each message's send to the end of what completed its receive."""
+def transits(trace: Trace) -> pl.DataFrame:
+    """Nanoseconds from each message's send (its begin) to what completed its receive (its end), by source."""
     messages = matched(trace)
     begin = trace.calls["begin"].gather(messages["started"])
-    between: pl.Series = trace.calls["end"].gather(messages["completed_received"]) - begin
-    return between
+    end = trace.calls["end"].gather(messages["completed_received"])
+    return messages.select("source", transit=end - begin)
 
 
 @TWO
 def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     texts = {name: ",".join(map(str, of)) for name, of in (("OFFSETS", OFFSETS), ("RATES", RATES))}
+    begun = time.monotonic()
     path = planted(mpi, compiler, tmp_path, **{f"PLANTED_{name}": text for name, text in texts.items()})
+    elapsed = time.monotonic() - begun
     with haloscope.open(path) as profile:
-        trace = check_trace(profile)
+        trace = check_trace(profile, within=1)  # tables have the seconds of each rank
         clocks = profile.table("clocks")
         seconds = profile.info["duration"]
     assert clocks["machine"].to_list() == [0, 1, 2]
-    # What was planted is found, but for how long round trips take and how early MPI_Init is.
-    found = clocks["offset_end"] - clocks["offset_begin"]
+    drift = clocks["offset_end"] - clocks["offset_begin"]
     for rank in (1, 2):
-        assert clocks["offset_begin"][rank] * 1e9 == pytest.approx(-OFFSETS[rank], rel=0.3)
-        assert found[rank] / seconds == pytest.approx(-RATES[rank] * 1e-6, rel=0.3)
+        rate, offset = RATES[rank] * 1e-6, OFFSETS[rank] * 1e-9
+        assert drift[rank] / seconds == pytest.approx(-rate, rel=0.3)
+        # What is more than was planted is what the clock had gone wrong when MPI was initialised.
+        assert (
+            -0.1 * abs(offset)
+            < (clocks["offset_begin"][rank] + offset) / -rate * abs(rate)
+            < elapsed * abs(rate)
+        )
     between = transits(trace)
     assert len(between) == RANKS * ROUNDS
-    assert between.min() >= 0  # type: ignore[operator]
-    # Far less than the clocks are apart; what the ranks waited for each other is in it.
-    assert between.median() < 0.2 * min(abs(offset) for offset in OFFSETS[1:])  # type: ignore[operator]
-    assert (clocks["moved_max"] < 0.2 * 25e-3).all()
+    assert between["transit"].min() >= 0  # type: ignore[operator]
+    # The quickest message between two of them takes far less than their clocks are apart.
+    quickest = between.group_by("source").agg(pl.col("transit").min())["transit"]
+    assert max(quickest) < 0.2 * min(abs(offset) for offset in OFFSETS[1:])
+    assert clocks["shift"].abs().max() < 0.2 * min(abs(offset) for offset in OFFSETS[1:]) * 1e-9  # type: ignore[operator]
 
 
 @TWO
@@ -87,7 +96,7 @@ def test_a_clock_that_jumps_back_harms_nobody(mpi: Mpi, compiler: Compiler, tmp_
         trace = profile.trace()
         clocks = profile.table("clocks")
         assert profile.frame("ranks")["sends"].sum() == len(trace.sends) == RANKS * ROUNDS
-    assert transits(trace).min() >= 0  # type: ignore[operator]
+    assert transits(trace)["transit"].min() >= 0  # type: ignore[operator]
     assert (trace.calls["end"] >= trace.calls["begin"]).all()
     for _, calls in trace.calls.group_by("rank", "thread", maintain_order=True):
         assert (calls["begin"] >= calls["end"].shift(1).fill_null(calls["begin"][0])).all()

@@ -138,7 +138,7 @@ def _windows(times: Numbers) -> Reals:
 def _shifted(times: Numbers, machine: Numbers, shifts: dict[int, Reals]) -> Numbers:
     windows = _windows(times)
     centres = windows + (windows[1] - windows[0]) / 2
-    result = times.copy()
+    result: Numbers = times.copy()
     for of, shift in shifts.items():
         if shift.any():
             own = machine == of
@@ -150,9 +150,8 @@ def _rising(times: Numbers, threads: Numbers) -> Numbers:
     """Return times that never go back within a thread."""
     span = int(times.max()) - int(times.min()) + 1
     apart = threads * span
-    rising: Numbers = np.maximum.accumulate(times + apart)
-    rising -= apart
-    return rising
+    result: Numbers = np.maximum.accumulate(times + apart).astype(np.int64, copy=False) - apart
+    return result
 
 
 def _in_order(times: Numbers, threads: Numbers, sent: Numbers, arrived: Numbers) -> Numbers:
