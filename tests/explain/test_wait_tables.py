@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import haloscope as library
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 from haloscope.explain._tables import TRACE_TABLES
 from support.mpi import Mpi
 from support.programs import Compiler
