@@ -29,7 +29,8 @@ import click
 
 import house
 from haloscope import hide, watch
-from haloscope.base import schema, shown
+from haloscope.base import schema
+from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -98,7 +99,7 @@ def _since(minor: int) -> str:
 
 def shown(name: str) -> str:
     """Return the columns of a table that people and scripts see."""
-    rows = [[_names(group.names), group.meaning] for group in shown.SHOWN[name]]
+    rows = [[_names(group.names), group.meaning] for group in SHOWN[name]]
     return table(["column", "meaning"], rows)
 
 

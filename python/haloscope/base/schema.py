@@ -1,8 +1,8 @@
 """Every table and column of a profile's file, declared once; what is shown of them is in `shown`.
 
 The recorder's columns (`src/watch/declared.py` makes headers of this module), the columns that the reader in
-`haloscope.explain` knows, and the tables of docs/format.md come from here. This module imports nothing of ours,
-so that a build can load it.
+`haloscope.explain` knows, and the tables of docs/format.md come from here. This module imports nothing of
+ours, so that a build can load it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["FORMAT", "INSTANCE_QUANTITIES", "OPTIONAL", "STORED", "Column", "Merge", "Type"]
+__all__ = ["COUNTED", "FORMAT", "INSTANCE_QUANTITIES", "OPTIONAL", "STORED", "Column", "Merge", "Type"]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
 FORMAT = (1, 3)
