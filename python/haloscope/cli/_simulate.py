@@ -160,10 +160,11 @@ def simulate(
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
-    """Run a program, or the pattern of a profile, on a described network.
+    """Run a program, or what a profile has of one, on a described network.
 
     WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
-    a profile; or a trace in SimGrid's text, a directory with a file a rank or the list of the files.
+    a profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with a file a
+    rank or the list of the files.
     The result is a profile like any other.
     """
     from haloscope import explain
