@@ -123,7 +123,7 @@ def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -
         path, seconds = traced(directory, 2, [program, str(rounds)], "--trace")
         ours.append(seconds)
         shutil.rmtree(directory / "ez", ignore_errors=True)
-        traced_by = [tool, "-t", "openmpi", "-o", str(directory / "ez"), program, str(rounds)]
+        traced_by = [tool, "-t", "openmpi", "-o", str(directory / "ez"), str(program), str(rounds)]
         theirs.append(run(launch(2, traced_by), directory))
     size, other = (
         path.stat().st_size,
@@ -133,12 +133,12 @@ def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -
     printed = subprocess.run([printer, str(archive)], capture_output=True, text=True, check=False).stdout
     received = sum(line.startswith(("MPI_RECV ", "MPI_IRECV ")) for line in printed.splitlines())
     ratio = estimate([a / b for a, b in zip(theirs, ours, strict=True)])
-    seconds = [estimate(ours).median, estimate(theirs).median]
+    medians = [estimate(ours).median, estimate(theirs).median]
     emit(
         "trace-eztrace",
         f"time, {rounds} rounds",
-        ours=seconds[0],
-        peer=seconds[1],
+        ours=medians[0],
+        peer=medians[1],
         peer_name="EZTrace",
         unit="s",
         ratio=ratio,
