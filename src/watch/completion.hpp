@@ -175,7 +175,7 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
 
 // Which request is completed next, for the trace.
 [[gnu::always_inline]] inline void note_handle(ThreadState &state, MPI_Request handle) noexcept {
-  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(handle);
+  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(state, handle);
 }
 
 template <class Call>

@@ -225,8 +225,7 @@ int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datat
                                    .action = number == 0 ? trace::Action::none : trace::Action::posted,
                                    .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
                                    .partner = source,
-                                   .size = room,
-                                   .number = number});
+                                   .size = room});
               });
 }
 

@@ -328,7 +328,10 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         ),
         _key("call", "the function; empty for what is none", "string"),
         _PATH,
-        _key("bytes", "of the call, as in `calls`; events that were lost"),
+        _key(
+            "bytes",
+            "of the call, as in `calls`; if it has no action, less what its parts received; lost events",
+        ),
         _key("action", "what it does with a message or a collective, see above"),
         _key("communicator", "a row of `trace_communicators`; 0: none"),
         _key("partner", "of a message: how many ranks after the own one, modulo the size; −1: none, or any"),

@@ -141,6 +141,24 @@ _SHOWN_OF_TRACES = {
         _of("run_time", "of the whole run, as recorded"),
         _of("without_waiting", "of the whole run, if no rank waited in this region"),
     ),
+    "clocks": (
+        _of("rank host", "as everywhere"),
+        _of("machine", "a number for each clock; that of the first rank is 0, and all times are by it"),
+        _of(
+            "offset_begin offset_end",
+            "what was added to the rank's clock, as round trips told it at `MPI_Init` and at `MPI_Finalize`; "
+            "between them, what lies between",
+        ),
+        _of(
+            "shift",
+            "what was added or taken off beside that since messages told so, where it was most; 0 on the "
+            "first machine",
+        ),
+        _of(
+            "moved", "calls and ends of regions that were moved so that no message arrives before it was sent"
+        ),
+        _of("moved_max", "the longest way that one was moved"),
+    ),
 }
 
 SHOWN: Mapping[str, tuple[Group, ...]] = {

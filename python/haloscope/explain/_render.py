@@ -338,6 +338,16 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _count("instances", "instances"),
         View("mean ±", ("mean", "mean_low", "mean_high"), _within),
     ],
+    "clocks": [
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _exact("machine", "machine"),
+        _time("offset, begin", "offset_begin"),
+        _time("offset, end", "offset_end"),
+        _time("by messages", "shift"),
+        _count("moved", "moved"),
+        _time("moved at most", "moved_max"),
+    ],
     "binding": [
         _exact("rank", "rank"),
         _text("host", "host"),
