@@ -105,9 +105,9 @@ def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Pa
     subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
     found = [Case("sleeping", [*launcher, str(program), "20", "20000"], directory)]
     grid = "--nx 32 --ny 32 --nz 32 --iterations 40"
-    for name, words in (("cg", grid), ("sweep", "--procs 1,1,2 --zones 16,32,32 --niter 6")):
+    for name, arguments in (("cg", grid), ("sweep", "--procs 1,1,2 --zones 16,32,32 --niter 6")):
         where = subprocess.run([*HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
-        found.append(Case(name, [*launcher, where.stdout.strip(), *words.split()], directory))
+        found.append(Case(name, [*launcher, where.stdout.strip(), *arguments.split()], directory))
     for command in also:
         words = shlex.split(command)
         found.append(Case(Path(words[0]).name, [*launcher, *words], Path.cwd()))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import haloscope
 from haloscope import explain
-from haloscope.base.errors import HaloscopeError, ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.cli import haloscope as command
+from support.damaged import check_read_or_refused, damaged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,14 +190,8 @@ def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(cut=st.integers(0, len(REPORT)), junk=st.binary(max_size=8))
+@given(content=damaged(REPORT))
 def test_damaged_reports_are_read_or_refused(
-    cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory
+    content: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    place = tmp_path_factory.mktemp("damaged") / "run.mpiP"
-    place.write_bytes(REPORT.encode()[:cut] + junk + REPORT.encode()[cut + 3 :])
-    with suppress(HaloscopeError):  # one line, by its class
-        profile = explain.open(place)
-        for name in explain.TABLES:
-            profile.table(name)
-        assert explain.summary(profile)
+    check_read_or_refused(content, tmp_path_factory.mktemp("damaged") / "run.mpiP")
