@@ -182,6 +182,16 @@ def test_a_report_cut_short_says_so(tmp_path: Path) -> None:
     assert profile.table("regions")["mpi_time_mean"].to_list() == pytest.approx([3.75])
 
 
+def test_history_has_the_sums_of_a_report(tmp_path: Path) -> None:
+    (tmp_path / "run.mpiP").write_text(REPORT)
+    row = haloscope.history(tmp_path).row(0, named=True)
+    ranks = explain.open(tmp_path / "run.mpiP").table("ranks", region="<program>")
+    assert (row["ranks"], row["hosts"], row["host_names"]) == (2, 2, ["alpha", "beta"])
+    assert row["rank_time"] == pytest.approx(ranks["time"].sum())
+    assert row["mpi_time"] == pytest.approx(ranks["mpi_time"].sum())
+    assert row["host_compute"] == pytest.approx(ranks["compute_time"].to_list())
+
+
 def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
     place = tmp_path / "none.mpiP"
     place.write_text(HEAD)
