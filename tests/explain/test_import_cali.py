@@ -12,6 +12,7 @@ import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError
 from support.damaged import check_read_or_refused, damaged
+from support.foreign_verbs import check_verbs
 from support.profiles import draft, path_rows, process_rows
 
 if TYPE_CHECKING:
@@ -181,6 +182,12 @@ def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
     place.write_text(SPOT.partition("__rec=ctx")[0])
     with pytest.raises(ProfileError, match=r"none\.cali: this \.cali file cannot be read: it has no records"):
         explain.open(place)
+
+
+def test_verbs_read_a_file_or_say_why_not(tmp_path: Path) -> None:
+    place = tmp_path / "run.cali"
+    place.write_text(SPOT)
+    check_verbs(place, tmp_path)
 
 
 @settings(max_examples=15, deadline=None)

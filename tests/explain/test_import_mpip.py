@@ -14,6 +14,7 @@ from haloscope import explain
 from haloscope.base.errors import ProfileError
 from haloscope.cli import haloscope as command
 from support.damaged import check_read_or_refused, damaged
+from support.foreign_verbs import check_verbs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,6 +198,12 @@ def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
     place.write_text(HEAD)
     with pytest.raises(ProfileError, match=r"none\.mpiP: this mpiP report cannot be read: it has no section"):
         explain.open(place)
+
+
+def test_verbs_read_a_report_or_say_why_not(tmp_path: Path) -> None:
+    place = tmp_path / "run.mpiP"
+    place.write_text(REPORT)
+    check_verbs(place, tmp_path)
 
 
 @settings(max_examples=15, deadline=None)
