@@ -61,7 +61,7 @@ def check_tables(profile: Profile) -> None:
     assert 0 < whole["without_waiting"] <= whole["run_time"] * (1 + 1e-12)
     parts = profile.table("tolerance", exclusive=True)
     for unit, most in (("latencies", "latency"), ("bytes", "per_byte")):
-        assert parts[unit].max() <= whole[unit] or whole[unit] == 0  # type: ignore[operator]
+        assert parts[unit].max() <= whole[unit] or whole[unit] == 0
         assert whole[f"{most}_1"] is None or whole[f"{most}_1"] <= whole[f"{most}_2"] <= whole[f"{most}_5"]
         least = parts[f"{most}_1"].min()  # what no region tolerates, the run does not
         assert whole[f"{most}_1"] is None or least is None or whole[f"{most}_1"] <= least * (1 + 1e-9)  # type: ignore[operator]
