@@ -95,6 +95,21 @@ def test_collectives_take_as_many_latencies_as_they_have_rounds(
     assert max(finish_times(written(script.trace(), tmp_path / "goal"), 10)) == 10 * rounds
 
 
+def test_parts_that_differ_have_one_size_at_both_ends(tmp_path: Path) -> None:
+    script = Script(4)
+    names = "Gatherv Scatterv Allgatherv Alltoallv Reduce_scatter Igatherv".split()
+    for number, name in enumerate(names):
+        for rank in range(4):
+            call = script.call(rank, f"MPI_{name}", 100 * number, 100 * number + 50)
+            whole = rank == 2 or not name.lower().endswith(("gatherv", "scatterv"))
+            script.collective(
+                call, f"MPI_{name}", number, 100 + 7 * rank, 1000 if whole else 9 * rank, root=2
+            )
+    ranks = written(script.trace(), tmp_path / "goal")
+    assert messages(ranks, "send") == messages(ranks, "recv")
+    finish_times(ranks, 3)
+
+
 def test_tags_of_communicators_do_not_mix(tmp_path: Path) -> None:
     script = Script(2)
     other = script.communicator([1, 0], "other")
