@@ -138,6 +138,12 @@ _SHOWN_OF_TRACES = {
             "what can be added to each latency of this region until the run takes 1 %, 2 %, 5 % longer; null "
             "if it never does",
         ),
+        _of("bytes", "how many bytes of this region's messages are on the critical path"),
+        _of(
+            "per_byte_1 per_byte_2 per_byte_5",
+            "what can be added for each byte of this region until the run takes 1 %, 2 %, 5 % longer: one "
+            "over the bandwidth of a further link on its messages' way; null if it never does",
+        ),
         _of("run_time", "of the whole run, as recorded"),
         _of("without_waiting", "of the whole run, if no rank waited in this region"),
     ),

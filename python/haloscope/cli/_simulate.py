@@ -66,8 +66,10 @@ class _Simulating(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         found, _, _ = self.make_parser(ctx).parse_args(list(args))
         what = found.get("what")
-        if isinstance(what, tuple) and what and what[0].endswith(".halo"):
-            ctx.allow_interspersed_args = True
+        if isinstance(what, tuple) and what:
+            from haloscope.predict.simulate import is_profile
+
+            ctx.allow_interspersed_args = is_profile(what[0])
         return super().parse_args(ctx, args)
 
 

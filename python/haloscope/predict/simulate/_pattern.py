@@ -74,6 +74,9 @@ class Pattern:
             raise UsageError(f"no way to scale is called {scale!r}; there are weak and strong")
         with explain.open(profile) as opened:
             opened.verify()
+            for table in ("ranks", "partners", "collectives"):
+                if lacking := opened.lacks(table):
+                    raise UsageError(f"{profile}: has no pattern to simulate: {lacking}")
             return _Reading(opened, compute).pattern(ranks, scale)
 
     def actions(self, rank: int) -> Iterator[str]:
