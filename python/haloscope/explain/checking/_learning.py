@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_TIMES", "learn_rules", "learned_from"]
 
 FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
+_LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
 _MATTERS = 0.1  # of the time of the program: regions with less get no time rule
 
 
@@ -65,6 +66,7 @@ def learned_from(runs: Sequence[Run]) -> Rules:
     return Rules(
         program=runs[0].program,
         ranks=runs[0].ranks,
+        again=min(max(len(runs), _LEAST_AGAIN), _MOST_AGAIN),
         learned=Learned(
             runs=len(runs), mpi_library=first.get("mpi_library") or "", hosts=list(first["hosts"] or ())
         ),

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
+from scipy.stats import trim_mean
 
 from haloscope.base.units import time_text
 from haloscope.explain._tree import PROGRAM, region_text
 from haloscope.explain.checking._rules import Limits, TimeRule
 from haloscope.explain.comparing import times_of_runs
 from haloscope.explain.regimes.statistics import faster_by_runs
+from haloscope.explain.regimes.statistics._repeated import TRIMMED
 
 if TYPE_CHECKING:
     from haloscope.explain.checking._rules import Count, RegionRules, Rules, Time
@@ -147,7 +149,7 @@ def _looks_slow(time: Time, found: float, slower: float) -> bool:
 
 
 def _middle(times: Sequence[float]) -> float:
-    return float(np.exp(np.log(times).mean()))
+    return float(np.exp(trim_mean(np.log(times), TRIMMED)))
 
 
 def time_verdicts(rules: Rules, run: Run, again: Sequence[Run]) -> list[Verdict]:
