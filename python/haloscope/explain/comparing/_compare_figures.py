@@ -60,9 +60,8 @@ def intervals_drawn(claims: Sequence[TimeClaim]) -> Figure | None:
 
 
 def _label(claim: TimeClaim) -> str:
-    kinds = {"series": ", an instance", "own time": ""}
     name = "the program" if claim.region == PROGRAM else region_text(claim.region)
-    return name + kinds.get(claim.what, "")
+    return f"{name}, {claim.what}" if claim.what.startswith("series") else name
 
 
 def _longer(claim: TimeClaim) -> tuple[float, float, float]:

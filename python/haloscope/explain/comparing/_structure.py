@@ -112,12 +112,10 @@ def structure_lines(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
     """Return a sentence for each region that changed, then one about what varies from run to run."""
     certain = rows.filter(~pl.col("varies"))
     here, there = (set(side.first.times["region"].to_list()) for side in (first, second))
-    lines = []
+    lines = _one_sided(certain, first, second)
     for (region,), part in certain.group_by("region", maintain_order=True):
         name = str(region)
-        if name not in here or name not in there:
-            lines.append(f"{region_text(name)}: only {'B' if name in there else 'A'} has this region")
-        else:
+        if name in here and name in there:
             lines.append(f"{region_text(name)}: {_told(name, part, first, second)}")
     varying = rows.filter(pl.col("varies"))
     if len(varying):
@@ -127,6 +125,19 @@ def structure_lines(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
             f"{len(varying)} differ from run to run of one side, so nothing follows from them: "
             f"{example}{' …' if len(varying) > 1 else ''}"
         )
+    return lines
+
+
+def _one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
+    """Return a sentence about the regions that only A has, and one about those that only B has."""
+    changed = rows["region"].unique(maintain_order=True).to_list()
+    regions = [set(side.first.times["region"].to_list()) for side in (first, second)]
+    lines = []
+    for side, own, other in (("A", *regions), ("B", *regions[::-1])):
+        alone = [region_text(name) for name in changed if name in own and name not in other]
+        if alone:
+            more = f" and {len(alone) - _MOST_SAID} more" if len(alone) > _MOST_SAID else ""
+            lines.append(f"only {side} has {', '.join(alone[:_MOST_SAID])}{more}")
     return lines
 
 

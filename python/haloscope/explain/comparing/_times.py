@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from haloscope.explain.comparing._sides import Side
+    from haloscope.explain.regimes._results import Claim
 
 __all__ = ["TIMES", "TimeClaim", "shared_series", "time_claims", "time_frame"]
 
@@ -42,7 +43,7 @@ TIMES = {
 class TimeClaim:
     """A sentence about a region's time, and what it rests on.
 
-    `what` is `time` (with nested regions), `own time` (without) or `series`; `times` are the means of A and B
+    `what` is `time` (with nested regions), `own time` (without) or begins with `series`; `times` are the means of A and B
     in seconds, `faster` by how many percent B's is less, with its interval; None where nothing is known.
     """
 
@@ -148,6 +149,13 @@ def _of_series(first: Side, second: Side, region: str, wrong: float) -> list[Tim
         )
         for one in found
     ]
+
+
+def _what(claim: Claim) -> str:
+    """Return what of the instances a claim is about."""
+    if claim.text.startswith("T^max"):
+        return "series, T^max when fast"
+    return "series" if claim.regime is None else "series, fast regime"
 
 
 def time_frame(claims: Iterable[TimeClaim] | Sequence[TimeClaim]) -> pl.DataFrame:
