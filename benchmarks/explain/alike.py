@@ -3,7 +3,8 @@
 cg, sweep and (with --lammps INPUT) LAMMPS run on two ranks, plain and with latencies by `haloscope inject`
 that make them a tenth slower, in turn. Pairs are drawn from these real runs: for each, rules are learned from
 some plain runs, another run is checked, and others are what it is measured again by; none stands for two of
-these. With --simulated no program runs: times are log-normal with a tail of slow runs. Prints one JSON object a line. `--keep DIR` keeps the profiles, and uses those that are there.
+these. With --simulated no program runs: times are log-normal with a tail of slow runs. Prints one JSON object
+a line. `--keep DIR` keeps the profiles, and uses those that are there.
 """
 
 from __future__ import annotations

@@ -117,7 +117,8 @@ def read_rules(path: Path) -> Rules:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
+        # Of what may be a number or a table, our own words say most.
+        first = max(error.errors(), key=lambda one: one["type"] == "value_error")
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where or 'rules'}: {first['msg']}") from None
 

@@ -43,8 +43,9 @@ TIMES = {
 class TimeClaim:
     """A sentence about a region's time, and what it rests on.
 
-    `what` is `time` (with nested regions), `own time` (without) or begins with `series`; `times` are the means of A and B
-    in seconds, `faster` by how many percent B's is less, with its interval; None where nothing is known.
+    `what` is `time` (with nested regions), `own time` (without) or begins with `series`; `times` are the
+    means of A and B in seconds, `faster` by how many percent B's is less, with its interval; None where
+    nothing is known.
     """
 
     region: str
@@ -141,7 +142,7 @@ def _of_series(first: Side, second: Side, region: str, wrong: float) -> list[Tim
     return [
         TimeClaim(
             region,
-            "series",
+            _what(one),
             (None, None),
             one.faster,
             one.sure,
