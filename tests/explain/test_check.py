@@ -230,7 +230,7 @@ def test_bad_rules_are_one_line(tmp_path: Path, write: Write, text: str, words: 
 
 
 def test_the_command(tmp_path: Path, write: Write) -> None:
-    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
         command = [COMMAND, "check", *map(str, words)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -95,6 +95,33 @@ def test_what_varies_from_run_to_run_says_nothing(runs: Runs) -> None:
     assert "messages" not in told or "sends_total" in told
 
 
+def found(path: Path, before: int, chance: float) -> Path:
+    """Write a run whose iterations were found when `before` of 100 had passed."""
+    sent = {1: 100 - before, 0: before}
+    return draft(
+        {"program": "app", "version": "0.1.0"},
+        paths=path_rows("phase 1", "phase 1/iteration"),
+        processes=process_rows("alpha", "alpha"),
+        phases=[{"rank": rank, "phase": 1, "iterations": 100, "found_after": before} for rank in (0, 1)],
+        ranks=[
+            {"path": p, "rank": 0, "instances": 1, "time": (3 - p) * chance, "sends": sent.get(p, 0)}
+            for p in range(3)
+        ],
+        partners=[{"path": p, "rank": 0, "partner": 1, "sends": n} for p, n in sent.items()],
+        calls=[{"path": p, "call": "MPI_Send", "calls": n} for p, n in sent.items()],
+    ).write(path)
+
+
+def test_where_a_phase_was_found_is_chance(tmp_path: Path) -> None:
+    sides = [
+        [found(tmp_path / f"{side}{i}.halo", 10 * side + i, 1 + i / 100) for i in (1, 2)] for side in (1, 2)
+    ]
+    compared = haloscope.compare(*sides)
+    assert lines(compared, "counts: ") == ["counts: all alike"]
+    assert compared.parts["region"].unique().to_list() == ["<program>"]
+    assert compared.parts["first_time"].sum() == pytest.approx(3 * 1.015)
+
+
 def test_a_region_that_one_side_has(tmp_path: Path, runs: Runs) -> None:
     other = draft(
         {"program": "app", "version": "0.1.0"},
@@ -128,8 +155,8 @@ def test_parts_add_up_to_the_program(runs: Runs) -> None:
         assert compared.parts[column].sum() == pytest.approx(np.mean(programs))
         whole = compared.times.filter(pl.col("what") == "time")
         assert whole[column].to_list() == pytest.approx([np.mean(programs)])
-    difference = compared.parts["second_time"].sum() - compared.parts["first_time"].sum()
-    assert compared.parts["change"].sum() == pytest.approx(difference)
+    sums = compared.parts.select(pl.col("first_time", "second_time", "change").sum()).row(0)
+    assert sums[2] == pytest.approx(sums[1] - sums[0])
     known = compared.parts.filter(pl.col("change_low").is_not_null())
     assert (known["change_low"] <= known["change"] + 1e-12).all()
     assert (known["change"] <= known["change_high"] + 1e-12).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,6 +11,8 @@ from haloscope.explain._ranks import rank_rows, region_rows
 from haloscope.explain._tree import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from haloscope.explain._profile import Profile
 
 __all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "own_times", "pairs"]
@@ -35,6 +38,9 @@ COUNTS = (
 # How often these are called hangs on when messages come.
 _TIMELY = r"^MPI_(Test|Iprobe|Improbe|Waitsome|Request_get_status|Parrived)"
 
+# Regions that were found in the sequence of calls; where each begins is chance.
+_FOUND = re.compile(r"phase \d+(/iteration)?")
+
 FACTS = {"region": pl.String, "table": pl.String, "quantity": pl.String, "count": pl.Int64}
 OWN_TIMES = {
     "region": pl.String,
@@ -51,13 +57,38 @@ PAIRS = {"region": pl.String, "rank": pl.Int64, "partner": pl.Int64}
 def counted(profile: Profile) -> pl.DataFrame:
     """Return all counts of a run: `region` (its path), `table`, `quantity`, `count`; without nested regions.
 
-    What is unknown has no row. `table` is `regions`, `calls`, `sizes`, `collectives` or `communicators`;
-    those that have null as `count` in `spread` say by a number how a region's messages are spread over ranks.
+    Phases that were found, and not marked, belong to the program: how many iterations pass before they are
+    found differs from run to run. What is unknown has no row. `table` is `regions`, `calls`, `sizes`,
+    `collectives`, `communicators`, or `spread`, whose counts are nothing but other numbers if ranks have
+    other shares of a region's messages.
     """
     parts = [_of_regions(profile), _calls(profile), _sizes(profile), _collectives(profile)]
     parts += [_communicators(profile), _spread(profile)]
     rows = pl.concat([part.select(pl.col(name).cast(kind) for name, kind in FACTS.items()) for part in parts])
     return rows.filter(pl.col("count").is_not_null())
+
+
+def _has_phases(profile: Profile) -> bool:
+    """Return whether all regions are phases that were found."""
+    if not profile.source.rows("phases"):
+        return False
+    return all(_FOUND.fullmatch(name) for name in profile.regions.full_names[1:])
+
+
+def _frame(profile: Profile, table: str, columns: list[str]) -> pl.DataFrame:
+    """Return columns of a stored table, what is in found phases as the program's."""
+    return _whole(profile, profile.frame(table, columns))
+
+
+def _whole(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(path=pl.lit(0, pl.Int64)) if _has_phases(profile) else frame
+
+
+def _rows(profile: Profile, of: Callable[[Profile, Scope], pl.DataFrame]) -> pl.DataFrame:
+    """Return rows of regions without nested ones, or the whole program's with its found phases."""
+    if _has_phases(profile):
+        return of(profile, Scope(profile.regions)).filter(pl.col("path") == 0)
+    return of(profile, Scope(profile.regions, exclusive=True))
 
 
 def _named(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
@@ -66,13 +97,13 @@ def _named(profile: Profile, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_regions(profile: Profile) -> pl.DataFrame:
-    rows = region_rows(profile, Scope(profile.regions, exclusive=True)).select("path", *COUNTS)
+    rows = _rows(profile, region_rows).select("path", *COUNTS)
     long = rows.unpivot(COUNTS, index="path", variable_name="quantity", value_name="count")
     return _named(profile, long).with_columns(table=pl.lit("regions"))
 
 
 def _calls(profile: Profile) -> pl.DataFrame:
-    rows = profile.frame("calls", ["path", "call", "calls"]).filter(~pl.col("call").str.contains(_TIMELY))
+    rows = _frame(profile, "calls", ["path", "call", "calls"]).filter(~pl.col("call").str.contains(_TIMELY))
     sums = rows.group_by("path", "call").agg(pl.col("calls").sum().alias("count"))
     return _named(profile, sums).with_columns(
         pl.lit("calls").alias("table"), pl.col("call").alias("quantity")
@@ -82,7 +113,7 @@ def _calls(profile: Profile) -> pl.DataFrame:
 def _sizes(profile: Profile) -> pl.DataFrame:
     """Return how many messages there were of each size; ranges, which fill up as they come, are left out."""
     columns = ["path", "kind", "bytes", "bytes_upper", "messages"]
-    rows = profile.frame("sizes", columns).filter(pl.col("bytes") == pl.col("bytes_upper"))
+    rows = _frame(profile, "sizes", columns).filter(pl.col("bytes") == pl.col("bytes_upper"))
     sums = rows.group_by("path", "kind", "bytes").agg(pl.col("messages").sum().alias("count"))
     quantity = pl.format("{} {} B", "kind", "bytes").alias("quantity")
     return _named(profile, sums).with_columns(pl.lit("sizes").alias("table"), quantity)
@@ -90,7 +121,7 @@ def _sizes(profile: Profile) -> pl.DataFrame:
 
 def _collectives(profile: Profile) -> pl.DataFrame:
     keys = ["path", "operation", "comm_size", "bytes"]
-    rows = profile.frame("collectives", [*keys, "calls"])
+    rows = _frame(profile, "collectives", [*keys, "calls"])
     sums = rows.group_by(keys).agg(pl.col("calls").sum().alias("count"))
     quantity = pl.format("{} of {} B on {} ranks", "operation", "bytes", "comm_size").alias("quantity")
     return _named(profile, sums).with_columns(pl.lit("collectives").alias("table"), quantity)
@@ -108,11 +139,11 @@ def _communicators(profile: Profile) -> pl.DataFrame:
 def _spread(profile: Profile) -> pl.DataFrame:
     """Return numbers that differ if ranks have other shares of equal sums, or other partners."""
     keys = ["path", "rank", "partner", "sends", "bytes_sent"]
-    between = profile.exchanges(keys).group_by(keys[:3]).agg(pl.col(keys[3:]).sum())
+    between = _whole(profile, profile.exchanges(keys)).group_by(keys[:3]).agg(pl.col(keys[3:]).sum())
     sent = between.filter(pl.col("sends") > 0)
     parts = [_hashed(sent, keys[:3], "partners"), _hashed(sent, keys, "messages of each pair")]
     if profile.source.over_ranks(True) is None:
-        each = rank_rows(profile, Scope(profile.regions, exclusive=True))
+        each = _rows(profile, rank_rows)
         parts.append(
             _hashed(each, ["path", "rank", "sends", "colls", "rma_ops", "io_ops"], "calls of each rank")
         )
@@ -128,7 +159,9 @@ def _hashed(rows: pl.DataFrame, columns: list[str], quantity: str) -> pl.DataFra
 
 def pairs(profile: Profile) -> pl.DataFrame:
     """Return who sends to whom: `region`, `rank`, `partner`, without nested regions."""
-    rows = profile.exchanges(["path", "rank", "partner", "sends"]).filter(pl.col("sends") > 0)
+    rows = _whole(profile, profile.exchanges(["path", "rank", "partner", "sends"])).filter(
+        pl.col("sends") > 0
+    )
     return _named(profile, rows.select("path", "rank", "partner").unique()).select(list(PAIRS))
 
 
@@ -141,7 +174,7 @@ def own_times(profile: Profile) -> pl.DataFrame:
     """
     tree = profile.regions
     ranks = max(int(profile.info.get("ranks") or 0), 1)
-    own = region_rows(profile, Scope(tree, exclusive=True))
+    own = _rows(profile, region_rows)
     # A mean over the ranks that were in the region; unknown times of MPI are unknown, not nothing.
     share = pl.col("ranks") / ranks
     order = pl.Series(tree.order, dtype=pl.Int64)
@@ -161,8 +194,8 @@ def _waited(profile: Profile, ranks: int) -> pl.DataFrame:
     if not profile.has_trace:
         empty = {"path": pl.Int64, "waiting": pl.Float64, "caused": pl.Float64}
         return pl.DataFrame(schema=empty)
-    waits = profile.waiting.waits.filter(pl.col("kind") != "other").group_by("path")
-    delays = profile.waiting.delays.group_by("path")
+    waits = _whole(profile, profile.waiting.waits.filter(pl.col("kind") != "other")).group_by("path")
+    delays = _whole(profile, profile.waiting.delays).group_by("path")
     found = waits.agg((pl.col("time").sum() / ranks).alias("waiting"))
     costs = delays.agg((pl.col("cost").sum() / ranks).alias("caused"))
     every = pl.DataFrame({"path": range(len(profile.regions))}, schema={"path": pl.Int64})

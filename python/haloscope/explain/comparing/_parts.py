@@ -29,6 +29,7 @@ PARTS = {
     "change_high": pl.Float64,
 }
 _NAMED = 0.05  # of the whole difference: parts with less are not named
+_NOTHING = 1e-3  # of it: a rest that is rounded away
 _MOST_NAMED = 4
 _VERBS = {"compute": "computing", "waiting": "waiting", "transfer": "in MPI without waiting", "mpi": "in MPI"}
 
@@ -86,7 +87,9 @@ def cause_lines(parts: pl.DataFrame, several: bool) -> list[str]:
         return [f"{head}, which no single region surely has"]
     said = [f"{time_text(abs(time))} {_VERBS[part]} in {where}" for where, part, time in named]
     rest = whole - sum(time for _, _, time in named)
-    lines = [f"{head}: {'; '.join(said)}; all else together {_amount(rest)}"]
+    if abs(rest) > _NOTHING * abs(whole):
+        said.append(f"all else together {_amount(rest)}")
+    lines = [f"{head}: {'; '.join(said)}"]
     waiting = float(own.filter(pl.col("part") == "waiting")["change"].sum())
     caused = parts.filter(pl.col("part") == "caused")
     if len(caused) and abs(waiting) > _NAMED * abs(whole):
