@@ -223,6 +223,8 @@ def test_what_cannot_be_compared(tmp_path: Path, runs: Runs) -> None:
         haloscope.compare([*first, *other], runs("b", 2))
     with pytest.raises(UsageError, match="ran on 4 ranks"):
         haloscope.compare(first, runs("four", 2, ranks=4))
+    with pytest.raises(UsageError, match="compare files of one tool"):
+        haloscope.compare(first, runs("foreign", 1, source="mpiP 3.5 report"))
     with pytest.raises(UsageError, match="is named twice"):
         haloscope.compare(first, [first[0]])
     with pytest.raises(UsageError, match="nothing on one side"):

@@ -198,6 +198,8 @@ def _remarks(first: Side, second: Side) -> list[str]:
     lines += _apart_in_time(first, second)
     if not is_traced(*sides):
         lines.append("without traces of all runs (haloscope run --trace) waiting is not told from transfer")
+    if any(run.times["mpi"].is_null().all() for side in sides for run in side.runs):
+        lines.append("how much of the time is in MPI is not known, so nothing is said of where it went")
     unknown = sorted(set().union(*(run.unknown for side in sides for run in side.runs)))
     if unknown:
         lines.append(f"not compared, as one side does not know it: {', '.join(unknown)}")

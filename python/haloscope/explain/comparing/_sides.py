@@ -123,6 +123,12 @@ def read_sides(first: Sequence[Path], second: Sequence[Path]) -> tuple[Side, Sid
             f"{other.path}: ran on {other.ranks} ranks, and {one.path} on {one.ranks}; compare takes runs on "
             "equally many (haloscope report shows how a program scales)"
         )
+    sources = [run.told.get("source") or "a profile of haloscope run" for run in (one, other)]
+    if sources[0] != sources[1]:
+        raise UsageError(
+            f"{other.path}: is {sources[1]}, and {one.path} {sources[0]}; tools count in different ways, so "
+            "compare files of one tool"
+        )
     return sides
 
 

@@ -48,7 +48,7 @@ _WORDS: Mapping[str, str] = {
 }
 _BYTES = ("bytes_sent_total", "bytes_recv_total", "largest_message", "coll_bytes_total", "rma_bytes_total")
 # Of the run information: what decides how a library communicates, and where ranks are.
-_SETTINGS = ("program", "command", "mpi_library", "mpi_standard", "binding", "source")
+_SETTINGS = ("program", "command", "mpi_library", "mpi_standard", "binding")
 
 
 def changes(first: Side, second: Side) -> pl.DataFrame:
