@@ -25,8 +25,17 @@ python() {
   say "ruff" && "$bin/ruff" check --quiet . || status=1
   "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
   say "mypy" && "$bin/mypy" python tests tools || status=1
+  measurements
   say "house" && "$bin/python" tools/house.py || status=1
   say "reference" && "$bin/python" tools/reference.py --check || status=1
+}
+
+# Of benchmarks, each folder for itself: its files find each other by bare names, as they do when they run.
+measurements() {
+  local folder
+  while read -r folder; do
+    MYPYPATH=benchmarks:$folder "$bin/mypy" "$folder"/*.py || status=1
+  done < <(files 'benchmarks/*.py' | xargs -n1 dirname | sort -u)
 }
 
 layout() {

@@ -50,7 +50,7 @@ def recorded(directory: Path) -> bytes:
     cg = subprocess.run([command, "where", "cg"], capture_output=True, text=True, check=True).stdout.strip()
     path = directory / "cg.halo"
     launch = [str(toolchain().launcher), "-n", "2", cg, "--nx", "8", "--ny", "8", "--nz", "8"]
-    words = [command, "run", "--quiet", "-o", path, "--", *launch, "--iterations", "5"]
+    words = [str(command), "run", "--quiet", "-o", str(path), "--", *launch, "--iterations", "5"]
     subprocess.run(words, env=MPI_ENVIRONMENT, check=True, capture_output=True)
     return path.read_bytes()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import scenario
 from numpy.typing import NDArray
+from scenario import ELEMENTS
 
 from haloscope.base.cache import build_once
 from haloscope.base.toolchain import toolchain
@@ -48,7 +49,7 @@ class Cell:
     run: int
     ranks: int
     matvecs: int
-    elements: tuple[int, int, int] = scenario.ELEMENTS
+    elements: tuple[int, int, int] = ELEMENTS
     kept: int = 128
     more: dict[str, float] = field(default_factory=dict)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -207,7 +208,12 @@ def calm() -> Latencies:
     return Latencies("quiet", whole.means[keep], whole.stds[keep], (0, 1), calm_state[None], np.ones((1, 1)))
 
 
-SCENARIOS = {"table1": table1, "event": frontera, "quiet": calm, "independent": lambda: table1(False)}
+SCENARIOS: dict[str, Callable[[], Latencies]] = {
+    "table1": table1,
+    "event": frontera,
+    "quiet": calm,
+    "independent": lambda: table1(False),
+}
 EVENT = (0.45, 0.62, 6.0)  # of the run: from, to; times as long latencies
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from programs import missing
 
@@ -49,7 +50,7 @@ def draw(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> None:
         browser.close()
 
 
-def _figure(bandwidth: float, peak: float, kernels: Sequence[Kernel]):  # noqa: ANN202 Plotly has no types
+def _figure(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> Any:
     import plotly.graph_objects as go
 
     figure = go.Figure(

@@ -64,7 +64,8 @@ def measure() -> None:
 
 def compare(ours: Library, loop: Path, collective: str, size: int) -> None:
     """One case; the order of the two changes from round to round."""
-    mine, theirs = [], []
+    mine: list[tuple[float, ...]] = []
+    theirs: list[tuple[float, ...]] = []
     for number in range(ROUNDS):
         for side in (0, 1) if number % 2 else (1, 0):
             begun = time.perf_counter()

@@ -69,19 +69,22 @@ def _semi_markov(random: np.random.Generator, ranks: int, instances: int) -> Flo
 
 def _drifting(random: np.random.Generator, ranks: int, instances: int) -> Floats:
     drift = 1 + 0.05 * np.linspace(-1, 1, instances)
-    return drift * _markov(random, ranks, instances)
+    times: Floats = drift * _markov(random, ranks, instances)
+    return times
 
 
 def _heavy_tailed(random: np.random.Generator, ranks: int, instances: int) -> Floats:
     states = _apart(random, ranks, instances)
     noise = random.standard_t(3, states.shape) / np.sqrt(3)
-    return np.abs(APART[states] + APART_STDS[states] * noise)
+    times: Floats = np.abs(APART[states] + APART_STDS[states] * noise)
+    return times
 
 
 def _skewed(random: np.random.Generator, ranks: int, instances: int) -> Floats:
     states = _apart(random, ranks, instances)
     variance = np.log1p((1.6 * APART_STDS / APART) ** 2)[states] * 4
-    return np.exp(random.normal(np.log(APART[states]), np.sqrt(variance) / 2))
+    times: Floats = np.exp(random.normal(np.log(APART[states]), np.sqrt(variance) / 2))
+    return times
 
 
 def _outliers(random: np.random.Generator, ranks: int, instances: int) -> Floats:

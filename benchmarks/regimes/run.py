@@ -127,7 +127,8 @@ def measure_against_hmmlearn(rounds: int) -> None:
 def _ordered(peer: Any, column: Floats, lengths: list[int]) -> NDArray[np.int64]:
     """Its states, numbered by their means."""
     place: NDArray[np.int64] = np.argsort(np.argsort(peer.means_[:, 0]))
-    return place[peer.predict(column, lengths)]
+    states: NDArray[np.int64] = place[peer.predict(column, lengths)]
+    return states
 
 
 def read(path: Path) -> Timings:

@@ -23,7 +23,7 @@ __all__ = ["stolen"]
 PORT = 47600
 SOCKET_BUFFER = 1 << 20
 SECONDS = 2.0
-TICK = 1 / os.sysconf("SC_CLK_TCK")
+TICK: float = 1 / os.sysconf("SC_CLK_TCK")
 # Columns of /proc/stat (irq, softirq) and, behind the name, of /proc/PID/stat (stime).
 INTERRUPTS, SYSTEM = slice(6, 8), 12
 
@@ -53,13 +53,13 @@ def _round(hosts: Sequence[str], address: str, size: int, port: int) -> float:
         end, after = time.perf_counter(), _by_kernel(nodes)
         moments = json.loads(nodes[0].communicate("stop")[0])
         nodes[1].communicate("stop")
-    exchanges = sum(begin <= moment <= end for moment in moments)
+    exchanges: int = sum(begin <= moment <= end for moment in moments)
     return (after - before) / processors / exchanges
 
 
 def _by_kernel(nodes: Sequence[subprocess.Popen[str]]) -> float:
     """Processor seconds so far: of all interrupts, and of the nodes in the kernel."""
-    ticks = sum(map(int, Path("/proc/stat").read_text().split(maxsplit=8)[INTERRUPTS]))
+    ticks: int = sum(map(int, Path("/proc/stat").read_text().split(maxsplit=8)[INTERRUPTS]))
     for node in nodes:
         ticks += int(Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[SYSTEM])
     return ticks * TICK
@@ -86,7 +86,12 @@ def _exchange(port: int, size: int, address: str | None = None) -> None:
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         peer.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
     data, room = bytes(size), bytearray(size)
-    threading.Thread(target=lambda: (sys.stdin.read(), peer.shutdown(socket.SHUT_RDWR))).start()
+
+    def end_with_input() -> None:
+        sys.stdin.read()
+        peer.shutdown(socket.SHUT_RDWR)
+
+    threading.Thread(target=end_with_input).start()
     ends: list[float] = []
     try:
         while True:

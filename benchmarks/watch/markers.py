@@ -33,7 +33,7 @@ def build(directory: Path) -> Path:
     ).stdout.strip()
     program = directory / "markers"
     includes = [f"-I{paths.include()}", f"-I{paths.caliper_include()}"]
-    command = [toolchain().compiler.with_name("mpicxx"), "-std=c++20", "-O2", *includes]
+    command = [str(toolchain().compiler.with_name("mpicxx")), "-std=c++20", "-O2", *includes]
     libraries = [f"-L{beside}", "-lcaliper", f"-Wl,-rpath,{beside}"]
     subprocess.run([*command, HERE / "markers.cpp", "-o", program, *libraries], check=True)
     return program

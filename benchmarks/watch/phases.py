@@ -4,7 +4,8 @@
 
 The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
 miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
-many ranks found that. The exit status is 1 if any is not right.
+many ranks found that. The exit status is 1 if any is not right, but for those whose `known_limit` is true:
+they are known to be counted too low (docs/explanation/phases.md).
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from common import MPI_ENVIRONMENT
 
 import haloscope
 from haloscope.base.toolchain import toolchain
-from support.repeating import BUNDLED, LAMMPS, MINIAMR, UNMARKED, lammps_deck
+from support.repeating import BUNDLED, FRESH_LAMMPS, FRESH_MINIAMR, LAMMPS, MINIAMR, UNMARKED, lammps_deck
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
 
-Case = tuple[str, list[str], int, int]  # what it is, its command, ranks, iterations
+# What it is, its command, ranks, iterations, and whether it is known to be counted wrong.
+Case = tuple[str, list[str], int, int, bool]
 
 
 def unmarked(name: str, directory: Path) -> Path:
@@ -47,14 +49,17 @@ def unmarked(name: str, directory: Path) -> Path:
 
 def cases(directory: Path, miniamr: str | None, ranks: int) -> Iterator[Case]:
     for name, options, iterations in BUNDLED:
-        yield f"{name} {options}", [str(unmarked(name, directory)), *options.split()], 4, iterations
+        yield f"{name} {options}", [str(unmarked(name, directory)), *options.split()], 4, iterations, False
     lammps = shutil.which("lmp")
-    for number, (name, deck) in enumerate(LAMMPS.items() if lammps else ()):
+    decks = [*((*deck, False) for deck in LAMMPS.items()), *((*deck, True) for deck in FRESH_LAMMPS.items())]
+    for number, (name, deck, limit) in enumerate(decks if lammps else ()):
         text = directory / f"in.{number}"
         text.write_text(lammps_deck(deck))
-        yield f"lmp, lists rebuilt {name}", [str(lammps), "-in", str(text), "-log", "none"], ranks, deck.steps
-    for options, count, iterations in MINIAMR if miniamr else ():
-        yield f"miniAMR {options}", [str(miniamr), *options.split()], count, iterations
+        command = [str(lammps), "-in", str(text), "-log", "none"]
+        yield f"lmp, lists rebuilt {name}", command, deck.ranks or ranks, deck.steps, limit
+    meshes = [*((*mesh, False) for mesh in MINIAMR), *((*mesh, True) for mesh in FRESH_MINIAMR)]
+    for options, count, iterations, limit in meshes if miniamr else ():
+        yield f"miniAMR {options}", [str(miniamr), *options.split()], count, iterations, limit
 
 
 def found(command: list[str], ranks: int, directory: Path) -> Counter[tuple[int, ...]]:
@@ -83,12 +88,12 @@ def main() -> None:
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        for case, command, ranks, iterations in cases(directory, options.miniamr, options.ranks):
+        for case, command, ranks, iterations, limit in cases(directory, options.miniamr, options.ranks):
             counts = found(command, ranks, directory)
             told, agreeing = counts.most_common(1)[0]
-            wrong += counts != {(iterations,): ranks}
+            wrong += not limit and counts != {(iterations,): ranks}
             row = {"case": case, "ranks": ranks, "iterations": iterations, "found": told, "by": agreeing}
-            print(json.dumps(row), flush=True)
+            print(json.dumps(row | {"known_limit": limit}), flush=True)
     raise SystemExit(1 if wrong else 0)
 
 

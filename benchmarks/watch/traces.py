@@ -95,15 +95,7 @@ def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -
         path, seconds = traced(directory, 2, [program, str(rounds)], "--trace")
         ours.append(seconds)
         shutil.rmtree(directory / "ez", ignore_errors=True)
-        traced_by: list[str | Path] = [
-            tool,
-            "-t",
-            "openmpi",
-            "-o",
-            str(directory / "ez"),
-            program,
-            str(rounds),
-        ]
+        traced_by = [tool, "-t", "openmpi", "-o", str(directory / "ez"), str(program), str(rounds)]
         theirs.append(run(launch(2, traced_by), directory))
     size, other = (
         path.stat().st_size,

@@ -245,9 +245,9 @@ int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_S
   const int result = call(result_status);
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = 0;
-  if (*flag == 0)
+  if (*flag == 0) {
     state->node->polls++;
-  else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
+  } else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
     note_handle(*state, handle);
     bytes = complete(*state, *known, *result_status, 0);
   }

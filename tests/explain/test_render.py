@@ -222,6 +222,44 @@ def test_the_summary_names_functions_beside_regions(read: Read, nested: Draft) -
     assert "; in MPI_Recv 57.1 %, MPI_Send 47.6 %" in line
 
 
+def phase_rows(*ranks: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Rows of `phases`: of each rank the iterations of its phases, and their calls out of 1000."""
+    return [
+        {"rank": rank, "phase": number, "iterations": times, "calls": calls, "all_calls": 1000, "length": 20}
+        for rank, phases in enumerate(ranks)
+        for number, (times, calls) in enumerate(phases, 1)
+    ]
+
+
+def line_about_phases(read: Read, recorded: int, rows: list[dict[str, Any]]) -> str:
+    processes = process_rows(*["alpha"] * recorded)
+    written = draft({"ranks": 8}, paths=path_rows(), processes=processes, phases=rows)
+    found = [line for line in explain.summary(read(written)) if line.startswith("phase ")]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_summary_says_that_ranks_agree_about_iterations(read: Read) -> None:
+    line = line_about_phases(read, 4, phase_rows(*[[(33, 900)]] * 4))
+    expected = "phase 1: 33 iterations of 20 calls, 90.0 % of the calls; found from the sequence of calls"
+    assert line == expected
+
+
+@pytest.mark.parametrize("other", [[(31, 900)], [(9, 100), (63, 800)], []])
+def test_the_summary_says_that_a_rank_differs(read: Read, other: list[tuple[int, int]]) -> None:
+    line = line_about_phases(read, 4, phase_rows([(33, 900)], other, [(33, 900)], [(33, 900)]))
+    assert line.startswith("phase 1: 33 iterations of 20 calls, 90.0 % of the calls")
+    assert line.endswith("found from the sequence of calls of 3 of 4 ranks; the others differ")
+
+
+def test_the_summary_names_the_phase_with_the_most_calls(read: Read) -> None:
+    """Not the one that the most ranks have, which may be their start."""
+    start, steps = (9, 100), (63, 800)
+    line = line_about_phases(read, 4, phase_rows([start, steps], [start, steps], [start], [start, (60, 800)]))
+    assert line.startswith("phase 2: 63 iterations of 20 calls, 80.0 % of the calls")
+    assert line.endswith(" of 2 of 4 ranks; the others differ")
+
+
 def test_the_summary_warns_in_at_most_ten_lines(read: Read, nested: Draft) -> None:
     nested.info |= {"partial": True, "missing_ranks": [1], "program": "a\nb"}
     nested.tables["processes"] = {

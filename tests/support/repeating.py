@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BUNDLED", "LAMMPS", "MINIAMR", "UNMARKED", "Deck", "lammps_deck"]
+__all__ = ["BUNDLED", "FRESH_LAMMPS", "FRESH_MINIAMR", "LAMMPS", "MINIAMR", "UNMARKED", "Deck", "lammps_deck"]
 
 # In place of the header of markers, whose guard this is: markers that do nothing.
 UNMARKED = """
@@ -23,12 +23,13 @@ BUNDLED = [
 
 @dataclass(frozen=True)
 class Deck:
-    """An input of LAMMPS: its steps, when lists are rebuilt, and how hot it is."""
+    """An input of LAMMPS: its steps, when lists are rebuilt, how hot it is, and its ranks (0: any)."""
 
     steps: int
     rebuild: str
     output: int = 50
     temperature: float = 3.0
+    ranks: int = 0
 
 
 LAMMPS = {
@@ -36,6 +37,14 @@ LAMMPS = {
     "if it has to": Deck(87, "every 1 delay 0 check yes", output=10),
     "if it has to, late": Deck(137, "every 1 delay 5 check yes", output=10, temperature=1.44),
     "at even steps": Deck(200, "every 2 delay 4 check yes", output=25, temperature=2.0),
+}
+# Known to be counted too low: ranks in a row, whose neighbours change with the lists
+# (docs/explanation/phases.md).
+FRESH_LAMMPS = {
+    "every 10 steps, in a row": Deck(93, "every 10 delay 0 check no", output=13, ranks=5),
+    "every 7 steps, in a row": Deck(120, "every 7 delay 0 check no", output=11, ranks=5),
+    "if it has to, in a row": Deck(91, "every 1 delay 5 check yes", output=13, temperature=2.0, ranks=5),
+    "every 15 steps, in a row": Deck(150, "every 15 delay 0 check no", output=40, temperature=1.0, ranks=5),
 }
 
 
@@ -87,4 +96,19 @@ MINIAMR = [
         5,
         108,
     ),
+]
+# The same, refined too often for most steps to be like their neighbours, or to be remembered.
+FRESH_MINIAMR = [
+    (
+        f"{_BLOCKS} --npx {ranks // 2} --npy 2 {objects} --num_tsteps {steps} --num_refine {levels}"
+        f" --stages_per_ts 8 --checksum_freq 8 --refine_freq {every}",
+        ranks,
+        steps,
+    )
+    for objects, ranks, steps, levels, every in (
+        (_TWO, 4, 20, 2, 1),
+        (_TWO, 4, 20, 2, 2),
+        (_MOVES, 4, 20, 2, 2),
+        (_TWO, 6, 33, 3, 3),
+    )
 ]

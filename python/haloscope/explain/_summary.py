@@ -53,7 +53,7 @@ def _summary(profile: Profile) -> list[str]:
             lines.append(_communication(whole))
             lines += functions.in_lines(printable, "functions")
     lines += _sites(profile)
-    lines += _phases(profile, told["ranks"])
+    lines += _phases(profile)
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -67,13 +67,18 @@ def _headline(told: dict[str, Any]) -> str:
     )
 
 
-def _phases(profile: Profile, ranks: int) -> list[str]:
-    """Return a line about the phase with the most calls, as most ranks have it."""
+def _phases(profile: Profile) -> list[str]:
+    """Return a line about the phase with the most calls, as most of the recorded ranks have it."""
     phases = profile.table("phases")
     if not len(phases):
         return []
-    kinds = phases.group_by("phase", "iterations").agg(pl.len(), pl.col("share", "length").mean())
-    first = kinds.sort("len", "share", "iterations", descending=True).row(0, named=True)
+    ranks = profile.frame("processes", ["rank"])["rank"].n_unique()
+    calls = (
+        phases.group_by("phase").agg(pl.col("share").sum()).sort("share", "phase", descending=[True, False])
+    )
+    kinds = phases.filter(phase=calls["phase"][0]).group_by("phase", "iterations")
+    found = kinds.agg(pl.len(), pl.col("share", "length").mean())
+    first = found.sort("len", "share", "iterations", descending=True).row(0, named=True)
     told = (
         f"phase {first['phase']}: {count_text(first['iterations'])} iterations of"
         f" {count_text(round(first['length']))} calls, {percent_text(first['share'], 1.0)} of the calls;"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 from haloscope.explain._binding import binding, binding_text
 from haloscope.explain._columns import keys, reductions
 from haloscope.explain._directory import DamageError

@@ -1,0 +1,30 @@
+"""One rank that is stopped for a part of the time, as on a slow host: stopped.py PROGRAM ARGUMENT..."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+STOPPED = "REPEATS_STOPPED"  # names the part of the time, from 0 to 1
+TURN = 0.02  # seconds
+
+
+def stop_and_go(words: list[str]) -> int:
+    """Run one rank, stopped now and then; return its exit status."""
+    part = float(os.environ[STOPPED])
+    rank = os.posix_spawn(words[0], words, os.environ)
+    while True:
+        time.sleep(TURN * (1 - part))
+        done, status = os.waitpid(rank, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if part > 0:
+            os.kill(rank, signal.SIGSTOP)
+            time.sleep(TURN * part)
+            os.kill(rank, signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    sys.exit(stop_and_go(sys.argv[1:]))

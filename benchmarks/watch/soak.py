@@ -1,0 +1,236 @@
+"""Programs that end in the middle of what they do, one after the other, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import MPI_ENVIRONMENT
+
+import haloscope
+from haloscope.base.cache import cache
+
+BY_SIGNAL, BY_CALL = ("kill", "term", "abort"), ("MPI_Abort", "exit", "_exit", "return")
+BATCH = 250  # programs that leave their records to one `haloscope recover`
+PATIENCE, HUNG = 30, -100  # seconds until a program counts as hanging, and its status
+COMMAND = Path(sys.executable).with_name("haloscope")
+
+# Exit status, and what was printed.
+End = tuple[int, str]
+# What a program may do without a recorder, by its way to end.
+Expected = dict[str, set[End]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one run ends."""
+
+    how: str
+    steps: int
+    microseconds: int
+
+    def words(self) -> list[str]:
+        return [self.how, str(self.steps), str(self.microseconds)]
+
+
+def cases(seed: int, longest: float) -> Iterator[Case]:
+    """Without end: each way to end in turn, at random times of up to `longest` seconds."""
+    draw = random.Random(seed)
+    while True:
+        for how in (*BY_SIGNAL, *BY_CALL):
+            # Half of the signals find the program among its messages, half of them about its end.
+            steps = draw.choice([0, draw.randrange(1, 300)]) if how in BY_SIGNAL else draw.randrange(1, 500)
+            yield Case(how, steps, int(1e6 * draw.random() * longest))
+
+
+@dataclass
+class Soak:
+    """A directory in which programs run, and what was seen of them."""
+
+    directory: Path
+    program: Path
+    launcher: Sequence[str]
+    live: Path  # in shared memory
+    ends: Counter[str] = field(default_factory=Counter)  # of watched programs
+    bare: int = 0  # programs that ran without a recorder
+    hung: int = 0  # watched programs that their launcher left hanging, and that did so without a recorder
+    differing: list[str] = field(default_factory=list)
+    profiles: int = 0
+    recovered: int = 0
+
+    @property
+    def output(self) -> Path:
+        return self.directory / "profiles"
+
+    def surroundings(self, recorder: bool) -> dict[str, str]:
+        """The environment of a program, with a temporary directory of its own."""
+        plain = {k: v for k, v in MPI_ENVIRONMENT.items() if not k.startswith("HALOSCOPE_")}
+        plain |= {"SURVIVAL": str(self.directory), "TMPDIR": str(self.directory / "tmp")}
+        # Open MPI starts a daemon for a process without a launcher, which takes longer than all else here.
+        alone = {"SURVIVE_ALONE": "1", "OMPI_MCA_ess_singleton_isolated": "1"}
+        plain |= {} if self.launcher else alone
+        return plain | (self._watched if recorder else {})
+
+    def watch(self) -> None:
+        """Have everything watched from here on."""
+        for folder in (self.output, self.directory / "tmp"):
+            folder.mkdir(exist_ok=True)
+        self._watched = haloscope.env(
+            [*self.launcher, str(self.program)], output=self.output / "%p.halo", live=self.live
+        )
+
+    def under_run(self) -> list[str]:
+        """Return what has a program watched by `haloscope run`."""
+        return [str(COMMAND), "run", "--quiet", "-o", str(self.output / "%p.halo"), "--"]
+
+    def run(self, case: Case, recorder: bool, prefix: Sequence[str] = ()) -> End:
+        command = [*map(str, prefix), *self.launcher, str(self.program), *case.words()]
+        under = {"HALOSCOPE_CACHE": str(cache()), "HALOSCOPE_LIVE": str(self.live)} if prefix else {}
+        with subprocess.Popen(
+            command,
+            env=self.surroundings(recorder and not prefix) | under,
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        ) as running:
+            try:
+                printed, _ = running.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:  # launchers may not see that a rank is dead
+                os.killpg(running.pid, signal.SIGKILL)
+                running.communicate()
+                return HUNG, ""
+        return running.returncode, "".join(sorted(printed.splitlines(keepends=True)))
+
+    def compare(self, case: Case, end: End, expected: set[End]) -> None:
+        """Note how a watched program has ended."""
+        self.ends[case.how] += 1
+        self.hung += end[0] == HUNG and end in expected
+        self.check(case, end, expected)
+
+    def check(self, case: Case, end: End, expected: set[End]) -> None:
+        if end not in expected:
+            self.differ(f"{' '.join(case.words())}: {end}, not {sorted(expected)}")
+
+    def differ(self, line: str) -> None:
+        """Note what is not as it should be; it is printed at once, as a soak takes long."""
+        self.differing.append(line)
+        print(line, file=sys.stderr, flush=True)
+
+    def longest_time(self) -> float:
+        """Return the seconds until the latest signal: somewhat more than a watched program takes."""
+        times = []
+        for _ in range(5):
+            begin = time.monotonic()
+            self.run(Case("return", 300, 0), True)
+            times.append(time.monotonic() - begin)
+        shutil.rmtree(self.output)
+        self.output.mkdir()
+        return 1.3 * sorted(times)[2]
+
+    def clear(self) -> None:
+        """Make the profiles of what was interrupted, as an epilogue would, and look at what is left."""
+        if any(self.live.iterdir()):
+            done = subprocess.run(
+                [COMMAND, "recover", self.live, "-o", self.output / "recovered.halo"],
+                capture_output=True,
+                text=True,
+                timeout=600,
+                check=False,
+            )
+            if done.returncode:
+                self.differ(f"recover: {done.stderr}")
+        for left in sorted(self.live.rglob("*")):
+            self.differ(f"left: {left}")
+        for path in self.output.iterdir():
+            self._take(path)
+        shutil.rmtree(self.live)
+        self.live.mkdir()
+        progress = f"{sum(self.ends.values())} ended, {self.profiles} profiles, {len(self.differing)} differ"
+        print(f"{self.live.name}: {progress}", file=sys.stderr, flush=True)
+
+    def _take(self, path: Path) -> None:
+        try:
+            with haloscope.open(path) as profile:
+                profile.verify()
+        except haloscope.HaloscopeError as error:
+            self.differ(str(error))
+        self.profiles += 1
+        self.recovered += path.name.startswith("recovered")
+        path.unlink()
+
+
+def left_processes(directory: Path) -> list[str]:
+    """Processes that still have the soak's environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (place / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"SURVIVAL=" + os.fsencode(directory) in text and int(place.name) != os.getpid():
+            found.append(place.name)
+    return found
+
+
+def expected_alone(case: Case) -> set[End]:
+    """What a process without a launcher does, whatever watches it."""
+    signals = {"kill": -9, "term": -15, "abort": -6}
+    if case.how in signals:
+        # A process that is not yet in main has printed nothing.
+        return {(signals[case.how], "begin\n"), (signals[case.how], "")}
+    statuses = {"MPI_Abort": 7, "exit": 5, "_exit": 6, "return": 3}
+    total = sum(range(case.steps))
+    return {(statuses[case.how], f"begin\nsum {total}\n")}
+
+
+def references(soak: Soak, seed: int, each: int, longest: float) -> Expected:
+    """Return the ends of `each` programs a way to end without a recorder: launchers know several."""
+    found: Expected = defaultdict(set)
+    for _, case in zip(range(each * len(BY_SIGNAL + BY_CALL)), cases(seed, longest), strict=False):
+        status, text = soak.run(case, False)
+        soak.bare += 1
+        found[case.how].add((status, _without_sums(text)))
+    return found
+
+
+def _without_sums(text: str) -> str:
+    return "".join("sum\n" if line.startswith("sum") else line for line in text.splitlines(keepends=True))
+
+
+def soak_alone(soak: Soak, runs: int, seed: int, longest: float, prefix: Sequence[str] = ()) -> None:
+    """Run processes without a launcher; one in ten also without a recorder."""
+    for number, case in zip(range(runs), cases(seed, longest), strict=False):
+        expected = expected_alone(case)
+        soak.compare(case, soak.run(case, True, prefix), expected)
+        if number % 10 == 0:
+            soak.check(case, soak.run(case, False), expected)
+            soak.bare += 1
+        if number % BATCH == BATCH - 1:
+            soak.clear()
+    soak.clear()
+
+
+def soak_launched(
+    soak: Soak, runs: int, seed: int, longest: float, expected: Expected, prefix: Sequence[str] = ()
+) -> None:
+    """Run programs of two ranks each."""
+    for number, case in zip(range(runs), cases(seed, longest), strict=False):
+        status, text = soak.run(case, True, prefix)
+        soak.compare(case, (status, _without_sums(text)), expected[case.how])
+        if number % BATCH == BATCH - 1:
+            soak.clear()
+    soak.clear()
