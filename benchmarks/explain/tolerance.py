@@ -89,7 +89,7 @@ class Ring:
                 "call": call,
                 "hub": hub,
                 "weight": generator.integers(1000, 3000, len(call)),
-                "units": np.full(len(call), units, dtype=np.int32),
+                "units": np.full(len(call), units),
                 "group": path[call],
             }
         )

@@ -137,6 +137,15 @@ def report_trace(results: dict[str, list[Times]], clock: float) -> None:
     )
 
 
+def measure_trace(bench: Bench, kinds: dict[str, list[str]], options: argparse.Namespace) -> None:
+    """Measures and emits what a trace adds, and nothing else."""
+    results: dict[str, list[Times]] = {kind: [] for kind in kinds}
+    for _ in range(options.rounds):
+        for kind, prefix in kinds.items():
+            results[kind].append(bench.run(prefix, options.calls))
+    report_trace(results, estimate([times[CLOCK] for times in results["bare"]]).median)
+
+
 def report_sites(results: dict[str, list[Times]], python: dict[str, list[float]], clock: float) -> None:
     """Emits what call sites add to calls that are watched."""
     for kind, allowed in ((SITES, 1.0), (SITES_8, 1000 / clock)):
@@ -159,6 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="processes of each kind")
     parser.add_argument("--calls", type=int, default=2000, help="calls a case and round")
+    parser.add_argument("--only", choices=["trace"], help="measure only what a trace adds")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -172,6 +182,9 @@ def main() -> None:
             WITHOUT_PHASES: ["env", "HALOSCOPE_PHASES=0", *watched(directory)],
             TRACE: watched(directory, "--trace"),
         }
+        if options.only:
+            measure_trace(bench, {kind: kinds[kind] for kind in ("bare", "", TRACE)}, options)
+            return
         python: dict[str, list[float]] = {kind: [] for kind in ("", SITES, SITES_8)}
         results: dict[str, list[Times]] = {kind: [] for kind in [*kinds, "-stamps"]}
         for _ in range(options.rounds):

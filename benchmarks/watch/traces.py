@@ -1,8 +1,7 @@
-"""Traces on disk: bytes an event of a halo exchange, and what a program's structure takes.
+"""Traces on disk: bytes an event of a halo exchange. What a structure takes: `trace_structure.py`.
 
 An event is what OTF2 counts: an enter, a leave, a message sent or received, a collective's begin and its end.
-The structure is all of the trace but times and orders; of `cg` and `sweep` on 64 ranks it is measured for few
-and for many iterations. Where EZTrace is installed, the same program is traced by it as well: wall time and
+Where EZTrace is installed, the same program is traced by it as well: wall time and
 bytes, and the receives that are in its trace.
 """
 
@@ -22,18 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, emit, estimate
 
 import haloscope
-from haloscope.base.building import build_application
 from haloscope.base.toolchain import toolchain
 
 HERE = Path(__file__).resolve().parent
 OTF2 = 13.6  # bytes an event, of its own library
-MOST_BYTES, MOST_STRUCTURE = 4.0, 100_000
-RANKS = 64
-CASES = {
-    "cg": ["--nx", "8", "--ny", "8", "--nz", "8", "--iterations"],
-    "sweep": ["--procs", "4,4,4", "--zones", "8,8,8", "--groups", "2", "--gset", "2", "--niter"],
-}
-BY_TIME = ("trace_words", "trace_pieces", "trace_orders")
+MOST_BYTES = 4.0
 
 
 def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
@@ -93,26 +85,6 @@ def measure_bytes(directory: Path, program: Path, rounds: int) -> None:
         )
 
 
-def measure_structure(directory: Path, name: str, iterations: int) -> None:
-    program, options = build_application(name), CASES[name]
-    found = {}
-    for count in (10, iterations):
-        path, _ = traced(directory, RANKS, [program, *options, str(count)], "--trace")
-        events(path)
-        found[count] = sum(size for table, size in sizes(path).items() if table not in BY_TIME)
-    most = max(found.values())
-    emit(
-        "trace-structure",
-        f"{name}, {RANKS} ranks, 10 and {iterations} iterations",
-        ours=float(most),
-        peer=float(found[10]),
-        peer_name="10 iterations",
-        unit="B",
-        ratio=estimate([MOST_STRUCTURE / most]),
-        target=1.0,
-    )
-
-
 def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -> None:
     tool, printer = shutil.which("eztrace"), shutil.which("otf2-print")
     if tool is None or printer is None:
@@ -169,7 +141,6 @@ def measure_eztrace(directory: Path, program: Path, rounds: int, repeats: int) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=50_000, help="of the halo exchange")
-    parser.add_argument("--iterations", type=int, default=1000, help="of cg and sweep, beside 10")
     parser.add_argument("--repeats", type=int, default=5, help="of the comparison with EZTrace")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -179,8 +150,6 @@ def main() -> None:
         subprocess.run([compiler, "-O2", str(HERE / "traces.c"), "-o", str(program)], check=True)
         measure_bytes(directory, program, options.rounds)
         measure_eztrace(directory, program, options.rounds, options.repeats)
-        for case in CASES:
-            measure_structure(directory, case, options.iterations)
 
 
 if __name__ == "__main__":

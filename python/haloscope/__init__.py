@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from haloscope.explain import history, open, open_all, report
+    from haloscope.explain.checking import check, learn_rules
+    from haloscope.explain.comparing import compare
     from haloscope.explain.export import export
     from haloscope.explain.regimes import regimes
     from haloscope.hide import inject, stencil
@@ -53,12 +55,15 @@ __all__ = [
     "bench_noise",
     "bench_p2p",
     "bench_stencil",
+    "check",
     "comm_region",
+    "compare",
     "doctor",
     "env",
     "export",
     "history",
     "inject",
+    "learn_rules",
     "metadata",
     "model",
     "open",
@@ -93,12 +98,15 @@ if not TYPE_CHECKING:
             "bench_noise": "predict.bench:noise",
             "bench_p2p": "predict.bench:p2p",
             "bench_stencil": "predict.bench:stencil",
+            "check": "explain.checking",
             "comm_region": "watch",
+            "compare": "explain.comparing",
             "doctor": "watch",
             "env": "watch",
             "export": "explain.export",
             "history": "explain",
             "inject": "hide",
+            "learn_rules": "explain.checking",
             "metadata": "watch",
             "model": "predict",
             "open": "explain",

@@ -5,7 +5,6 @@
 #include "explain/wide.hpp"
 
 namespace haloscope::explain::HALOSCOPE_SET {
-namespace {
 
 // A part of the questions that fills a vector.
 struct Part {
@@ -13,13 +12,13 @@ struct Part {
 
   static HALOSCOPE_INLINE Part of(const Lines &lines, int part) {
     Part made;
-    __builtin_memcpy(&made.time, lines.time + part * LANES, sizeof(Real));
-    __builtin_memcpy(&made.slope, lines.slope + part * LANES, sizeof(Real));
+    __builtin_memcpy(&made.time, lines.time + ptrdiff_t{part} * LANES, sizeof(Real));
+    __builtin_memcpy(&made.slope, lines.slope + ptrdiff_t{part} * LANES, sizeof(Real));
     return made;
   }
   HALOSCOPE_INLINE void put(Lines &lines, int part) const {
-    __builtin_memcpy(lines.time + part * LANES, &time, sizeof(Real));
-    __builtin_memcpy(lines.slope + part * LANES, &slope, sizeof(Real));
+    __builtin_memcpy(lines.time + ptrdiff_t{part} * LANES, &time, sizeof(Real));
+    __builtin_memcpy(lines.slope + ptrdiff_t{part} * LANES, &slope, sizeof(Real));
   }
   // The one that is later; of two at one time that which grows faster.
   HALOSCOPE_INLINE Part later(const Part &other) const {
@@ -30,11 +29,11 @@ struct Part {
 
 HALOSCOPE_INLINE Real load(const double *values, int part) {
   Real made;
-  __builtin_memcpy(&made, values + part * LANES, sizeof(Real));
+  __builtin_memcpy(&made, values + ptrdiff_t{part} * LANES, sizeof(Real));
   return made;
 }
 
-void replay(const Tape &tape, const Replay &state) {
+inline void replay(const Tape &tape, const Replay &state) {
   for (int64_t i = 0; i < tape.steps; ++i) {
     Lines &here = state.now[tape.location[i]], &slot = state.slots[tape.slot[i]];
     const UnitOf &unit = state.groups[tape.group[i]];
@@ -56,5 +55,4 @@ void replay(const Tape &tape, const Replay &state) {
   }
 }
 
-} // namespace
 } // namespace haloscope::explain::HALOSCOPE_SET

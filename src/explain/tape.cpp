@@ -24,8 +24,8 @@ struct Events {
   std::int64_t puts;
   const std::int64_t *get_call;
   const std::int32_t *get_hub;
-  const std::int64_t *get_weight;
-  const std::int32_t *get_units, *get_group;
+  const std::int64_t *get_weight, *get_units;
+  const std::int32_t *get_group;
   std::int64_t gets;
   std::int32_t locations, hubs;
 };
@@ -158,7 +158,7 @@ private:
     return slot;
   }
 
-  void write(std::int32_t location, std::int32_t slot, Step step, std::int64_t weight, std::int32_t units,
+  void write(std::int32_t location, std::int32_t slot, Step step, std::int64_t weight, std::int64_t units,
              std::int32_t group) noexcept {
     const std::int64_t i = tape_.steps++;
     tape_.location[i] = location;

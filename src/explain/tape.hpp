@@ -14,7 +14,7 @@ struct Tape {
   std::int32_t *location, *slot;
   std::uint8_t *step;
   std::int64_t *advance, *weight; // nanoseconds; a weight only where something is read
-  std::int32_t *units;            // how many times the parameter, a latency, is added to the weight
+  std::int64_t *units;            // how many times the parameter is added to the weight: latencies, or bytes
   std::int32_t *group;            // whose edge this is
   std::int64_t steps;
   std::int32_t locations, slots; // slot 0 is where all end

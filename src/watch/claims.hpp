@@ -55,7 +55,7 @@ public:
   // After the call: what is known of the i-th; nullptr if nothing is.
   Request *request(std::size_t i) noexcept {
     if (__builtin_expect(state_.ring != nullptr, 0))
-      state_.completing = global().several_threads ? state_.numbers[i] : number_of(state_.handles[i]);
+      state_.completing = global().several_threads ? state_.numbers[i] : number_of(state_, state_.handles[i]);
     return global().several_threads ? &state_.taken[i] : request_slot(state_, state_.handles[i]);
   }
   // Ends the call: what has not been forgotten stays known.
@@ -68,7 +68,7 @@ private:
     for (std::size_t i = 0; i < count_; i++) {
       Request *slot = request_slot(state_.handles[i]);
       state_.taken[i] = slot == nullptr ? Request{} : *slot;
-      if (state_.ring != nullptr) state_.numbers[i] = number_of(state_.handles[i]);
+      if (state_.ring != nullptr) state_.numbers[i] = number_of(state_, state_.handles[i]);
       if (slot != nullptr) forget(*slot);
     }
   }
@@ -89,7 +89,7 @@ public:
       : state_(state), count_(handles.size()) {
     state.make_room(count_);
     if (__builtin_expect(state.ring != nullptr, 0))
-      for (std::size_t i = 0; i < count_; i++) state.numbers[i] = number_of(handles[i]);
+      for (std::size_t i = 0; i < count_; i++) state.numbers[i] = number_of(state, handles[i]);
     if (__builtin_expect(global().several_threads, 0)) {
       take(handles);
       return;

@@ -68,7 +68,8 @@ struct ClockPair {
 };
 
 inline double seconds_per_tick(ClockPair first, ClockPair last) noexcept {
-  if (last.tick <= first.tick) return 1e-9;
+  // Neither goes back on a machine as it should be; where one did, nothing is known.
+  if (last.tick <= first.tick || last.nanosecond <= first.nanosecond) return 1e-9;
   return 1e-9 * static_cast<double>(last.nanosecond - first.nanosecond) /
          static_cast<double>(last.tick - first.tick);
 }

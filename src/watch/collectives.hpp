@@ -158,8 +158,7 @@ struct Collective {
                                               : trace::Action::begun_collective,
                      .communicator = use == nullptr ? 0 : use->communicator->number,
                      .partner = invoked.partner,
-                     .size = bytes,
-                     .number = number});
+                     .size = bytes});
 }
 
 // Blocking ones and, with `request`, others. `then` gets the communicator and the bytes.

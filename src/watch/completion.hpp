@@ -175,7 +175,7 @@ inline void waited(ThreadState &state, Function function, std::uint64_t bytes, s
 
 // Which request is completed next, for the trace.
 [[gnu::always_inline]] inline void note_handle(ThreadState &state, MPI_Request handle) noexcept {
-  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(handle);
+  if (__builtin_expect(state.ring != nullptr, 0)) state.completing = number_of(state, handle);
 }
 
 template <class Call>
@@ -245,9 +245,9 @@ int test(const Invocation &invoked, MPI_Request *request, const int *flag, MPI_S
   const int result = call(result_status);
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = 0;
-  if (*flag == 0)
+  if (*flag == 0) {
     state->node->polls++;
-  else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
+  } else if (Request *known = request_slot(*state, handle); known != nullptr && counts(*known)) {
     note_handle(*state, handle);
     bytes = complete(*state, *known, *result_status, 0);
   }

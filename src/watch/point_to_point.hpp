@@ -225,8 +225,7 @@ int post_exchange(const Invocation &invoked, SendCount count, MPI_Datatype datat
                                    .action = number == 0 ? trace::Action::none : trace::Action::posted,
                                    .communicator = receiving == nullptr ? 0 : receiving->communicator->number,
                                    .partner = source,
-                                   .size = room,
-                                   .number = number});
+                                   .size = room});
               });
 }
 
@@ -372,10 +371,11 @@ int receive_matched(const Invocation &invoked, const MPI_Message *message, MPI_S
     trace_part(*state, trace::Action::completed_receive, number, communicator->number,
                result_status->MPI_SOURCE, result_status->MPI_TAG, bytes);
     trace_call(*state, {.function = invoked, .begin = begin, .end = end, .bytes = bytes});
-  } else if (is_traced(*state))
+  } else if (is_traced(*state)) {
     trace_message(*state, invoked, {begin, end}, trace::Action::received,
                   communicator == nullptr || result_status->MPI_SOURCE < 0 ? 0 : communicator->number,
                   result_status->MPI_SOURCE, result_status->MPI_TAG, bytes);
+  }
   add_waiting(*state, end - begin);
   passed_time(*state, end);
   return result;

@@ -154,8 +154,7 @@ template <bool is_send>
                      .communicator = request.communicator,
                      .partner = request.partner,
                      .tag = tag,
-                     .size = request.bytes,
-                     .number = number});
+                     .size = request.bytes});
 }
 
 // Where the thread remembers posts with such arguments.

@@ -30,6 +30,7 @@ struct ThreadState : Recorder {
   std::array<CachedUse, cached> communicator_uses{};
   std::uint32_t handle_epoch = 0; // that the three caches of handles belong to
   RequestTable::Recent recent_requests;
+  HandleTable<std::uint64_t>::Recent recent_numbers; // of a trace
   // Of the completing call that is running: the handles as they were, what was known of them where it
   // had to be taken out before, and statuses for programs that ignore theirs.
   std::vector<MPI_Request> handles;

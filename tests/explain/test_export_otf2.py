@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from haloscope.explain.export import Aliases, Traced
 from haloscope.explain.export._otf2 import write_otf2
 from haloscope.explain.export._otf2_words import operations_of, role_of
 from haloscope.explain.trace import Trace
+from support.full_disk import check_full_disk
 from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
@@ -180,14 +180,7 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         write_otf2(Traced(halo_trace(2)), tmp_path / "no-directory" / "run")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    try:
-        with pytest.raises(OutputError, match=r"OTF2 cannot write it: .*; is there room"):
-            write_otf2(Traced(halo_trace(2, 1000)), tmp_path / "run")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert list(tmp_path.iterdir()) == []
+    check_full_disk(write_otf2, tmp_path, r"OTF2 cannot write it: .*; is there room")
 
 
 def test_words_of_mpi() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections import Counter
 from pathlib import Path
 
@@ -10,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from haloscope.base.errors import OutputError
 from haloscope.explain.export import Aliases, Traced
 from haloscope.explain.export._perfetto import write_perfetto
 from haloscope.explain.trace import Trace
+from support.full_disk import check_full_disk
 from support.perfetto import Track, read_perfetto
 from support.perfetto_page import ask_perfetto
 from support.traces import Script, cg_trace, halo_trace
@@ -137,14 +136,7 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    try:
-        with pytest.raises(OutputError, match="File too large"):
-            write_perfetto(Traced(halo_trace(2, 1000)), tmp_path / "trace")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert list(tmp_path.iterdir()) == []
+    check_full_disk(write_perfetto, tmp_path, "File too large")
 
 
 QUERIES = {

@@ -213,3 +213,21 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000\n"
     )
     subprocess.run([sys.executable, "-c", script, tmp_path / "big.halo"], check=True, timeout=100)
+
+
+def test_profiles_of_other_tools_are_in_it(year: Path) -> None:
+    rows = [{"path": 0, "rank": rank, "instances": 1, "time": 1.0 + rank} for rank in range(3)]
+    ours = draft({"ranks": 3, "program": "amg"}, paths=path_rows(), ranks=rows).write(year / "amg.halo")
+    for form in ("cali", "cali-ranks"):
+        haloscope.export(ours, form, year / f"{form}.cali")
+    (year / "archive").mkdir()
+    (year / "archive" / "traces.otf2").write_bytes(b"\0\0OTF2")
+    (year / "other.cali").write_text("nothing of the kind")
+    found = explain.read_history(year)
+    runs = found.frame.filter(program="amg", rank_time=6.0)
+    assert set(runs["profile"]) == {str(year / "cali.cali"), str(year / "cali-ranks.cali")}
+    assert set(runs["ranks"]) == {3}
+    archive, other = sorted(found.unreadable)
+    assert "history reads no OTF2 archives" in archive
+    assert "other.cali: is no file of Caliper" in other
+    assert "\n" not in archive + other

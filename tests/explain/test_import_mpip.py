@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import haloscope
 from haloscope import explain
-from haloscope.base.errors import HaloscopeError, ProfileError
+from haloscope.base.errors import ProfileError
 from haloscope.cli import haloscope as command
+from support.damaged import check_read_or_refused, damaged
+from support.foreign_verbs import check_verbs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,6 +183,16 @@ def test_a_report_cut_short_says_so(tmp_path: Path) -> None:
     assert profile.table("regions")["mpi_time_mean"].to_list() == pytest.approx([3.75])
 
 
+def test_history_has_the_sums_of_a_report(tmp_path: Path) -> None:
+    (tmp_path / "run.mpiP").write_text(REPORT)
+    row = haloscope.history(tmp_path).row(0, named=True)
+    ranks = explain.open(tmp_path / "run.mpiP").table("ranks", region="<program>")
+    assert (row["ranks"], row["hosts"], row["host_names"]) == (2, 2, ["alpha", "beta"])
+    assert row["rank_time"] == pytest.approx(ranks["time"].sum())
+    assert row["mpi_time"] == pytest.approx(ranks["mpi_time"].sum())
+    assert row["host_compute"] == pytest.approx(ranks["compute_time"].to_list())
+
+
 def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
     place = tmp_path / "none.mpiP"
     place.write_text(HEAD)
@@ -190,15 +200,15 @@ def test_a_report_without_ranks_is_an_error(tmp_path: Path) -> None:
         explain.open(place)
 
 
+def test_verbs_read_a_report_or_say_why_not(tmp_path: Path) -> None:
+    place = tmp_path / "run.mpiP"
+    place.write_text(REPORT)
+    check_verbs(place, tmp_path)
+
+
 @settings(max_examples=15, deadline=None)
-@given(cut=st.integers(0, len(REPORT)), junk=st.binary(max_size=8))
+@given(content=damaged(REPORT))
 def test_damaged_reports_are_read_or_refused(
-    cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory
+    content: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    place = tmp_path_factory.mktemp("damaged") / "run.mpiP"
-    place.write_bytes(REPORT.encode()[:cut] + junk + REPORT.encode()[cut + 3 :])
-    with suppress(HaloscopeError):  # one line, by its class
-        profile = explain.open(place)
-        for name in explain.TABLES:
-            profile.table(name)
-        assert explain.summary(profile)
+    check_read_or_refused(content, tmp_path_factory.mktemp("damaged") / "run.mpiP")

@@ -60,6 +60,7 @@ COLUMNS = {
     "collectives": "region operation comm_size bytes calls time_total time_max".split(" "),
     "communicators": "name size ranks calls bytes".split(" "),
     "series": "region rank instance start duration wait".split(" "),
+    "clocks": "rank host machine offset_begin offset_end shift moved moved_max".split(" "),
     "binding": "rank host pid cpus numa_nodes sockets".split(" "),
     "info": ["key", "value"],
 }
@@ -85,7 +86,7 @@ def test_columns_and_types_are_those_of_the_contract(read: Read, nested: Draft, 
             assert kind == pl.String
         elif name == "same_node":
             assert kind == pl.Boolean
-        elif re.search("time|_mean|^mean|start|duration|wait", name):
+        elif re.search("time|_mean|^mean|start|duration|wait|offset|shift|moved_max", name):
             assert kind == pl.Float64, name
         else:
             assert kind == pl.Int64, name

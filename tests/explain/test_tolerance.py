@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from haloscope.explain import _kernels
-from haloscope.explain.waiting import Analysis
-from haloscope.explain.waiting._dependencies import dependencies
-from haloscope.explain.waiting._edges import as_recorded
+from haloscope.explain.waiting import Analysis, Unit
 from haloscope.explain.waiting._graph import ABSENT, COUNTED, Edges, Question, tape
-from haloscope.explain.waiting._matching import matched
 from haloscope.explain.waiting._timeline import Timeline
 from haloscope.explain.waiting._tolerance import pieces, tolerated, without
 from support.random_runs import Step, run_of, steps
@@ -62,21 +59,30 @@ def _moved(lines: Lines, time: int, units: int = 0) -> Lines:
     return frozenset((a + time, b + units) for a, b in lines)
 
 
-@given(steps(12), strategies.integers(1, 4), strategies.integers(0, 2**32), strategies.booleans())
-@settings(max_examples=40, deadline=None)
+UNITS: strategies.SearchStrategy[Unit] = strategies.sampled_from(("latency", "byte"))
+
+
+@given(
+    steps(12),
+    strategies.integers(1, 4),
+    strategies.integers(0, 2**32),
+    UNITS,
+    strategies.sampled_from(("recorded", "injected", "at random")),
+)
+@settings(max_examples=60, deadline=None)
 def test_all_pieces_are_those_of_the_longest_paths(
-    program: list[Step], ranks: int, seed: int, weighed_at_random: bool
+    program: list[Step], ranks: int, seed: int, unit: Unit, weighed: str
 ) -> None:
     trace = run_of(program, ranks)
-    timeline = Timeline.of(trace)
-    edges = as_recorded(trace, timeline, dependencies(timeline, matched(trace)))
+    analysis = Analysis(trace, is_injected=weighed == "injected")
+    timeline, edges = analysis.timeline, analysis.graph(unit)
     generator = np.random.default_rng(seed)
-    if weighed_at_random:
+    if weighed == "at random":
         # The graph of a run, with times that no run had.
         count = len(edges.gets)
         gets = edges.gets.with_columns(
             pl.Series("weight", generator.integers(0, 500, count)),
-            pl.Series("units", generator.integers(0, 6, count), dtype=pl.Int32),
+            pl.Series("units", generator.integers(0, 6, count), dtype=pl.Int64),
         )
         edges = Edges(edges.gap, edges.own, edges.tail, edges.puts, gets)
     made = tape(timeline, edges)
@@ -99,12 +105,12 @@ def test_all_pieces_are_those_of_the_longest_paths(
         assert (intercept, round(slope)) in lines
 
 
-@given(steps(20), strategies.integers(2, 5))
-@settings(max_examples=25, deadline=None)
-def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int) -> None:
-    trace = run_of(program, ranks)
-    timeline = Timeline.of(trace)
-    made = tape(timeline, as_recorded(trace, timeline, dependencies(timeline, matched(trace))))
+@given(steps(20), strategies.integers(2, 5), UNITS)
+@settings(max_examples=30, deadline=None)
+def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int, unit: Unit) -> None:
+    analysis = Analysis(run_of(program, ranks))
+    timeline = analysis.timeline
+    made = tape(timeline, analysis.graph(unit))
     masks = [np.arange(timeline.paths) == path for path in range(timeline.paths)]
     masks.append(np.ones(timeline.paths, dtype=np.bool_))
     longer = (0.01, 0.05, 0.5)
@@ -138,15 +144,39 @@ def test_a_chain_of_messages_takes_a_latency_each(ranks: int) -> None:
     analysis = Analysis(script.trace())
     row = analysis.tolerance([np.array([False, True])]).row(0, named=True)
     length = 100e-9 * (ranks - 1)
-    assert row["latencies"] == ranks - 1
-    assert row["latency_1"] == pytest.approx(0.02 * length / (ranks - 1))
+    assert row["units"] == ranks - 1
+    assert row["most_1"] == pytest.approx(0.02 * length / (ranks - 1))
     assert analysis.run_time_with(1e-6).at(1e-6) == pytest.approx(length + 1e-6 * (ranks - 1))
+    bytes_ = analysis.tolerance([np.array([False, True])], (0.02,), "byte").row(0, named=True)
+    assert bytes_["units"] == 8 * (ranks - 1)
+    assert bytes_["most_0"] == pytest.approx(row["most_1"] / 8)
+    assert analysis.run_time_with(1e-9, "byte").at(1e-9) == pytest.approx(length + 8e-9 * (ranks - 1))
+
+
+def test_large_messages_count_to_the_byte() -> None:
+    """More bytes than 32 bits can say: a transfer of seconds at a usual bandwidth."""
+    script, size = Script(2), 5 * 2**32 + 1
+    script.send(script.call(0, "MPI_Send", 20, 30), 1, size)
+    script.receive(script.call(1, "MPI_Recv", 0, 100), 0, size)
+    analysis = Analysis(script.trace())
+    assert analysis.run_time_with(1e-9, "byte").at(1e-9) == pytest.approx(100e-9 + size * 1e-9, rel=1e-12)
+
+
+def test_an_injected_latency_counts_from_the_send() -> None:
+    """A message that took 60 ns is no later for a latency of 50, and 40 ns later for one of 100."""
+    script = Script(2)
+    script.send(script.call(0, "MPI_Send", 20, 30), 1, 8)
+    script.receive(script.call(1, "MPI_Recv", 0, 80), 0, 8)
+    for is_injected, lengths in ((False, (80, 130, 180)), (True, (80, 80, 120))):
+        found = Analysis(script.trace(), is_injected=is_injected).run_time_with(100e-9)
+        assert [found.at(x * 1e-9) for x in (0, 50, 100)] == pytest.approx([1e-9 * x for x in lengths])
 
 
 def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = cg_trace(9, 5)
-    timeline = Timeline.of(trace)
-    made = tape(timeline, as_recorded(trace, timeline, dependencies(timeline, matched(trace))))
+    analysis = Analysis(trace)
+    timeline = analysis.timeline
+    made = tape(timeline, analysis.graph())
     generator = np.random.default_rng(1)
     questions = [
         Question(float(generator.uniform(0, 1e5)), generator.integers(0, 3, timeline.paths).astype(np.uint8))
@@ -165,5 +195,5 @@ def test_a_region_that_does_not_matter_tolerates_any_latency() -> None:
     analysis = Analysis(trace)
     nothing = np.zeros(len(trace.paths), dtype=np.bool_)
     row = analysis.tolerance([nothing]).row(0, named=True)
-    assert (row["latencies"], row["latency_0"]) == (0, None)
-    assert row["without_waiting"] == pytest.approx(analysis.run_time)
+    assert (row["units"], row["most_0"]) == (0, None)
+    assert analysis.without_waiting([nothing]) == pytest.approx([analysis.run_time])

@@ -11,7 +11,9 @@ import pytest
 
 import haloscope
 from haloscope.explain import Profile
+from haloscope.explain.trace._times import Clocks
 from support.profiles import Draft, draft, path_rows, process_rows
+from support.traced import matched
 
 WORLD, HALVES = 7, 9  # identities
 TICK = 1e-9
@@ -46,7 +48,7 @@ def message_to_the_next(
         symbol(0, CALL, call="MPI_Irecv", action=4, **what),
         symbol(1, CALL, call="MPI_Send", action=1, bytes=8, **what),
         symbol(2, PART, action=8, request=1, **what),
-        symbol(3, CALL, call="MPI_Wait", bytes=8),
+        symbol(3, CALL, call="MPI_Wait"),
     ]
     # One rule of four symbols, and a sequence of it, twice.
     rules = bytes([1, 4, 0, 1, 2, 1, 4, 1, 6, 1, 1, 1, 2])
@@ -139,17 +141,36 @@ def test_ranks_of_one_machine_have_one_clock(tmp_path: Path) -> None:
 def test_clocks_of_two_machines_are_aligned(tmp_path: Path) -> None:
     """The second one is 6.99 ms ahead at the begin, and 10 ns more at the end of its ten seconds."""
     offsets = (-0.00699, -0.00699)
-    trace = opened(message_to_the_next(offsets, machines=(1, 2)), tmp_path).trace()
-    begins = trace.calls.group_by("rank", maintain_order=True).first()["begin"].to_list()
+    clocks = Clocks(opened(message_to_the_next(offsets, machines=(1, 2)), tmp_path))
+    begins = [clocks.nanoseconds(rank, np.array([clocks.zero(rank) + 10])).item() for rank in (0, 1)]
     assert begins == [10, 10_010]
+    assert clocks.machines(np.array([0, 1])).tolist() == [0, 1]
+
+
+def test_what_offsets_leave_messages_mend(tmp_path: Path) -> None:
+    """The second rank is 10 us late by them, and its messages are there when they have not been sent."""
+    profile = opened(message_to_the_next((-0.00699, -0.00699), machines=(1, 2)), tmp_path)
+    trace = profile.trace()
+    both = matched(trace)
+    begin = trace.calls["begin"].gather(both["started"])
+    assert (trace.calls["end"].gather(both["completed_received"]) >= begin).all()
+    table = profile.table("clocks")
+    assert table["machine"].to_list() == [0, 1]
+    assert table["offset_end"].to_list() == [0, -0.00699]
+    # Only what lies in time between what was sent and what was taken is known: no more is added.
+    assert table["shift"][0] == 0
+    assert -1e-5 <= table["shift"][1] <= -0.9e-5
+    spans = (trace.calls["end"] - trace.calls["begin"]).to_list()
+    assert min(spans) >= 0
 
 
 def test_drift_is_taken_out_on_the_way(tmp_path: Path) -> None:
     written = message_to_the_next((-0.00699, -0.00699 - 1.0), machines=(1, 2))
-    trace = opened(written, tmp_path).trace()
+    clocks = Clocks(opened(written, tmp_path))
     # A second in ten: a tenth of each length.
-    second = trace.calls.filter(trace.calls["rank"] == 1)["begin"].to_list()
-    assert second == [10_000 + round(0.9 * begin) for begin in (10, 31, 63, 166, 187, 219)]
+    ticks = np.array([10, 31, 63, 166, 187, 219])
+    second = clocks.nanoseconds(1, clocks.zero(1) + ticks).tolist()
+    assert second == [10_000 + round(0.9 * tick) for tick in ticks.tolist()]
 
 
 def test_lengths_of_a_compact_trace(tmp_path: Path) -> None:
@@ -210,3 +231,14 @@ def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, v
     with pytest.raises(haloscope.ProfileError) as caught:
         profile.trace()
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_was_cut_off_anywhere_is_no_profile(tmp_path: Path) -> None:
+    path = message_to_the_next().write(tmp_path / "trace.halo")
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        with pytest.raises(haloscope.ProfileError), haloscope.open(path) as profile:
+            profile.trace()
+    path.write_bytes(whole)
+    assert len(haloscope.open(path).trace().calls) == 12

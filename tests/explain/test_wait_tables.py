@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import haloscope as library
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 from haloscope.explain._tables import TRACE_TABLES
+from support.analysed import check_tables
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
@@ -52,18 +52,7 @@ def late(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> Watched:
 @ONE
 def test_tables_agree_with_each_other(late: Watched, haloscope: Path) -> None:
     with library.open(late.path) as profile:
-        waits, pairs = (profile.table(name, region="<program>") for name in ("waits", "wait_pairs"))
-        for kind, time in pairs.group_by("kind").agg(pl.col("time").sum()).iter_rows():
-            assert waits.filter(pl.col("kind") == kind)["time_total"].sum() == pytest.approx(time)
-        assert waits["share"].sum() == pytest.approx(1)
-        assert profile.table("delays", region="<program>")["cost"].sum() == pytest.approx(pairs["time"].sum())
-        path = profile.table("critical_path", region="<program>")
-        assert path["share"].sum() == pytest.approx(1)
-        pop = profile.table("pop").row(0, named=True)
-        assert pop["parallel"] == pytest.approx(
-            pop["load_balance"] * pop["serialisation"] * pop["transfer"], rel=1e-9
-        )
-        assert pop["run_time"] == pytest.approx(path["time"].sum())
+        check_tables(profile)
         for name in TRACE_TABLES:
             assert profile.table(name).columns == shown_columns(name)
         assert profile.remarks("waits") == []

@@ -10,37 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from haloscope.explain.trace import Trace
-from haloscope.explain.waiting import Analysis
+from support.analysed import check_sums
 from support.random_runs import Step, run_of, steps
 from support.traces import cg_trace, halo_trace
-
-_NO_WAITING = ("other", "barrier_completion", "nxn_completion")
-_REPLAY = {"parallel", "load_balance", "serialisation", "transfer"}
-
-
-def waited(analysis: Analysis) -> float:
-    """Return the seconds that all ranks waited."""
-    return float(analysis.waits.filter(~pl.col("kind").is_in(list(_NO_WAITING)))["time"].sum())
-
-
-def check_sums(trace: Trace) -> Analysis:
-    """Check all that holds for any trace, and return its analysis."""
-    analysis = Analysis(trace)
-    waits = analysis.waits
-    assert waits["time"].min() is None or float(waits["time"].min()) >= 0  # type: ignore[arg-type]
-    in_mpi = (trace.calls["end"] - trace.calls["begin"]).sum() / 1e9
-    assert analysis.delays["cost"].sum() == pytest.approx(waited(analysis), rel=1e-9, abs=1e-15)
-    assert analysis.critical_path["time"].sum() == pytest.approx(analysis.run_time, rel=1e-9)
-    assert analysis.critical_path["share"].sum() == pytest.approx(min(1, analysis.run_time * 1e9), rel=1e-9)
-    found = analysis.efficiency
-    if found is not None:
-        assert found.parallel == pytest.approx(found.load_balance * found.serialisation * found.transfer)
-        assert all(0 < getattr(found, name) <= 1 + 1e-12 for name in _REPLAY)
-        assert found.computing_max <= found.ideal_time * (1 + 1e-12)
-    if not analysis.remarks:
-        assert waits["time"].sum() == pytest.approx(in_mpi, rel=1e-9, abs=1e-15)
-        assert analysis.run_time_with(1e-6).at(0) == pytest.approx(analysis.run_time, rel=1e-12)
-    return analysis
 
 
 @given(steps(), strategies.integers(1, 6))

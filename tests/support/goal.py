@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Operation", "finish_times", "read_goal"]
+__all__ = ["Operation", "finish_times", "messages", "read_goal"]
 
 _OPERATION = re.compile(
     r"(\w+): (?:calc (\d+)|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))(?: cpu (\d+))?"
@@ -66,6 +66,17 @@ def _line(line: str, operations: list[Operation], labels: dict[str, int]) -> Non
         operations.append(Operation(kind, int(size), int(peer), int(tag)))
     else:
         operations.append(Operation("calc", int(nanoseconds)))
+
+
+def messages(ranks: list[list[Operation]], kind: str) -> Counter[tuple[int, int, int]]:
+    """Return how many are sent, or received: `send` or `recv`, by sender, receiver and bytes."""
+    found: Counter[tuple[int, int, int]] = Counter()
+    for rank, operations in enumerate(ranks):
+        for one in operations:
+            if one.kind == kind:
+                sender, receiver = (rank, one.peer) if kind == "send" else (one.peer, rank)
+                found[sender, receiver, one.size] += 1
+    return found
 
 
 def finish_times(ranks: list[list[Operation]], latency: int) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base import schema
+from haloscope.base.shown import SHOWN
 from haloscope.cli._main import _VERBS as VERBS
 from haloscope.explain import TABLES
 from support.mpi import CHECKOUT
@@ -41,9 +42,9 @@ def test_readme_has_every_verb() -> None:
 
 
 def test_every_table_that_is_declared_is_there_and_described() -> None:
-    assert set(schema.SHOWN) | {"info"} == set(TABLES)
+    assert set(SHOWN) | {"info"} == set(TABLES)
     tables, file_format = (CHECKOUT / "docs" / page for page in ("reference/tables.md", "format.md"))
-    assert [name for name in schema.SHOWN if f"<!-- shown: {name} -->" not in tables.read_text("utf-8")] == []
+    assert [name for name in SHOWN if f"<!-- shown: {name} -->" not in tables.read_text("utf-8")] == []
     described = file_format.read_text("utf-8")
     stored = set(schema.STORED) - {"neighbors"}  # which has the columns of `partners`
     assert [name for name in stored if f"<!-- stored: {name} -->" not in described] == []

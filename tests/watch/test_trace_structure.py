@@ -18,10 +18,14 @@ from support.mpi import CHECKOUT
 def finder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorder's own search as a program."""
     target = tmp_path_factory.mktemp("repeats") / "find"
-    source = Path(__file__).with_name("repeats") / "find_repeats.cpp"
+    own = [
+        CHECKOUT / "src" / "watch" / name
+        for name in ("compress.cpp", "trace/packing.cpp", "trace/repeats.cpp")
+    ]
+    sources = [str(path) for path in (Path(__file__).with_name("repeats") / "find_repeats.cpp", *own)]
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined,address"]
     include = f"-I{CHECKOUT / 'src'}"
-    subprocess.run(["c++", *flags, include, str(source), "-o", str(target), "-ldl"], check=True)
+    subprocess.run(["c++", *flags, include, *sources, "-o", str(target), "-ldl"], check=True)
     return target
 
 

@@ -39,7 +39,8 @@ def history(directory: Path, by: str, form: str) -> None:
     """Say what many runs cost, and on which hosts they were slow.
 
     All profiles below DIR are looked at, but only at what they say of themselves: programs, hosts and
-    MPI libraries, the most time in MPI first. Files that are no profiles are counted.
+    MPI libraries, the most time in MPI first. Those of Caliper and mpiP are, too. Files that are no
+    profiles, and OTF2 archives, are counted.
     """
     from haloscope import explain
 

@@ -27,6 +27,8 @@ _VERBS = {
     "export": "_export",
     "history": "_history",
     "regimes": "_regimes",
+    "compare": "_compare",
+    "check": "_check",
     "bench": "_bench",
     "model": "_model",
     "tune": "_tune",

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from haloscope.base.errors import UsageError, printable
+from haloscope.base.errors import printable
 from haloscope.cli._messages import progress
 from haloscope.cli._options import format_option
+from haloscope.cli._parted import PartedCommand, parted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from haloscope.explain.regimes import Criterion, Reduction
 
 __all__ = ["regimes"]
 
-_PARTED = Path("/--/")  # what no file is called
 _CRITERIA = ("bic", "aic", "icl")
 _STEPS_OF_A_FILE, _STEPS_OF_A_PAGE = 2, 14
 _EXAMPLES = """\b
@@ -63,14 +61,7 @@ def _values(_context: click.Context, _option: click.Parameter, text: str | None)
     return (names[0], names[1]) if names else None
 
 
-class _Methods(click.Command):
-    """A command whose files are parted by `--`, which would otherwise end the options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [str(_PARTED) if arg == "--" else arg for arg in args])
-
-
-@click.command(cls=_Methods, epilog=_EXAMPLES)
+@click.command(cls=PartedCommand, epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="F... [-- F...]")
 @click.option("--region", metavar="REGION", help="Which region. [default: the only one with a series]")
 @click.option(
@@ -149,8 +140,9 @@ def regimes(
     Files between two -- are runs of one method; methods of several runs are compared with what
     differs from run to run.
     """
-    methods = _parted(files)
-    count = len(files) - files.count(_PARTED)
+    groups = parted(files, "method")
+    methods = groups if len(groups) > 1 else groups[0]
+    count = sum(map(len, groups))
     if output is None and form == "table":
         output = Path(f"{files[0].stem}-regimes.html" if count == 1 else "regimes.html")
     with progress(_STEPS_OF_A_FILE * count + 1 + (_STEPS_OF_A_PAGE if output else 0)) as step:
@@ -174,18 +166,3 @@ def regimes(
     for line in results.told():
         click.echo(line)
     click.echo(f"page: {printable(shlex.quote(str(output)))}")
-
-
-def _parted(files: Sequence[Path]) -> list[Path] | list[list[Path]]:
-    """Return the files, those of each method together if `--` parts them. Raises `UsageError`."""
-    if _PARTED not in files:
-        return list(files)
-    methods: list[list[Path]] = [[]]
-    for path in files:
-        if path == _PARTED:
-            methods.append([])
-        else:
-            methods[-1].append(path)
-    if not all(methods):
-        raise UsageError("there is nothing on one side of --; name the runs of each method")
-    return methods

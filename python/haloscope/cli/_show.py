@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from haloscope.base.schema import SHOWN
+from haloscope.base.shown import SHOWN
 from haloscope.cli._messages import say_remarks
 from haloscope.cli._options import format_option
 

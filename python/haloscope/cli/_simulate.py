@@ -66,8 +66,10 @@ class _Simulating(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         found, _, _ = self.make_parser(ctx).parse_args(list(args))
         what = found.get("what")
-        if isinstance(what, tuple) and what and what[0].endswith(".halo"):
-            ctx.allow_interspersed_args = True
+        if isinstance(what, tuple) and what:
+            from haloscope.predict.simulate import is_profile
+
+            ctx.allow_interspersed_args = is_profile(what[0])
         return super().parse_args(ctx, args)
 
 
@@ -160,10 +162,11 @@ def simulate(
     sensitivity: list[float] | None,
     form: str,
 ) -> None:
-    """Run a program, or the pattern of a profile, on a described network.
+    """Run a program, or what a profile has of one, on a described network.
 
     WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
-    a profile; or a trace in SimGrid's text, a directory with a file a rank or the list of the files.
+    a profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with a file a
+    rank or the list of the files.
     The result is a profile like any other.
     """
     from haloscope import explain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile

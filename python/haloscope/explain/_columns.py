@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.base.schema import INSTANCE_QUANTITIES, STORED, shown_columns
+from haloscope.base.schema import INSTANCE_QUANTITIES, STORED
+from haloscope.base.shown import shown_columns
 
 if TYPE_CHECKING:
     from haloscope.explain._tree import Reduction

@@ -13,6 +13,7 @@ import polars as pl
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain._head import read_info
+from haloscope.explain._history_foreign import FOREIGN_SUFFIXES, foreign_info
 
 __all__ = ["COSTS", "HISTORY", "History", "costs", "history", "read_history"]
 
@@ -65,9 +66,10 @@ def history(directory: str | os.PathLike[str]) -> pl.DataFrame:
 
 
 def read_history(directory: str | os.PathLike[str]) -> History:
-    """Return the history of all `*.halo` below `directory`, and what could not be read.
+    """Return the history of all profiles below `directory`, and what could not be read.
 
-    Of a file only its `info` is read, and no more than one at a time is in memory. Raises `UsageError`.
+    Of `*.halo` only the `info` is read; `*.cali` and `*.mpiP` are read whole, OTF2 archives are not. No more
+    than one file at a time is in memory. Raises `UsageError`.
     """
     top = os.fspath(directory)
     if not os.path.isdir(top):
@@ -75,7 +77,8 @@ def read_history(directory: str | os.PathLike[str]) -> History:
     parts, rows, unreadable = [], [], []
     for path in _profiles(top):
         try:
-            rows.append(_row(path, read_info(path)))
+            info = foreign_info(path) if path.endswith(FOREIGN_SUFFIXES) else read_info(path)
+            rows.append(_row(path, info))
         except ProfileError as error:
             unreadable.append(str(error))
         if len(rows) == _ROWS_AT_A_TIME:
@@ -121,7 +124,7 @@ def _profiles(top: str) -> Iterator[str]:
     for folder, folders, names in os.walk(top):
         folders.sort()
         for name in sorted(names):
-            if name.endswith(".halo"):
+            if name.endswith((".halo", *FOREIGN_SUFFIXES)):
                 yield os.path.join(folder, name)
 
 

@@ -89,6 +89,11 @@ def _time(title: str, source: str) -> View:
     return View(title, (source,), time_text)
 
 
+def _bandwidth(title: str, source: str) -> View:
+    """What is so many seconds a byte."""
+    return View(title, (source,), lambda value: UNKNOWN if not value else f"{bytes_text(1 / value)}/s")
+
+
 def _share(title: str, part: str, whole: str) -> View:
     return View(title, (part, whole), percent_text)
 
@@ -228,6 +233,8 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _time("1 % longer", "latency_1"),
         _time("2 %", "latency_2"),
         _time("5 %", "latency_5"),
+        _bytes("bytes", "bytes"),
+        _bandwidth("1 % at", "per_byte_1"),
         _time("run", "run_time"),
         _time("without waiting", "without_waiting"),
     ],
@@ -337,6 +344,16 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         _part("share", "share"),
         _count("instances", "instances"),
         View("mean ±", ("mean", "mean_low", "mean_high"), _within),
+    ],
+    "clocks": [
+        _exact("rank", "rank"),
+        _text("host", "host"),
+        _exact("machine", "machine"),
+        _time("offset, begin", "offset_begin"),
+        _time("offset, end", "offset_end"),
+        _time("by messages", "shift"),
+        _count("moved", "moved"),
+        _time("moved at most", "moved_max"),
     ],
     "binding": [
         _exact("rank", "rank"),
@@ -502,8 +519,8 @@ _MEANINGS = {
     "waits": "share: of the region's time in MPI calls; other: of that, neither waiting nor completion",
     "delays": "waiting caused: of all ranks, by what this rank did there for longer than those who waited",
     "critical_path": "share: of the run's time; in MPI: transfer, as nobody waits on the critical path",
-    "tolerance": "latencies: of the region's messages, on the critical path; then what can be added to each"
-    " until the run takes so much longer",
+    "tolerance": "latencies, bytes: of the region's messages, on the critical path; then what can be added to"
+    " each latency until the run takes so much longer, and a further link's bandwidth for that",
     "regimes": "share: of all instances; ±: half the 95 % interval of the mean",
     "ranks": "MPI: its share of the time; partners: distinct ranks sent to",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import UsageError
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 from haloscope.explain._binding import binding, binding_text
 from haloscope.explain._columns import keys, reductions
 from haloscope.explain._directory import DamageError
@@ -165,7 +165,7 @@ _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 # Of the calls of a trace.
 TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance")
-_WITHOUT_REGION = ("communicators", "phases", "pop", "slices", "binding", "info")
+_WITHOUT_REGION = ("communicators", "phases", "pop", "slices", "clocks", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -251,6 +251,16 @@ def _of_trace(name: str) -> Callable[[Profile, Scope], pl.DataFrame]:
     return build
 
 
+def _clocks(profile: Profile, _scope: Scope) -> pl.DataFrame:
+    """Return a row a rank of a trace that was recorded; none without one."""
+    from haloscope.explain.trace import CLOCKS
+
+    rows = profile.trace().clocks if profile.has_trace else pl.DataFrame(schema=CLOCKS)
+    hosts = profile.frame("processes", ["rank", "host"]).unique("rank", keep="first", maintain_order=True)
+    joined = rows.cast({"rank": pl.Int64}).join(hosts, on="rank", how="left", maintain_order="left")
+    return joined.select(shown_columns("clocks"))
+
+
 def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return region × kind × size.
 
@@ -297,6 +307,7 @@ _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "slices": slices,
     "phases": phases,
     **{name: _of_trace(name) for name in TRACE_TABLES},
+    "clocks": _clocks,
     "binding": lambda profile, _scope: binding(profile),
     "info": lambda profile, _scope: info(profile),
 }

@@ -21,6 +21,8 @@
 
 namespace haloscope::exporting {
 
+namespace {
+
 // What the columns do not say. Members of communicator c are [first_members[c], first_members[c + 1]), by
 // place; its own places of these world ranks are looked up here. `waits` tells of each function whether its
 // time is MPI's, and not computation.
@@ -31,8 +33,6 @@ struct World {
   const int32_t *members;
   const uint8_t *waits;
 };
-
-namespace {
 
 using Label = int64_t; // 0: none
 

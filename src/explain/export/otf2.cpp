@@ -16,14 +16,17 @@ namespace {
 
 char message[256];
 
+// What the library keeps of a location before it writes, as its manual proposes.
+constexpr uint64_t chunk_of_events = uint64_t{1} << 20U, chunk_of_definitions = 4 * chunk_of_events;
+
 // Keeps the first error, the cause of the others. Of files that it cannot write OTF2 speaks here alone.
 OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode code, const char *,
                     va_list) {
   if (message[0] == '\0') {
     const char *why = OTF2_Error_GetDescription(code);
     const bool is_known = why != nullptr && why[0] != '\0';
-    std::snprintf(message, sizeof message, "%s",
-                  is_known ? why : std::strerror(errno)); // some codes are errno's
+    // Some codes are errno's. NOLINTNEXTLINE(concurrency-mt-unsafe): one thread exports
+    std::snprintf(message, sizeof message, "%s", is_known ? why : std::strerror(errno));
   }
   return code;
 }
@@ -90,7 +93,7 @@ private:
 
   static bool is_blocking(const Ends &ends, int64_t row) { return ends.started[row] == ends.completed[row]; }
   // Numbers of requests are of the whole trace: a thread may complete what another one of its rank started.
-  uint64_t request_of_send(int64_t row) const { return static_cast<uint64_t>(row); }
+  static uint64_t request_of_send(int64_t row) { return static_cast<uint64_t>(row); }
   uint64_t request_of_receive(int64_t row) const {
     return static_cast<uint64_t>(trace_.sends.ends.count + row);
   }
@@ -197,8 +200,9 @@ OTF2_Archive *haloscope_otf2_open(const char *directory, const char *creator) {
   ours::message[0] = '\0';
   OTF2_Error_RegisterCallback(ours::keep, nullptr);
   static const OTF2_FlushCallbacks flushing = {ours::always, nullptr};
-  OTF2_Archive *archive = OTF2_Archive_Open(directory, "traces", OTF2_FILEMODE_WRITE, 1024 * 1024,
-                                            4 * 1024 * 1024, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  OTF2_Archive *archive =
+      OTF2_Archive_Open(directory, "traces", OTF2_FILEMODE_WRITE, ours::chunk_of_events,
+                        ours::chunk_of_definitions, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   if (archive == nullptr) {
     return nullptr;
   }

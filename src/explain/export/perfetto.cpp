@@ -16,6 +16,8 @@
 
 namespace haloscope::exporting {
 
+namespace {
+
 // What numbers of the columns mean. `pids` and `processes` are of locations, `tids` and `threads`, too.
 struct Names {
   const char *const *functions;
@@ -27,12 +29,10 @@ struct Names {
   int64_t function_count;
 };
 
-namespace {
-
 // Fields of the messages in Perfetto's trace_packet.proto and its kin.
 namespace packet {
 constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequence = 10, kTrackEvent = 11, kInterned = 12,
-                   kFlags = 13, kClock = 58, kDefaults = 59, kTrackDescriptor = 60;
+                   kFlags = 13, kDefaults = 59, kTrackDescriptor = 60;
 constexpr uint64_t kCleared = 1, kNeedsState = 2;
 } // namespace packet
 namespace defaults {

@@ -32,7 +32,7 @@ struct Part {
 template <class Send, class Receive, class Next>
 void each_round(const Part &part, const Send &send, const Receive &receive, const Next &next) {
   const int32_t size = part.size, me = part.place, root = std::max(part.root, 0);
-  const int64_t most = std::max<int64_t>({part.sent, part.received, 1});
+  const auto most = std::max<int64_t>({part.sent, part.received, 1});
   const int64_t each = std::max<int64_t>(part.sent / std::max(size, 1), 1);
   const auto at = [&](int64_t place) { return static_cast<int32_t>((place + size) % size); };
   switch (part.pattern) {

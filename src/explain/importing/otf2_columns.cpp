@@ -127,7 +127,7 @@ OTF2_CallbackCode on_clock(void *, uint64_t resolution, uint64_t offset, uint64_
 }
 
 OTF2_CallbackCode on_string(void *, OTF2_StringRef self, const char *text) {
-  std::printf("{\"string\": %u, \"text\": ", self);
+  std::printf(R"({"string": %u, "text": )", self);
   quoted(text);
   std::puts("}");
   return OTF2_CALLBACK_SUCCESS;
@@ -165,7 +165,7 @@ OTF2_CallbackCode on_region(void *, OTF2_RegionRef self, OTF2_StringRef name, OT
 
 OTF2_CallbackCode on_group(void *, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type,
                            OTF2_Paradigm paradigm, OTF2_GroupFlag, uint32_t count, const uint64_t *members) {
-  std::printf("{\"group\": %u, \"type\": %u, \"paradigm\": %u, \"members\": [", self, unsigned{type},
+  std::printf(R"({"group": %u, "type": %u, "paradigm": %u, "members": [)", self, unsigned{type},
               unsigned{paradigm});
   for (uint32_t i = 0; i < count; ++i) std::printf("%s%" PRIu64, i ? ", " : "", members[i]);
   std::puts("]}");
@@ -263,7 +263,10 @@ void read_definitions(OTF2_Reader *reader, Definitions &found) {
   OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks.get(), on_communicator);
   OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks.get(), on_bridge);
   OTF2_GlobalDefReader *global = OTF2_Reader_GetGlobalDefReader(reader);
-  if (!global) return damage("definitions", 0, OTF2_ERROR_FILE_INTERACTION);
+  if (!global) {
+    damage("definitions", 0, OTF2_ERROR_FILE_INTERACTION);
+    return;
+  }
   OTF2_Reader_RegisterGlobalDefCallbacks(reader, global, callbacks.get(), &found);
   uint64_t count = 0;
   const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, global, &count);

@@ -43,7 +43,7 @@ std::string decoded(const std::string &name) {
 // A message that was posted and not waited for yet. SimGrid keeps the request to itself: the recorder knows
 // it by a handle of ours, which is nobody else's as long as the simulation runs.
 struct alignas(64) Posted {
-  int partner;
+  int partner, tag;
   std::int64_t bytes;
   bool receives;
 };
@@ -60,7 +60,7 @@ MPI_Status arrival(int source, std::int64_t bytes) {
 
 template <class Replay> void message(const Action &action, Replay &&replay) {
   const std::string &name = action[1];
-  const int partner = static_cast<int>(number(action, 2));
+  const int partner = static_cast<int>(number(action, 2)), tag = static_cast<int>(number(action, 3));
   const std::int64_t bytes = number(action, 4) * size_of(action, 5);
   const bool receives = name == "recv" || name == "irecv";
   if (name == "send") {
@@ -72,7 +72,7 @@ template <class Replay> void message(const Action &action, Replay &&replay) {
               return replay();
             });
   } else {
-    Posted &posted = *own<PostedMessages>().emplace_back(new Posted{partner, bytes, receives});
+    Posted &posted = *own<PostedMessages>().emplace_back(new Posted{partner, tag, bytes, receives});
     MPI_Request handle = handle_of(posted);
     if (receives)
       post_receive({Function::Irecv}, bytes, MPI_BYTE, partner, MPI_COMM_WORLD, &handle, replay);
@@ -96,11 +96,12 @@ template <class Replay> void wait_for_all(Replay &&replay) {
 // wait SOURCE DESTINATION TAG
 template <class Replay> void wait_for_one(const Action &action, Replay &&replay) {
   auto &messages = own<PostedMessages>();
-  const int source = static_cast<int>(number(action, 2)), to = static_cast<int>(number(action, 3));
-  const bool receives = source != number(action, 0);
+  const int source = static_cast<int>(number(action, 2)), to = static_cast<int>(number(action, 3)),
+            tag = static_cast<int>(number(action, 4));
+  const bool receives = source != number(action, 0), is_own = source == to; // of its own, both ends are here
   const int partner = receives ? source : to;
   const auto found = std::ranges::find_if(messages, [&](const auto &posted) {
-    return posted->partner == partner && posted->receives == receives;
+    return posted->partner == partner && posted->tag == tag && (is_own || posted->receives == receives);
   });
   std::unique_ptr<Posted> posted;
   if (found != messages.end()) {

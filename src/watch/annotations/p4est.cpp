@@ -23,6 +23,11 @@ using namespace haloscope::watch;
   HALOSCOPE_AROUND(result, p8est_##function, p8est_##region##_region, communication, arguments, __VA_ARGS__)
 #define HALOSCOPE_EXCHANGE(result, function, region, arguments, ...)                                         \
   HALOSCOPE_FOREST(result, function, region, true, arguments, __VA_ARGS__)
+// One that is also there in two parts: what the first returns, the second is given.
+#define HALOSCOPE_EXCHANGES(result, function, region, arguments, ...)                                        \
+  HALOSCOPE_EXCHANGE(result, function, region, arguments, __VA_ARGS__)                                       \
+  HALOSCOPE_EXCHANGE(Any, function##_begin, region, arguments, __VA_ARGS__)                                  \
+  HALOSCOPE_EXCHANGE(void, function##_end, region, (Any exchange), exchange)
 #define HALOSCOPE_CHANGE(result, function, region, arguments, ...)                                           \
   HALOSCOPE_FOREST(result, function, region, false, arguments, __VA_ARGS__)
 
@@ -54,46 +59,20 @@ HALOSCOPE_CHANGE(long, partition_ext, partition, (Any forest, int coarsening, An
 HALOSCOPE_CHANGE(Any, ghost_new, ghost_new, (Any forest, int type), forest, type)
 HALOSCOPE_CHANGE(Any, lnodes_new, lnodes_new, (Any forest, Any ghost, int degree), forest, ghost, degree)
 
-HALOSCOPE_EXCHANGE(void, ghost_exchange_data, ghost_exchange, (Any forest, Any ghost, Any data), forest,
-                   ghost, data)
-HALOSCOPE_EXCHANGE(Any, ghost_exchange_data_begin, ghost_exchange, (Any forest, Any ghost, Any data), forest,
-                   ghost, data)
-HALOSCOPE_EXCHANGE(void, ghost_exchange_data_end, ghost_exchange, (Any exchange), exchange)
-HALOSCOPE_EXCHANGE(void, ghost_exchange_custom, ghost_exchange,
-                   (Any forest, Any ghost, Size size, Any mirrors, Any data), forest, ghost, size, mirrors,
-                   data)
-HALOSCOPE_EXCHANGE(Any, ghost_exchange_custom_begin, ghost_exchange,
-                   (Any forest, Any ghost, Size size, Any mirrors, Any data), forest, ghost, size, mirrors,
-                   data)
-HALOSCOPE_EXCHANGE(void, ghost_exchange_custom_end, ghost_exchange, (Any exchange), exchange)
-HALOSCOPE_EXCHANGE(void, ghost_exchange_custom_levels, ghost_exchange,
-                   (Any forest, Any ghost, int least, int most, Size size, Any mirrors, Any data), forest,
-                   ghost, least, most, size, mirrors, data)
-HALOSCOPE_EXCHANGE(Any, ghost_exchange_custom_levels_begin, ghost_exchange,
-                   (Any forest, Any ghost, int least, int most, Size size, Any mirrors, Any data), forest,
-                   ghost, least, most, size, mirrors, data)
-HALOSCOPE_EXCHANGE(void, ghost_exchange_custom_levels_end, ghost_exchange, (Any exchange), exchange)
-
-HALOSCOPE_EXCHANGE(void, transfer_fixed, transfer,
-                   (Const to, Const from, MPI_Comm comm, int tag, Any data, Const source, Size size), to,
-                   from, comm, tag, data, source, size)
-HALOSCOPE_EXCHANGE(Any, transfer_fixed_begin, transfer,
-                   (Const to, Const from, MPI_Comm comm, int tag, Any data, Const source, Size size), to,
-                   from, comm, tag, data, source, size)
-HALOSCOPE_EXCHANGE(void, transfer_fixed_end, transfer, (Any exchange), exchange)
-HALOSCOPE_EXCHANGE(void, transfer_custom, transfer,
-                   (Const to, Const from, MPI_Comm comm, int tag, Any data, Const sizes, Const source,
-                    Const source_sizes),
-                   to, from, comm, tag, data, sizes, source, source_sizes)
-HALOSCOPE_EXCHANGE(Any, transfer_custom_begin, transfer,
-                   (Const to, Const from, MPI_Comm comm, int tag, Any data, Const sizes, Const source,
-                    Const source_sizes),
-                   to, from, comm, tag, data, sizes, source, source_sizes)
-HALOSCOPE_EXCHANGE(void, transfer_custom_end, transfer, (Any exchange), exchange)
-
-HALOSCOPE_EXCHANGE(void, lnodes_share_owned, lnodes_share, (Any data, Any nodes), data, nodes)
-HALOSCOPE_EXCHANGE(Any, lnodes_share_owned_begin, lnodes_share, (Any data, Any nodes), data, nodes)
-HALOSCOPE_EXCHANGE(void, lnodes_share_owned_end, lnodes_share, (Any buffer), buffer)
-HALOSCOPE_EXCHANGE(Any, lnodes_share_all, lnodes_share, (Any data, Any nodes), data, nodes)
-HALOSCOPE_EXCHANGE(Any, lnodes_share_all_begin, lnodes_share, (Any data, Any nodes), data, nodes)
-HALOSCOPE_EXCHANGE(void, lnodes_share_all_end, lnodes_share, (Any buffer), buffer)
+HALOSCOPE_EXCHANGES(void, ghost_exchange_data, ghost_exchange, (Any forest, Any ghost, Any data), forest,
+                    ghost, data)
+HALOSCOPE_EXCHANGES(void, ghost_exchange_custom, ghost_exchange,
+                    (Any forest, Any ghost, Size size, Any mirrors, Any data), forest, ghost, size, mirrors,
+                    data)
+HALOSCOPE_EXCHANGES(void, ghost_exchange_custom_levels, ghost_exchange,
+                    (Any forest, Any ghost, int least, int most, Size size, Any mirrors, Any data), forest,
+                    ghost, least, most, size, mirrors, data)
+HALOSCOPE_EXCHANGES(void, transfer_fixed, transfer,
+                    (Const to, Const from, MPI_Comm comm, int tag, Any data, Const source, Size size), to,
+                    from, comm, tag, data, source, size)
+HALOSCOPE_EXCHANGES(void, transfer_custom, transfer,
+                    (Const to, Const from, MPI_Comm comm, int tag, Any data, Const sizes, Const source,
+                     Const source_sizes),
+                    to, from, comm, tag, data, sizes, source, source_sizes)
+HALOSCOPE_EXCHANGES(void, lnodes_share_owned, lnodes_share, (Any data, Any nodes), data, nodes)
+HALOSCOPE_EXCHANGES(Any, lnodes_share_all, lnodes_share, (Any data, Any nodes), data, nodes)

@@ -69,7 +69,7 @@ private:
   }
   void free_blocks() noexcept {
     for (Block *block : held_) {
-      if (block == ring_.current) ring_.current = nullptr;
+      if (block == ring_.current) ring_.forget_block();
       block->state.store(Block::free, std::memory_order_release);
     }
     held_.clear();
@@ -133,7 +133,7 @@ private:
   bool pass(bool all) {
     bool any = false;
     for (Ring *ring = process_.trace.rings.load(std::memory_order_acquire); ring != nullptr;
-         ring = ring->next) {
+         ring = ring->following) {
       std::unique_ptr<Drain> &drain = drains_[ring];
       if (drain == nullptr) drain = std::make_unique<Drain>(arena_, process_, *ring);
       any = drain->pass(spool_, all) || any;
@@ -166,8 +166,8 @@ Ring *make_ring(TraceRecord &record, Arena &arena) noexcept {
   ring->blocks = static_cast<Block *>(memory);
   ring->count = static_cast<std::uint32_t>(bytes / sizeof(Block));
   ring->thread = record.threads.fetch_add(1, std::memory_order_relaxed);
-  ring->next = record.rings.load(std::memory_order_relaxed);
-  while (!record.rings.compare_exchange_weak(ring->next, ring, std::memory_order_release)) {
+  ring->following = record.rings.load(std::memory_order_relaxed);
+  while (!record.rings.compare_exchange_weak(ring->following, ring, std::memory_order_release)) {
   }
   return ring;
 }

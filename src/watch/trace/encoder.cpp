@@ -20,6 +20,10 @@ std::uint64_t hash_of(const Symbol &symbol) noexcept {
   return hash;
 }
 
+std::uint64_t size_of(const Details &details) noexcept {
+  return std::uint64_t{details.duration} << 32U | details.size;
+}
+
 } // namespace
 
 void Piece::clear() noexcept {
@@ -114,21 +118,24 @@ void Encoder::add_time(std::uint64_t begin) {
 void Encoder::take(const Block &block) {
   if (block.lost > 0) take_lost(block.lost, block.lost_starts);
   const std::uint32_t used = std::min(block.used.load(std::memory_order_acquire), Block::capacity);
-  for (std::uint32_t i = 0; i < used; i++) {
-    const Slot &slot = block.slots[i];
-    if (slot.kind == Kind::call && i + 1 < used) {
-      CallRest rest;
-      std::memcpy(&rest, &block.slots[++i], sizeof rest);
-      add_call(slot, rest);
-    } else if (slot.kind == Kind::part) {
-      add_part(slot);
-    } else if (slot.kind == Kind::enter || slot.kind == Kind::leave) {
-      add_time(slot.when);
-      Symbol symbol;
-      symbol.kind = slot.kind;
-      symbol.node = slot.communicator;
-      add(symbol);
-    }
+  std::uint32_t place = 0;
+  for (std::uint32_t i = 0; i < used;) {
+    const Unit &head = block.units[i];
+    const std::uint32_t units = units_of(head.entry);
+    if (i + units > used) break;
+    Details details{-1, -1, 0, 0};
+    if (units > 1) std::memcpy(&details, &block.units[i + 1], sizeof details);
+    Rest rest{};
+    if (units > 2) std::memcpy(&rest, &block.units[i + 2], sizeof rest);
+    i += units;
+    if (head.entry == Entry::place)
+      place = head.about;
+    else if (head.entry == Entry::enter || head.entry == Entry::leave)
+      add_region(head);
+    else if (head.entry == Entry::call || head.entry == Entry::long_call)
+      add_call(head, details, units > 2 ? &rest : nullptr, place);
+    else if (head.entry != Entry::none)
+      add_part(head, details);
   }
   progress_.block = block.sequence;
 }
@@ -142,58 +149,72 @@ void Encoder::take_lost(std::uint64_t events, std::uint64_t starts) {
   add(symbol);
 }
 
-void Encoder::add_call(const Slot &slot, const CallRest &rest) {
+void Encoder::add_region(const Unit &head) {
+  add_time(head.when);
+  Symbol symbol;
+  symbol.kind = head.entry == Entry::enter ? Kind::enter : Kind::leave;
+  symbol.node = head.about;
+  add(symbol);
+}
+
+void Encoder::add_call(const Unit &head, const Details &details, const Rest *rest, std::uint32_t place) {
+  const std::uint64_t size = rest == nullptr ? details.size : size_of(details);
+  const std::uint64_t bytes = rest == nullptr ? usual_bytes(head.action, size) : rest->bytes;
+  const std::uint64_t end = rest == nullptr ? head.when + details.duration : rest->end;
   Symbol symbol;
   symbol.kind = Kind::call;
-  symbol.function = slot.function;
-  symbol.action = slot.action;
-  symbol.node = rest.node;
-  symbol.bytes = rest.bytes;
-  if (slot.action != Action::none) {
-    symbol.communicator = slot.communicator;
-    symbol.size = slot.size;
-    tell_partner(symbol, slot);
+  symbol.function = head.function;
+  symbol.action = head.action;
+  symbol.node = place;
+  // How much is completed at once may be a matter of time, and the parts say it: calls stay few symbols.
+  symbol.bytes = bytes - (head.action == Action::none ? progress_.completed : 0);
+  progress_.completed = 0;
+  if (head.action != Action::none) {
+    symbol.communicator = head.about;
+    symbol.size = size;
+    tell_partner(symbol, details);
   }
-  if (begins_request(slot.action)) progress_.starts++;
-  add_time(slot.when);
+  if (begins_request(head.action)) progress_.starts++;
+  add_time(head.when);
   std::uint64_t duration = 0;
-  const std::uint64_t begin = std::max(slot.when, progress_.last);
-  piece_.durations.push_back(rounded(rest.end > begin ? rest.end - begin : 0, duration));
+  const std::uint64_t begin = std::max(head.when, progress_.last);
+  piece_.durations.push_back(rounded(end > begin ? end - begin : 0, duration));
   progress_.last += duration;
   add(symbol);
 }
 
-void Encoder::add_part(const Slot &slot) {
+void Encoder::add_part(const Unit &head, const Details &details) {
   Symbol symbol;
   symbol.kind = Kind::part;
-  if (slot.action == Action::begun_collective) symbol.function = slot.function;
-  symbol.action = slot.action;
-  symbol.communicator = slot.communicator;
-  symbol.size = slot.size;
-  tell_partner(symbol, slot);
-  const auto thread = static_cast<std::uint32_t>(slot.when >> number_bits);
-  const std::uint64_t number = slot.when & ((std::uint64_t{1} << number_bits) - 1);
-  if (begins_request(slot.action)) {
+  if (head.action == Action::begun_collective) symbol.function = head.function;
+  symbol.action = head.action;
+  symbol.communicator = head.about;
+  symbol.size = size_of(details);
+  if (head.action == Action::completed_receive) progress_.completed += symbol.size;
+  tell_partner(symbol, details);
+  const auto thread = static_cast<std::uint32_t>(head.when >> number_bits);
+  const std::uint64_t number = head.when & ((std::uint64_t{1} << number_bits) - 1);
+  if (begins_request(head.action)) {
     progress_.starts++;
-  } else if (slot.when != 0 && thread == thread_) {
+  } else if (head.when != 0 && thread == thread_) {
     symbol.request = progress_.starts - number + 1;
-  } else if (slot.when != 0) {
+  } else if (head.when != 0) {
     symbol.thread = thread + 1;
     symbol.request = number;
   }
   add(symbol);
 }
 
-void Encoder::tell_partner(Symbol &symbol, const Slot &slot) const {
-  symbol.tag = slot.tag < 0 ? -1 : slot.tag;
-  symbol.partner = slot.partner < 0 ? -1 : slot.partner;
-  const bool is_collective = slot.action == Action::collective || slot.action == Action::begun_collective;
-  if (slot.partner < 0 || is_collective) return;
-  const std::byte *place = arena().base() + std::size_t{slot.communicator} * communicator_alignment;
+void Encoder::tell_partner(Symbol &symbol, const Details &details) const {
+  symbol.tag = details.tag < 0 ? -1 : details.tag;
+  symbol.partner = details.partner < 0 ? -1 : details.partner;
+  const bool is_collective = symbol.action == Action::collective || symbol.action == Action::begun_collective;
+  if (details.partner < 0 || is_collective) return;
+  const std::byte *place = arena().base() + std::size_t{symbol.communicator} * communicator_alignment;
   const auto *of = reinterpret_cast<const Communicator *>(place);
   if (!arena().contains(of, sizeof *of) || of->inter || of->size == 0) return;
   const auto size = static_cast<std::int64_t>(of->size);
-  symbol.partner = static_cast<std::int32_t>((slot.partner - std::int64_t{of->rank} + size) % size);
+  symbol.partner = static_cast<std::int32_t>((details.partner - std::int64_t{of->rank} + size) % size);
 }
 
 } // namespace haloscope::watch::trace

@@ -1,4 +1,4 @@
-// From the slots of a thread to symbols, their sequence and their times. An event of a trace is a symbol,
+// From the units of a thread to symbols, their sequence and their times. An event of a trace is a symbol,
 // which says all of it but when: events that differ in nothing else are one symbol, and the ranks of others
 // are told relative to the own one, so that most ranks have the same symbols.
 #pragma once
@@ -21,7 +21,7 @@ struct Symbol {
                              // of a collective: the rank itself. -1: none, or any
   std::int32_t tag = -1;
   std::uint32_t thread = 0;  // that began the request, + 1; 0: this one
-  std::uint64_t bytes = 0;   // of the call; of what was lost: events
+  std::uint64_t bytes = 0;   // of the call, less what its parts completed; of what was lost: events
   std::uint64_t size = 0;    // of the message or the collective
   std::uint64_t request = 0; // what is completed: 1 for the request that the thread began last; of what was
                              // lost: requests; of another thread's: its number
@@ -39,9 +39,10 @@ struct Piece {
 };
 // Where a thread was after that.
 struct Progress {
-  std::uint64_t last = 0;   // tick at which the last event ended, as its times have it
-  std::uint64_t starts = 0; // requests
-  std::uint64_t block = 0;  // sequence of the last one that was taken
+  std::uint64_t last = 0;      // tick at which the last event ended, as its times have it
+  std::uint64_t starts = 0;    // requests
+  std::uint64_t block = 0;     // sequence of the last one that was taken
+  std::uint64_t completed = 0; // bytes of receives whose call is still to come
 };
 
 class Encoder : Reading {
@@ -65,9 +66,11 @@ public:
 private:
   void add(const Symbol &symbol);
   void add_time(std::uint64_t begin);
-  void add_call(const Slot &slot, const CallRest &rest);
-  void add_part(const Slot &slot);
-  void tell_partner(Symbol &symbol, const Slot &slot) const;
+  void add_region(const Unit &head);
+  // `place`: of the region; `rest`: where the details do not say it all.
+  void add_call(const Unit &head, const Details &details, const Rest *rest, std::uint32_t place);
+  void add_part(const Unit &head, const Details &details);
+  void tell_partner(Symbol &symbol, const Details &details) const;
   std::uint64_t rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept;
   void grow();
   [[nodiscard]] std::size_t place_of(const Symbol &symbol) const noexcept;

@@ -18,30 +18,71 @@ std::uint32_t place_of(const Recorder &state, const Node &node) noexcept {
 
 void put_part(trace::Ring &ring, trace::Action action, std::uint64_t number, std::uint32_t communicator,
               std::int32_t partner, std::int32_t tag, std::uint64_t size, Function function = {}) noexcept {
-  trace::Slot *slot = ring.room(1);
-  if (slot == nullptr) {
+  trace::Unit *to = ring.room(2);
+  if (to == nullptr) {
     ring.lose(trace::begins_request(action));
     return;
   }
-  *slot = {number,  size, static_cast<std::uint16_t>(function), trace::Kind::part, action, communicator,
-           partner, tag};
+  const trace::Details details{partner, tag, static_cast<std::uint32_t>(size),
+                               static_cast<std::uint32_t>(size >> 32U)};
+  to[0] = {number, trace::Entry::part, action, static_cast<std::uint16_t>(function), communicator};
+  std::memcpy(&to[1], &details, sizeof details);
+  ring.wrote(2);
+}
+
+// That a request is complete, and no more.
+void put_short_part(trace::Ring &ring, trace::Action action, std::uint64_t number,
+                    std::uint32_t communicator) noexcept {
+  trace::Unit *to = ring.room(1);
+  if (to == nullptr) {
+    ring.lose(false);
+    return;
+  }
+  to[0] = {number, trace::Entry::short_part, action, 0, communicator};
   ring.wrote(1);
+}
+
+// A call that the usual two units do not tell, or the first one in its region.
+[[gnu::noinline]] void put_long_call(Recorder &state, const TracedCall &call, std::uint64_t size) noexcept {
+  trace::Ring &ring = *state.ring;
+  trace::Unit *to = ring.room(4);
+  if (to == nullptr) {
+    ring.lose(trace::begins_request(call.action));
+    return;
+  }
+  to[0] = {0, trace::Entry::place, trace::Action::none, 0, place_of(state, *state.node)};
+  ring.place = state.node;
+  const trace::Details details{call.partner, call.tag, static_cast<std::uint32_t>(size),
+                               static_cast<std::uint32_t>(size >> 32U)};
+  const trace::Rest rest{call.end, call.bytes};
+  to[1] = {call.begin, trace::Entry::long_call, call.action, static_cast<std::uint16_t>(call.function),
+           call.communicator};
+  std::memcpy(&to[2], &details, sizeof details);
+  std::memcpy(&to[3], &rest, sizeof rest);
+  ring.wrote(4);
 }
 
 } // namespace
 
 void trace_call(Recorder &state, const TracedCall &call) noexcept {
   trace::Ring &ring = *state.ring;
-  trace::Slot *slot = ring.room(2);
-  if (slot == nullptr) {
-    ring.lose(call.number != 0);
-    return;
+  const std::uint64_t size = call.action == trace::Action::none ? call.bytes : call.size;
+  const std::uint64_t duration = call.end - call.begin;
+  const bool is_usual =
+      ((size | duration) >> 32U) == 0 && call.bytes == trace::usual_bytes(call.action, size);
+  if (__builtin_expect(!is_usual, 0)) return put_long_call(state, call, size);
+  trace::Unit *to = ring.room(3);
+  if (__builtin_expect(to == nullptr, 0)) return ring.lose(trace::begins_request(call.action));
+  if (__builtin_expect(ring.place != state.node, 0)) {
+    *to++ = {0, trace::Entry::place, trace::Action::none, 0, place_of(state, *state.node)};
+    ring.place = state.node;
+    ring.next++;
   }
-  slot[0] = {call.begin,        call.size,   static_cast<std::uint16_t>(call.function),
-             trace::Kind::call, call.action, call.communicator,
-             call.partner,      call.tag};
-  const trace::CallRest rest{call.end, call.bytes, call.number, place_of(state, *state.node), 0};
-  std::memcpy(&slot[1], &rest, sizeof rest);
+  to[0] = {call.begin, trace::Entry::call, call.action, static_cast<std::uint16_t>(call.function),
+           call.communicator};
+  const trace::Details details{call.partner, call.tag, static_cast<std::uint32_t>(size),
+                               static_cast<std::uint32_t>(duration)};
+  std::memcpy(&to[1], &details, sizeof details);
   ring.wrote(2);
 }
 
@@ -51,26 +92,26 @@ void trace_part(Recorder &state, trace::Action action, std::uint64_t number, std
 }
 
 void trace_region(Recorder &state, const Node &node, bool entered, std::uint64_t tick) noexcept {
-  trace::Slot *slot = state.ring->room(1);
-  if (slot == nullptr) {
-    state.ring->lose(false);
+  trace::Ring &ring = *state.ring;
+  trace::Unit *to = ring.room(1);
+  if (to == nullptr) {
+    ring.lose(false);
     return;
   }
-  const trace::Kind kind = entered ? trace::Kind::enter : trace::Kind::leave;
-  *slot = {tick, 0, 0, kind, trace::Action::none, place_of(state, node), 0, 0};
-  state.ring->wrote(1);
+  to[0] = {tick, entered ? trace::Entry::enter : trace::Entry::leave, trace::Action::none, 0,
+           place_of(state, node)};
+  ring.wrote(1);
 }
 
 std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send) noexcept {
   if (!has_slot(handle)) return 0;
-  std::uint64_t *known = trace::request_numbers.slot(value_of(handle));
+  std::uint64_t *known = trace::request_numbers.slot(value_of(handle), state.recent_numbers);
   if (known == nullptr) return 0;
   // Sends that have one handle were complete at once, also the first, of which that was not known.
   if constexpr (shares_handles) {
     const Request *slot = is_send ? request_slot(state, handle) : nullptr;
     if (slot != nullptr && slot->has(Request::shared)) {
-      if (*known != 0)
-        put_part(*state.ring, trace::Action::completed_send, *known, 0, no_number, no_number, 0);
+      if (*known != 0) put_short_part(*state.ring, trace::Action::completed_send, *known, 0);
       *known = 0;
       return 0;
     }
@@ -80,9 +121,9 @@ std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send
   return *known;
 }
 
-std::uint64_t number_of(MPI_Request handle) noexcept {
+std::uint64_t number_of(ThreadState &state, MPI_Request handle) noexcept {
   if (!has_slot(handle)) return 0;
-  const std::uint64_t *known = trace::request_numbers.slot(value_of(handle));
+  const std::uint64_t *known = trace::request_numbers.slot(value_of(handle), state.recent_numbers);
   return known == nullptr ? 0 : *known;
 }
 
@@ -114,13 +155,16 @@ void trace_completion(ThreadState &state, std::uint64_t number, const Request &r
   const auto put = [&](Action action, std::int32_t partner, std::int32_t tag, std::uint64_t size) {
     put_part(*state.ring, action, number, request.communicator, partner, tag, size);
   };
+  const auto put_short = [&](Action action) {
+    put_short_part(*state.ring, action, number, request.communicator);
+  };
   if (request.has(Request::cancelling) && was_cancelled(status)) {
-    put(Action::cancelled, no_number, no_number, 0);
+    put_short(Action::cancelled);
     return;
   }
   switch (request.kind) {
   case Pending::send:
-    put(Action::completed_send, no_number, no_number, 0);
+    put_short(Action::completed_send);
     break;
   case Pending::receive:
     if (status.MPI_SOURCE >= 0)
@@ -131,7 +175,7 @@ void trace_completion(ThreadState &state, std::uint64_t number, const Request &r
     put(Action::completed_receive, request.partner, request.tag, request.bytes);
     break;
   case Pending::collective:
-    put(Action::completed_collective, no_number, no_number, 0);
+    put_short(Action::completed_collective);
     break;
   default:
     break;

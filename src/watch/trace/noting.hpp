@@ -21,8 +21,7 @@ struct TracedCall {
   trace::Action action = trace::Action::none;
   std::uint32_t communicator = 0;
   std::int32_t partner = no_number, tag = no_number;
-  std::uint64_t size = 0;   // of the message or the collective
-  std::uint64_t number = 0; // of the request that it begins
+  std::uint64_t size = 0; // of the message or the collective
 };
 
 inline bool is_traced(const Recorder &state) noexcept {
@@ -50,7 +49,7 @@ inline bool is_traced(const Recorder &state) noexcept {
 // already, or nothing can be known of it.
 [[gnu::noinline]] std::uint64_t begin_request(ThreadState &state, MPI_Request handle, bool is_send) noexcept;
 // Number of the request of a handle, before the call that completes it where several threads may do that.
-[[gnu::noinline]] std::uint64_t number_of(MPI_Request handle) noexcept;
+[[gnu::noinline]] std::uint64_t number_of(ThreadState &state, MPI_Request handle) noexcept;
 
 // A message that was matched is a receive that was posted then; `hand_on` gives its number to the request
 // that receives it, if there are both.

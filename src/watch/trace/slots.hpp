@@ -1,4 +1,4 @@
-// What a thread writes down of each call, region and message where a trace is wanted: slots of 32 bytes in
+// What a thread writes down of each call, region and message where a trace is wanted: units of 16 bytes in
 // blocks of the arena, which a background thread takes from there.
 //
 // One thread writes, one reads; neither waits for the other. A block belongs to the one that its state names.
@@ -14,7 +14,7 @@
 
 namespace haloscope::watch::trace {
 
-// What a slot is. A part belongs to the call that comes after it, and tells more of it.
+// What an event is. A part belongs to the call that comes after it, and tells more of it.
 enum class Kind : std::uint8_t { none, enter, leave, call, part, lost };
 
 // What became of a message or a collective. Those that are posted or begun have a request, whose number what
@@ -36,37 +36,55 @@ constexpr bool begins_request(Action action) noexcept {
   return action == Action::begun_send || action == Action::posted || action == Action::begun_collective;
 }
 
-// Of a region: only the tick and the node. Of a part: all but `words`, with `when` the number of its request.
-// A call is two slots.
-struct Slot {
-  std::uint64_t when;         // tick of the begin
-  std::uint64_t size;         // bytes of the message or the collective; of a region none
-  std::uint16_t function;     // of a call, and of a part that begins a collective
-  Kind kind;                  //
-  Action action;              //
-  std::uint32_t communicator; // its number
-  std::int32_t partner;       // as the communicator calls it; of a collective the root
-  std::int32_t tag;           //
+// What stands in a block: units of 16 bytes, of which most of what happens takes two. The first one says how
+// many there are, and is the whole where there is no more to tell.
+enum class Entry : std::uint8_t {
+  none,
+  enter,      // a region; `about` is its node
+  leave,      //
+  place,      // the node of the calls that follow, until another one is named
+  call,       // with Details
+  long_call,  // with Details, whose two numbers are one of 64 bits, and a Rest
+  part,       // likewise without a Rest; `when` is the number of its request
+  short_part, // of which there is nothing in Details
 };
-struct CallRest {
+struct Unit {
+  std::uint64_t when; // tick of the begin
+  Entry entry;
+  Action action;
+  std::uint16_t function; // of a call, and of a part that begins a collective
+  std::uint32_t about;    // number of the communicator, or place of the node in the arena
+};
+struct Details {
+  std::int32_t partner; // as the communicator calls it; of a collective the root
+  std::int32_t tag;
+  std::uint32_t size;     // bytes of the message or the collective; of a call without an action, its own
+  std::uint32_t duration; // ticks, of a call; of others the upper half of the size
+};
+struct Rest {
   std::uint64_t end;
-  std::uint64_t bytes;  // as the call counts
-  std::uint64_t number; // of the request that it begins
-  std::uint32_t node;   // place in the arena
-  std::uint32_t unused;
+  std::uint64_t bytes; // as the call counts
 };
-static_assert(sizeof(Slot) == 32 && sizeof(CallRest) == 32);
+static_assert(sizeof(Unit) == 16 && sizeof(Details) == 16 && sizeof(Rest) == 16);
 inline constexpr std::size_t node_alignment = 64;
+
+constexpr std::uint32_t units_of(Entry entry) noexcept {
+  return entry == Entry::call || entry == Entry::part ? 2 : entry == Entry::long_call ? 3 : 1;
+}
+// The bytes that a call with such a message has, if they are not told apart.
+constexpr std::uint64_t usual_bytes(Action action, std::uint64_t size) noexcept {
+  return action == Action::posted ? 0 : size;
+}
 
 struct Block {
   enum State : std::uint32_t { free, writing, full };
-  static constexpr std::uint32_t capacity = 2046;
+  static constexpr std::uint32_t capacity = 4092;
   std::atomic<std::uint32_t> state;
-  std::atomic<std::uint32_t> used; // slots that are whole
+  std::atomic<std::uint32_t> used; // units of what is whole
   std::uint64_t sequence;          // from 1 on
-  std::uint64_t lost, lost_starts; // events and begun requests before the first slot
+  std::uint64_t lost, lost_starts; // events and begun requests before the first unit
   std::array<std::uint64_t, 4> unused;
-  std::array<Slot, capacity> slots;
+  std::array<Unit, capacity> units;
 };
 static_assert(sizeof(Block) == 65536);
 
@@ -76,37 +94,42 @@ struct Ring {
   std::uint32_t count;
   std::uint32_t thread; // in the order in which they came
   Block *current;
-  std::uint64_t sequence;          // of the newest block
+  Unit *next, *end;                // in the current block
+  const void *place;               // the node that it named last
   std::uint64_t starts;            // requests that were begun, each of which has this number
+  std::uint64_t sequence;          // of the newest block
   std::uint64_t lost, lost_starts; // since the newest block was full
   std::uint64_t all_lost;
-  Ring *next;
+  Ring *following;
 
-  // Room for so many slots; nullptr if there is none.
-  [[gnu::always_inline]] Slot *room(std::uint32_t slots) noexcept {
-    Block *block = current;
-    if (__builtin_expect(
-            block == nullptr || block->used.load(std::memory_order_relaxed) + slots > Block::capacity, 0))
-      return next_room();
-    return &block->slots[block->used.load(std::memory_order_relaxed)];
+  // Room for so many units; nullptr if there is none. A new block has named no node.
+  [[gnu::always_inline]] Unit *room(std::uint32_t units) noexcept {
+    return __builtin_expect(end - next < static_cast<std::ptrdiff_t>(units), 0) ? next_room() : next;
   }
   // They are whole.
-  [[gnu::always_inline]] void wrote(std::uint32_t slots) const noexcept {
+  [[gnu::always_inline]] void wrote(std::uint32_t units) noexcept {
+    next += units;
     std::atomic_signal_fence(std::memory_order_release);
-    current->used.store(current->used.load(std::memory_order_relaxed) + slots, std::memory_order_relaxed);
+    current->used.store(static_cast<std::uint32_t>(next - current->units.data()), std::memory_order_relaxed);
   }
   void lose(bool starts_request) noexcept {
     lost++;
     all_lost++;
     lost_starts += starts_request ? 1 : 0;
   }
+  // The block is another one's.
+  void forget_block() noexcept {
+    current = nullptr;
+    next = end = nullptr;
+    place = nullptr;
+  }
 
 private:
   // After a search in vain, so many events are lost before the next one: they are to cost little.
   static constexpr std::uint32_t pause = 256;
-  [[gnu::noinline]] Slot *next_room() noexcept {
+  [[gnu::noinline]] Unit *next_room() noexcept {
     if (current != nullptr) current->state.store(Block::full, std::memory_order_release);
-    current = nullptr;
+    forget_block();
     if (lost % pause != 0) return nullptr;
     // From the first on, so that as few as possible are in use.
     for (std::uint32_t i = 0; i < count; i++) {
@@ -119,7 +142,9 @@ private:
       lost = lost_starts = 0;
       block.state.store(Block::writing, std::memory_order_release);
       current = &block;
-      return block.slots.data();
+      next = block.units.data();
+      end = next + Block::capacity;
+      return next;
     }
     return nullptr;
   }

@@ -18,7 +18,7 @@ struct SpoolHead {
   std::uint64_t events; // of the sequence
   Progress progress;    // after it
 };
-static_assert(sizeof(SpoolHead) == 64);
+static_assert(sizeof(SpoolHead) == 72);
 
 // A piece as it is stored.
 struct Spooled {

@@ -61,7 +61,7 @@ void TraceRows::read_spool() {
 
 // What the process did not live to write.
 void TraceRows::read_rings() {
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     if (ring->count > 0 && valid(ring->blocks, ring->count) != nullptr) read_ring(*ring);
 }
 
@@ -165,11 +165,13 @@ std::uint64_t TraceRows::hash_of(const Symbol &symbol, std::uint64_t hash) {
   return hash;
 }
 
-// The same for all threads that do the same.
+// The same for all threads that do the same; positive. Those with the same symbols are next to each other,
+// and in one place however often they did it, so that rows pack as well in each run.
 std::uint64_t TraceRows::structure_of(const std::vector<Symbol> &symbols, const Bytes &packed) {
   std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
   for (const Symbol &symbol : symbols) hash = hash_of(symbol, hash);
-  return mixed(hash, std::string_view{reinterpret_cast<const char *>(packed.data()), packed.size()});
+  const std::string_view rules{reinterpret_cast<const char *>(packed.data()), packed.size()};
+  return (hash >> 48U) << 47U | mixed(hash, rules) >> 17U;
 }
 
 const std::string &TraceRows::path_text(std::uint64_t path) {
@@ -234,7 +236,7 @@ void TraceRows::add_communicators(const Thread &thread) {
 
 void TraceRows::add_clock(double tick) {
   std::uint64_t lost = process_.trace.lost.load();
-  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->next))
+  for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     lost += ring->all_lost;
   const std::array<std::uint64_t, 8> row{number(process_.rank),
                                          process_.trace.machine,

@@ -1,5 +1,5 @@
-/* Ranks on a ring that compute while messages are under way, and reduce now and then. Computing is sleeping, so that
- * a busy machine does not matter much. Arguments: iterations, microseconds of computing in each.
+/* Ranks on a ring that compute while messages are under way, and reduce now and then. Computing is sleeping,
+ * so that a busy machine does not matter much. Arguments: iterations, microseconds of computing in each.
  */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // What the recorder makes of a sequence: reads symbols (32 bits each), writes the packed rules.
-#include "watch/compress.cpp"
-#include "watch/trace/packing.cpp"
-#include "watch/trace/repeats.cpp"
+// Compiled with the recorder's own files.
+#include "watch/trace/repeats.hpp"
 
+#include <cstdint>
 #include <cstdio>
 
 int main() {

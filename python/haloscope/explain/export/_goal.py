@@ -86,7 +86,41 @@ def _with_whole_collectives(trace: Trace) -> Trace:
         (pl.col("parts") == pl.col("size")) & (pl.col("len") == pl.col("size"))
     )
     kept = trace.collectives.join(whole.select(keys), on=keys, how="semi", maintain_order="left")
-    return replace(trace, collectives=kept)
+    return replace(trace, collectives=_even(kept))
+
+
+def _even(collectives: pl.DataFrame) -> pl.DataFrame:
+    """Return collectives in which each rank has as much, where parts differ: a message has one size at both
+    ends, and no rank knows all parts.
+    """
+    stem = (
+        pl.col("operation")
+        .cast(pl.String)
+        .str.strip_prefix("MPI_")
+        .str.strip_suffix("_init")
+        .str.to_lowercase()
+        .str.strip_prefix("i")
+    )
+    keys, ranks = ["communicator", "number"], pl.len().over("communicator", "number")
+    of_root = pl.col("rank") == pl.col("root")
+    sent, received = (pl.col(f"bytes_{name}").clip(0) for name in ("sent", "received"))
+    gathered = received.filter(of_root).first().over(keys) // ranks
+    scattered = sent.filter(of_root).first().over(keys) // ranks
+    is_uneven = stem.is_in(["allgatherv", "alltoallv", "alltoallw", "reduce_scatter"])
+    return collectives.with_columns(
+        pl.when(stem == "gatherv")
+        .then(gathered)
+        .when(is_uneven)
+        .then(sent.sum().over(keys) // ranks)
+        .otherwise("bytes_sent")
+        .alias("bytes_sent"),
+        pl.when(stem == "scatterv")
+        .then(scattered)
+        .when(is_uneven)
+        .then(received.sum().over(keys) // ranks)
+        .otherwise("bytes_received")
+        .alias("bytes_received"),
+    )
 
 
 def _world(columns: TraceColumns) -> tuple[_World, object]:

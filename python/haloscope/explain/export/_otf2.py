@@ -131,13 +131,16 @@ class _Definitions:
         for number, (rank, thread) in enumerate(locations.iter_rows()):
             name = self._text(f"Thread {thread}" if thread else "Master thread")
             self._say("location", number, name, int(events[number]), rank)
-        self._dropped()
+        self._counted()
 
-    def _dropped(self) -> None:
-        dropped = dict(self.traced.trace.dropped.iter_rows())
-        for number, (rank, thread) in enumerate(self.columns.locations.iter_rows()):
-            if thread == 0 and dropped.get(rank):
-                self._say("dropped", number, self._text("HALOSCOPE::DROPPED_EVENTS"), dropped[rank])
+    def _counted(self) -> None:
+        trace = self.traced.trace
+        counts = {"DROPPED": trace.dropped, "MOVED": trace.clocks.select("rank", "moved")}
+        for what, rows in counts.items():
+            of_rank = dict(rows.iter_rows())
+            for number, (rank, thread) in enumerate(self.columns.locations.iter_rows()):
+                if thread == 0 and of_rank.get(rank):
+                    self._say("dropped", number, self._text(f"HALOSCOPE::{what}_EVENTS"), of_rank[rank])
 
     def _communicators(self) -> None:
         masters = self.columns.locations.with_row_index("location").unique("rank", keep="first").sort("rank")

@@ -24,4 +24,10 @@ def remarks_on(trace: Trace, columns: TraceColumns, kinds: Sequence[str] = tuple
     lost = int(trace.dropped["events"].sum())
     if lost:
         lines.append(f"{lost} events of {len(trace.dropped)} ranks were lost while they were recorded")
+    if moved := int(trace.clocks["moved"].sum()):
+        longest = max(trace.clocks["moved_max"])
+        lines.append(
+            f"{moved} calls and regions were moved, {longest:.2g} s at most, "
+            "so that no message arrives before it was sent: clocks of machines differ"
+        )
     return lines

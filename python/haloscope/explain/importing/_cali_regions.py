@@ -28,6 +28,8 @@ class CaliRegions:
     """Regions, node 0 the program, parents first; and what is known of each on each rank, or over ranks.
 
     `functions` has calls and seconds of MPI functions within a region, itself without what is nested.
+    `knows_program`: the program is one of the file's regions, as `export --to cali` writes it; elsewhere it
+    is the sum of all, and what no region has.
     """
 
     names: list[str] = field(default_factory=lambda: [PROGRAM])
@@ -36,6 +38,7 @@ class CaliRegions:
     values: dict[Key, Values] = field(default_factory=lambda: defaultdict(dict))
     functions: dict[tuple[int, int, str], Values] = field(default_factory=lambda: defaultdict(dict))
     is_by_rank: bool = False
+    knows_program: bool = False
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def add(self, record: CaliRecord) -> None:
@@ -48,13 +51,18 @@ class CaliRegions:
             if attribute == _FUNCTION:
                 call = call_name(name)
                 break
+            if node == 0 and name == PROGRAM:
+                self.knows_program = True
+                continue
             node = self._below(node, name, attribute == _COMMUNICATION)
         into = self.values[node, rank] if call is None else self.functions[node, rank, call]
+        told: Values = {}  # one thing may be there in two units
         for attribute, text in record.values.items():
             meaning, number = meaning_of(attribute), number_in(text)
             if meaning is not None and number is not None:
-                key = (meaning.quantity, meaning.statistic)
-                into[key] = _put(meaning.statistic, into.get(key), number * meaning.unit)
+                told.setdefault((meaning.quantity, meaning.statistic), number * meaning.unit)
+        for key, value in told.items():
+            into[key] = _put(key[1], into.get(key), value)
 
     def _below(self, parent: int, name: str, communication: bool) -> int:
         if (parent, name) not in self._known:
@@ -77,7 +85,7 @@ class CaliRegions:
         for node in range(len(self.names) - 1, -1, -1):
             for rank in ranks:
                 known = self.values.get((node, rank), {})
-                whole = known.get(("time", "sum")) if node else None
+                whole = known.get(("time", "sum")) if node or self.knows_program else None
                 if whole is None:
                     own = known.get(
                         ("own_time", "sum"), known.get(("time", "sum"), 0.0) if not has_own else 0.0
@@ -86,7 +94,8 @@ class CaliRegions:
                         continue
                     whole = inside[node, rank] + own
                 self.values[node, rank]["time", "sum"] = whole
-                inside[self.parents[node], rank] += whole
+                if node:
+                    inside[self.parents[node], rank] += whole
 
     @cached_property
     def spent(self) -> dict[Key, dict[str, float]]:

@@ -145,7 +145,8 @@ def _totals(tree: CaliRegions, ranks: int, exclusive: bool) -> pl.DataFrame:
     for (node, _), known in sorted(tree.values.items()):
         entered = int(known.get(("time", "ranks"), 0.0)) or ranks
         passes = known.get(("calls", "sum")) if entered == 1 else None
-        least, most = (known.get(("time", end)) if node and not exclusive else None for end in ("min", "max"))
+        has_extremes = (node or tree.knows_program) and not exclusive
+        least, most = (known.get(("time", end)) if has_extremes else None for end in ("min", "max"))
         row = {"path": node, "ranks": entered, "instances": known.get(("calls", "max"), passes)}
         rows.append({**row, "time_min": least, "time_max": most, **_extremes(known)})
     known_rows = _frame(rows, ("path", "ranks"), ("instances", "time_min", "time_max", *_INSTANCES))

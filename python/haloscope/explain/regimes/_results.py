@@ -7,14 +7,12 @@ nothing is said to be faster where shares, tests and goodness of fit do not agre
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import combinations, product, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import ttest_ind
 
 from haloscope.base.errors import printable
 from haloscope.explain.regimes.statistics._comparison import (
@@ -23,6 +21,7 @@ from haloscope.explain.regimes.statistics._comparison import (
     regime_table,
     sentence,
 )
+from haloscope.explain.regimes.statistics._repeated import FASTER, faster_by_runs
 from haloscope.explain.regimes.statistics._samples import largest_distance
 
 if TYPE_CHECKING:
@@ -69,13 +68,13 @@ class Claim:
         return not self.doubts and low is not None and high is not None and not low <= 0 <= high
 
 
-def claims(methods: Sequence[Method]) -> list[Claim]:
+def claims(methods: Sequence[Method], wrong: float = _WRONG) -> list[Claim]:
     """Compare each method with the first: ranks in the fast regime, all times, T^max when fast.
 
-    All methods have one run, or all have several. The intervals hold together in 95 % of the cases.
+    All methods have one run, or all have several. The intervals hold together in 1 − `wrong` of the cases.
     """
     several = any(run.several for method in methods for run in method.runs)
-    level = 1 - _WRONG / max((2 + several) * (len(methods) - 1), 1)
+    level = 1 - wrong / max((2 + several) * (len(methods) - 1), 1)
     base = methods[0]
     return [
         claim
@@ -115,21 +114,10 @@ def _of_methods(
     own: Sequence[Sample], peer: Sequence[Sample], regime: int | None, level: float
 ) -> dict[str, Any]:
     """Return by how much the mean of one method's runs is less, a run being the unit (Welch)."""
-    logs = []
-    for samples in (own, peer):
-        means = regime_means(samples, regime)["mean"].drop_nulls().to_numpy()
-        if len(means) < len(samples) or not (means > 0).all():
-            return dict.fromkeys(("faster", "faster_low", "faster_high"))
-        logs.append(np.log(means))
-    amount = float(logs[0].mean() - logs[1].mean())
-    bounds = (amount, amount)
-    if sum(values.std() for values in logs):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns of runs that are all the same
-            reach = ttest_ind(*logs, equal_var=False).confidence_interval(level)
-        bounds = (float(reach.low), float(reach.high))
-    high, middle, low = (100 * (1 - float(np.exp(x))) for x in (bounds[0], amount, bounds[1]))
-    return {"faster": middle, "faster_low": low, "faster_high": high}
+    means = [regime_means(samples, regime)["mean"].drop_nulls().to_numpy() for samples in (own, peer)]
+    if len(means[0]) < len(own) or len(means[1]) < len(peer):
+        return dict.fromkeys(FASTER)
+    return faster_by_runs(means[0], means[1], level)
 
 
 def _unlike_runs(own: Sample, peer: Sample, level: float) -> list[str]:
@@ -183,7 +171,6 @@ def _of_fast(line: str) -> bool:
     return "bad model of regime 1:" in line
 
 
-FASTER = ("faster", "faster_low", "faster_high")
 _INTERVAL = ("effective", "mean_low", "mean_high", *FASTER)
 _CEILING = (
     "{} regimes, the largest number that was tried, still fit better than fewer, so no number is right"

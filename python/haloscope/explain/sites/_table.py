@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.base.schema import shown_columns
+from haloscope.base.shown import shown_columns
 from haloscope.explain.sites._stacks import site_of
 
 if TYPE_CHECKING:

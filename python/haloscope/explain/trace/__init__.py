@@ -1,5 +1,14 @@
 """Traces: every call and region of a run, with its time."""
 
-from haloscope.explain.trace._trace import CALLS, COLLECTIVES, COMMUNICATORS, RECEIVES, REGIONS, SENDS, Trace
+from haloscope.explain.trace._trace import (
+    CALLS,
+    CLOCKS,
+    COLLECTIVES,
+    COMMUNICATORS,
+    RECEIVES,
+    REGIONS,
+    SENDS,
+    Trace,
+)
 
-__all__ = ["CALLS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
+__all__ = ["CALLS", "CLOCKS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]

@@ -63,9 +63,9 @@ class Events:
         return values
 
 
-def read_events(profile: Profile) -> Events:
-    """Return the events of a profile with a trace. Raises `DamageError`."""
-    structures, clocks, times = Structures(profile), Clocks(profile), read_times(profile)
+def read_events(profile: Profile, clocks: Clocks) -> Events:
+    """Return the events of a profile with a trace, with the times of its `clocks`. Raises `DamageError`."""
+    structures, times = Structures(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
     sequences = profile.frame("trace_sequences").sort("rank", "thread", "segment")
     orders = _orders(profile)

@@ -9,9 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haloscope.base.errors import UsageError
+from haloscope.explain.trace._alignment import aligned
+from haloscope.explain.trace._clock_rows import clock_rows
 from haloscope.explain.trace._communicators import Communicators
-from haloscope.explain.trace._events import Events, Kind, read_events
+from haloscope.explain.trace._events import Action, Events, Kind, read_events
 from haloscope.explain.trace._messages import Requests, collectives, receives, sends
+from haloscope.explain.trace._times import Clocks
 from haloscope.explain.trace._trace import CALLS, REGIONS, Trace
 
 if TYPE_CHECKING:
@@ -31,35 +34,32 @@ def read_trace(profile: Profile) -> Trace:
     """Return the trace of a profile. Raises `UsageError` if it has none, `DamageError` for damage."""
     if not has_trace(profile):
         raise UsageError(f"{profile.path}: has no trace; record the run with `haloscope run --trace`")
-    events = read_events(profile)
+    clocks = Clocks(profile)
+    events = read_events(profile, clocks)
     size = int(profile.info.get("ranks", 0))
     communicators = Communicators(profile.frame("trace_communicators"), size)
     requests = Requests(events)
-    lost = profile.frame("trace_clocks", ["rank", "lost"]).filter(pl.col("lost") > 0).sort("rank")
+    lost = clocks.frame.select("rank", "lost").filter(pl.col("lost") > 0)
+    sent, received = (of(events, requests, communicators) for of in (sends, receives))
+    found = aligned(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
     return Trace(
-        calls=_calls(events),
-        regions=_regions(events),
-        sends=sends(events, requests, communicators),
-        receives=receives(events, requests, communicators),
-        collectives=collectives(events, requests, communicators),
+        calls=_calls(found.events),
+        regions=_regions(found.events),
+        sends=sent,
+        receives=received,
+        collectives=collectives(found.events, requests, communicators),
         communicators=communicators.frame,
         paths=profile.frame("paths"),
         processes=profile.frame("processes"),
         dropped=lost.rename({"lost": "events"}),
+        clocks=clock_rows(clocks, found),
     )
 
 
 def _calls(events: Events) -> pl.DataFrame:
     is_call = events.of("kind") == Kind.CALL
     symbols, where = events.symbol[is_call], events.where[is_call]
-    counted = events.symbols.select(
-        pl.col("call").cast(pl.Categorical),
-        pl.col("path").cast(pl.Int32),
-        pl.when((pl.col("action") == 0) & (pl.col("bytes") == 0))
-        .then(-1)
-        .otherwise(pl.col("bytes"))
-        .alias("bytes"),
-    )
+    counted = events.symbols.select(pl.col("call").cast(pl.Categorical), pl.col("path").cast(pl.Int32))
     return pl.DataFrame(
         {
             "rank": pl.Series(events.ranks.astype(np.int32)[where]),
@@ -68,11 +68,21 @@ def _calls(events: Events) -> pl.DataFrame:
             "end": events.end[is_call],
             "call": counted["call"].gather(symbols),
             "path": counted["path"].gather(symbols),
-            "bytes": counted["bytes"].gather(symbols),
+            "bytes": _bytes(events, symbols),
             "is_exact": np.ones(len(where), dtype=bool),
         },
         schema=CALLS,
     )
+
+
+def _bytes(events: Events, calls: Numbers) -> Numbers:
+    """Return the bytes of calls, whose symbols are given: their own and those of their parts, −1 for none."""
+    has_none = events.symbols["action"].to_numpy()[calls] == 0
+    parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
+    completed = np.zeros(len(calls), dtype=np.int64)
+    np.add.at(completed, events.call[parts], events.of("size")[parts])
+    total: Numbers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
+    return np.where(has_none & (total == 0), -1, total)
 
 
 def _regions(events: Events) -> pl.DataFrame:

@@ -112,6 +112,13 @@ class Clocks:
             raise DamageError("a clock of its trace is missing")
         return int(self._zero[self._place[rank]])
 
+    def machines(self, ranks: Numbers) -> Numbers:
+        """Return whose clocks ranks have, as numbers: that of the first rank is 0. Raises `DamageError`."""
+        if missing := {int(rank) for rank in ranks} - self._place.keys():
+            raise DamageError(f"a clock of its trace is missing, that of rank {min(missing)}")
+        numbers = {row: number for number, row in enumerate(dict.fromkeys(self._reference.tolist()))}
+        return np.array([numbers[self._reference[self._place[int(rank)]]] for rank in ranks], dtype=np.int64)
+
     def nanoseconds(self, rank: int, ticks: Numbers) -> Numbers:
         """Return the times of a rank's ticks, rounded."""
         rounded: Numbers = np.rint(self._at(rank, ticks)).astype(np.int64)

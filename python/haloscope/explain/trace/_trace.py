@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
-__all__ = ["CALLS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
+__all__ = ["CALLS", "CLOCKS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
 
 _NUMBER = pl.Int64
 _WHERE = {"rank": pl.Int32, "thread": pl.Int32}
@@ -48,6 +48,15 @@ COLLECTIVES: dict[str, pl.DataType | type[pl.DataType]] = {
     "bytes_sent": _NUMBER,
     "bytes_received": _NUMBER,
 }
+CLOCKS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "rank": pl.Int32,
+    "machine": _NUMBER,
+    "offset_begin": pl.Float64,
+    "offset_end": pl.Float64,
+    "shift": pl.Float64,
+    "moved": _NUMBER,
+    "moved_max": pl.Float64,
+}
 COMMUNICATORS: dict[str, pl.DataType | type[pl.DataType]] = {
     "communicator": pl.Int32,
     "name": pl.String,
@@ -79,6 +88,9 @@ class Trace:
     `paths`: as the profile's (`path`, `parent`, `name`, `communication`).
     `processes`: as the profile's (`rank`, `host`, `pid`, ...).
     `dropped`: events that were lost, for each rank that lost some (`rank`, `events`).
+    `clocks`: how the clock of each rank became the one that all times are of, and how many of its events were
+        moved because a message would have arrived before it was sent: as the shown table, without
+        hosts. Of a trace that was not recorded here it has no rows.
     """
 
     calls: pl.DataFrame
@@ -90,3 +102,4 @@ class Trace:
     paths: pl.DataFrame
     processes: pl.DataFrame
     dropped: pl.DataFrame
+    clocks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CLOCKS))

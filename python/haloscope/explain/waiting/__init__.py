@@ -1,6 +1,7 @@
 """Waiting: what a trace says about who waited for whom, why, and what of it matters."""
 
 from haloscope.explain.waiting._analysis import Analysis
+from haloscope.explain.waiting._edges import Unit
 from haloscope.explain.waiting._efficiency import Efficiency
 from haloscope.explain.waiting._graph import Edges, Question, Tape, tape
 from haloscope.explain.waiting._timeline import Timeline
@@ -15,6 +16,7 @@ __all__ = [
     "Question",
     "Tape",
     "Timeline",
+    "Unit",
     "pieces",
     "tape",
     "tolerated",

@@ -11,9 +11,9 @@ import polars as pl
 from haloscope.explain.waiting._critical import critical_path
 from haloscope.explain.waiting._delays import delay_costs
 from haloscope.explain.waiting._dependencies import Dependencies, dependencies
-from haloscope.explain.waiting._edges import as_recorded, ideal
+from haloscope.explain.waiting._edges import Unit, as_recorded, ideal
 from haloscope.explain.waiting._efficiency import Efficiency, efficiency
-from haloscope.explain.waiting._graph import Tape, tape
+from haloscope.explain.waiting._graph import Edges, Tape, tape
 from haloscope.explain.waiting._matching import Matches, matched
 from haloscope.explain.waiting._states import wait_states
 from haloscope.explain.waiting._stretches import Stretches, stretches
@@ -36,13 +36,15 @@ class Analysis:
     """Wait states, their causes, the critical path, efficiencies and the tolerance of latency of one trace.
 
     Times are seconds, `path` a row of the trace's `paths`, without the regions inside. Nothing is worked out
-    before it is asked for. A collective takes as many latencies as a tree of its ranks is high; without
-    `is_tree` one, as `haloscope inject` has it.
+    before it is asked for. A `Unit` is what something is added to: each latency, of which a collective takes
+    as many as a tree of its ranks is high, or each byte. With `is_injected` latencies are those of `haloscope
+    inject`.
     """
 
-    def __init__(self, trace: Trace, *, is_tree: bool = True) -> None:
+    def __init__(self, trace: Trace, *, is_injected: bool = False) -> None:
         self.trace = trace
-        self._is_tree = is_tree
+        self._is_injected = is_injected
+        self._tapes: dict[Unit, Tape] = {}
 
     @cached_property
     def waits(self) -> pl.DataFrame:
@@ -51,7 +53,7 @@ class Analysis:
         `partner` came late; it is null for `barrier_completion`, `nxn_completion` and for `other`, the time
         in MPI that was neither. The kinds together are the time in MPI.
         """
-        timeline, states = self._timeline, self._states
+        timeline, states = self.timeline, self._states
         call, cause = states["call"].to_numpy(), states["cause"].to_numpy()
         rank = timeline.ranks[timeline.location]
         found = pl.DataFrame(
@@ -86,7 +88,7 @@ class Analysis:
         `direct` is the waiting of those who waited for this rank, `indirect` that of others who waited
         because of them. All costs together are all waiting, completions apart.
         """
-        rows = delay_costs(self._timeline, self._stretches, self._states, self._matches)
+        rows = delay_costs(self.timeline, self._stretches, self._states, self._matches)
         both = [pl.col(name) / _NANOSECONDS for name in ("direct", "indirect")]
         cost = (pl.col("direct") + pl.col("indirect")).alias("cost") / _NANOSECONDS
         return rows.with_columns(*both, cost)
@@ -94,42 +96,50 @@ class Analysis:
     @cached_property
     def critical_path(self) -> pl.DataFrame:
         """Where the critical path went: `path`, `rank`, `time`, `mpi_time` (in MPI), `share` of the run."""
-        rows = critical_path(self._timeline, self._stretches, self._states)
+        rows = critical_path(self.timeline, self._stretches, self._states)
         times = [pl.col(name) / _NANOSECONDS for name in ("time", "mpi_time")]
-        return rows.with_columns(*times, (pl.col("time") / max(self._timeline.duration, 1)).alias("share"))
+        return rows.with_columns(*times, (pl.col("time") / max(self.timeline.duration, 1)).alias("share"))
 
     @cached_property
     def efficiency(self) -> Efficiency | None:
         """POP's efficiencies; None for a trace in which nobody computes."""
-        return efficiency(self._timeline, self._stretches, self._ideal.length)
+        return efficiency(self.timeline, self._stretches, self._ideal.length)
 
     @property
     def run_time(self) -> float:
         """From the first to the last event of all."""
-        return self._timeline.duration / _NANOSECONDS
+        return self.timeline.duration / _NANOSECONDS
 
-    def run_time_with(self, latency: float) -> Pieces:
-        """Return how long the run takes with up to `latency` (s) added to each of its latencies, exactly."""
-        return pieces(self._tape, self._tape.every, latency * _NANOSECONDS).scaled(1 / _NANOSECONDS)
+    def run_time_with(self, most: float, unit: Unit = "latency") -> Pieces:
+        """Return how long the run takes with up to `most` (s) added to each latency, or byte, exactly."""
+        played = self._tape(unit)
+        return pieces(played, played.every, most * _NANOSECONDS).scaled(1 / _NANOSECONDS)
 
     def tolerance(
-        self, regions: Sequence[NDArray[np.bool_]], longer: Sequence[float] = (0.01, 0.02, 0.05)
+        self,
+        regions: Sequence[NDArray[np.bool_]],
+        longer: Sequence[float] = (0.01, 0.02, 0.05),
+        unit: Unit = "latency",
     ) -> pl.DataFrame:
-        """Return for each of some `regions`, masks over the paths, what latency it tolerates.
+        """Return for each of some `regions`, masks over the paths, what it tolerates.
 
-        `latencies`: how many are on the critical path; `latency_0`, `latency_1`, …: what can be added to each
-        of its messages until the run takes longer by these shares (s; null: any latency); `without_waiting`:
-        how long the run would take if nobody waited there (s).
+        `units`: how many latencies, or bytes, of it are on the critical path; `most_0`, `most_1`, …: what can
+        be added to each until the run takes longer by these shares (s; null: any).
         """
-        most, slopes = tolerated(self._tape, regions, longer)
+        most, slopes = tolerated(self._tape(unit), regions, longer)
         columns = {
-            f"latency_{i}": [None if np.isinf(x) else x / _NANOSECONDS for x in most[:, i]]
+            f"most_{i}": [None if np.isinf(x) else x / _NANOSECONDS for x in most[:, i]]
             for i in range(len(longer))
         }
-        return pl.DataFrame(
-            {"latencies": slopes, **columns, "without_waiting": without(self._tape, regions) / _NANOSECONDS},
-            schema_overrides=dict.fromkeys(columns, pl.Float64),
-        )
+        return pl.DataFrame({"units": slopes, **columns}, schema_overrides=dict.fromkeys(columns, pl.Float64))
+
+    def without_waiting(self, regions: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
+        """Return how long the run would take (s) if nobody waited in a region, for each of some masks."""
+        return without(self._tape("latency"), regions) / _NANOSECONDS
+
+    def graph(self, unit: Unit = "latency") -> Edges:
+        """Return the event graph, whose longest path takes as long as the run did."""
+        return as_recorded(self.trace, self.timeline, self._depends, unit, is_injected=self._is_injected)
 
     @property
     def remarks(self) -> list[str]:
@@ -147,13 +157,17 @@ class Analysis:
                 self._depends.reversed,
                 "messages arrive before they were sent, and were left out: clocks differ",
             ),
-            (self._timeline.jumps, "calls were moved, as their clock went back"),
-            (self._tape.circles, "waits were left out, as all waited for each other: clocks differ"),
+            (self.timeline.jumps, "calls were moved, as their clock went back"),
+            (
+                self._tape("latency").circles,
+                "waits were left out, as all waited for each other: clocks differ",
+            ),
         ]
         return [f"{count} {text}" for count, text in counts if count]
 
     @cached_property
-    def _timeline(self) -> Timeline:
+    def timeline(self) -> Timeline:
+        """The calls by location."""
         return Timeline.of(self.trace)
 
     @cached_property
@@ -162,22 +176,21 @@ class Analysis:
 
     @cached_property
     def _depends(self) -> Dependencies:
-        return dependencies(self._timeline, self._matches)
+        return dependencies(self.timeline, self._matches)
 
     @cached_property
     def _states(self) -> pl.DataFrame:
-        return wait_states(self._timeline, self._depends)
+        return wait_states(self.timeline, self._depends)
 
     @cached_property
     def _stretches(self) -> Stretches:
-        return stretches(self._timeline, self._states)
+        return stretches(self.timeline, self._states)
 
-    @cached_property
-    def _tape(self) -> Tape:
-        return tape(
-            self._timeline, as_recorded(self.trace, self._timeline, self._depends, is_tree=self._is_tree)
-        )
+    def _tape(self, unit: Unit) -> Tape:
+        if unit not in self._tapes:
+            self._tapes[unit] = tape(self.timeline, self.graph(unit))
+        return self._tapes[unit]
 
     @cached_property
     def _ideal(self) -> Tape:
-        return tape(self._timeline, ideal(self._timeline, self._depends))
+        return tape(self.timeline, ideal(self.timeline, self._depends))

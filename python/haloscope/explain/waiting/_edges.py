@@ -24,13 +24,20 @@ Unit = Literal["latency", "byte"]
 
 
 def as_recorded(
-    trace: Trace, timeline: Timeline, depends: Dependencies, unit: Unit = "latency", *, is_tree: bool = True
+    trace: Trace,
+    timeline: Timeline,
+    depends: Dependencies,
+    unit: Unit = "latency",
+    *,
+    is_injected: bool = False,
 ) -> Edges:
     """Return the graph whose longest path is the run: each call ends when it did.
 
-    A message is one unit for its receiver, a collective as many as a tree of its ranks is high, or one; with
-    the unit "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing
-    but that.
+    A message is one unit for its receiver, a collective as many as a tree of its ranks is high; with the unit
+    "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing but that.
+
+    `is_injected`: as `haloscope inject` has it, a collective is one latency, and a message arrives a latency
+    after it was sent, or when it did in the run, if that is later.
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
@@ -45,8 +52,12 @@ def as_recorded(
     last_arrival = timeline.begin.copy()
     np.maximum.at(last_arrival, call, arrival)
     units = gets["bytes" if unit == "byte" else "latencies"].to_numpy()
-    if unit == "latency" and not is_tree:
-        units = np.minimum(units, 1)
+    if is_injected:
+        is_message = gets["is_message"].to_numpy()
+        messages = gets.filter(pl.col("is_message"))
+        gets = pl.concat([gets, messages])
+        weight = np.concatenate([weight, np.zeros(len(messages), dtype=np.int64)])
+        units = np.concatenate([np.where(is_message, 0, units.clip(0, 1)), np.ones(len(messages), np.int64)])
     return _edges(timeline, depends, gets, weight, units, timeline.end - last_arrival)
 
 
@@ -80,7 +91,7 @@ def _edges(
             "call",
             "hub",
             pl.Series("weight", weight, dtype=pl.Int64),
-            pl.Series("units", units.clip(0, np.iinfo(np.int32).max), dtype=pl.Int32),
+            pl.Series("units", units, dtype=pl.Int64),
             pl.Series("group", timeline.path[gets["call"].to_numpy()], dtype=pl.Int32),
         ),
     )

@@ -142,7 +142,7 @@ def tape(timeline: Timeline, edges: Edges) -> Tape:
     hubs = int(np.concatenate([[-1], puts["hub"].to_numpy(), gets["hub"].to_numpy()]).max()) + 1
     times = [timeline.first_call, edges.gap, edges.own, edges.tail, np.ascontiguousarray(timeline.begin)]
     put = [_array(puts["call"], np.int64), _array(puts["hub"], np.int32)]
-    kinds = {"call": np.int64, "hub": np.int32, "weight": np.int64, "units": np.int32, "group": np.int32}
+    kinds = {"call": np.int64, "hub": np.int32, "weight": np.int64, "units": np.int64, "group": np.int32}
     get = [_array(gets[name], kind) for name, kind in kinds.items()]
     locations = len(timeline.locations)
     events = _Events(
@@ -155,7 +155,7 @@ def tape(timeline: Timeline, edges: Edges) -> Tape:
         hubs,
     )
     count = len(puts) + len(gets) + locations
-    types = (np.int32, np.int32, np.uint8, np.int64, np.int64, np.int32, np.int32)
+    types = (np.int32, np.int32, np.uint8, np.int64, np.int64, np.int64, np.int32)
     arrays = tuple(np.empty(count, dtype=kind) for kind in types)
     struct = _Tape(pointers(*arrays), 0, locations, 0)
     circles = _kernels.library().haloscope_tape(ctypes.byref(events), ctypes.byref(struct))

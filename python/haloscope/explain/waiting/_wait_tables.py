@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from haloscope.explain.waiting._edges import Unit
 from haloscope.explain.waiting._efficiency import Efficiency
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["wait_table"]
 
-_LONGER = (0.01, 0.02, 0.05)
+# Longer by so much, as columns have it.
+_LONGER = {0.01: "1", 0.02: "2", 0.05: "5"}
+_TOLERATED: Mapping[Unit, Sequence[str]] = {
+    "latency": ["latencies", *(f"latency_{share}" for share in _LONGER.values())],
+    "byte": ["bytes", *(f"per_byte_{share}" for share in _LONGER.values())],
+}
 
 
 def wait_table(name: str, profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -74,10 +80,15 @@ def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
         alone = np.arange(len(tree)) == path
         return alone if scope.exclusive else tree.with_descendants(alone)
 
-    rows = analysis.tolerance([mask(path) for path in paths.tolist()], _LONGER)
-    names = {f"latency_{i}": f"latency_{round(100 * share)}" for i, share in enumerate(_LONGER)}
-    run_time = pl.lit(analysis.run_time).alias("run_time")
-    return scope.named(rows.rename(names).with_columns(pl.Series("path", paths), run_time), [])
+    masks = [mask(path) for path in paths.tolist()]
+    told = []
+    for unit, names in _TOLERATED.items():
+        found = analysis.tolerance(masks, tuple(_LONGER), unit)
+        told.append(found.rename(dict(zip(found.columns, names, strict=True))))
+    whole = pl.DataFrame(
+        {"path": paths, "run_time": analysis.run_time, "without_waiting": analysis.without_waiting(masks)}
+    )
+    return scope.named(pl.concat([*told, whole], how="horizontal"), [])
 
 
 _TEXT, _COUNT, _TIME = pl.String, pl.Int64, pl.Float64
@@ -121,7 +132,7 @@ _TABLES: Mapping[str, tuple[_Build, _Types]] = {
         _tolerance,
         {
             "region": _TEXT,
-            **dict.fromkeys(["latencies", *(f"latency_{round(100 * share)}" for share in _LONGER)], _TIME),
+            **dict.fromkeys((name for names in _TOLERATED.values() for name in names), _TIME),
             "run_time": _TIME,
             "without_waiting": _TIME,
         },

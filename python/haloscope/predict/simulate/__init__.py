@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haloscope.predict.simulate._platform import load_platform, platforms
     from haloscope.predict.simulate._running import Options
     from haloscope.predict.simulate._simgrid import smpirun
-    from haloscope.predict.simulate._simulation import Simulation, simulate
+    from haloscope.predict.simulate._simulation import Simulation, is_profile, simulate
     from haloscope.predict.simulate._works import (
         ProfileWork,
         ProgramWork,
@@ -32,6 +32,7 @@ __all__ = [
     "TraceWork",
     "Work",
     "host_names",
+    "is_profile",
     "load_platform",
     "platforms",
     "sensitivity",
@@ -56,6 +57,7 @@ if not TYPE_CHECKING:
             "platforms": "_platform",
             "Simulation": "_simulation",
             "sensitivity": "_works",
+            "is_profile": "_simulation",
             "simulate": "_simulation",
             "smpirun": "_simgrid",
             "what_if": "_works",

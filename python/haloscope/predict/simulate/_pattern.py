@@ -9,22 +9,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from haloscope import explain
 from haloscope.base.errors import UsageError
+from haloscope.predict.simulate._collectives import Round, blocking_name, lowered, of_all
 from haloscope.predict.simulate._description import SPEED
 from haloscope.predict.simulate._grids import Grid, Offset, detect
-from haloscope.predict.simulate._traces import Round, lowered
+from haloscope.predict.simulate._traces import BYTE, region_begin, region_end
 
 __all__ = ["Collective", "Node", "Pattern"]
 
-_BYTE = 6  # SimGrid's number of MPI_BYTE
-_WHOLE_ARGUMENT = {"Alltoall", "Alltoallv", "Alltoallw"}
 SCALES = ("weak", "strong")
 
 
@@ -63,6 +61,7 @@ class Node:
 class Pattern:
     """What is replayed."""
 
+    what: ClassVar[str] = "pattern"
     ranks: int
     program: str
     how: str
@@ -75,6 +74,9 @@ class Pattern:
             raise UsageError(f"no way to scale is called {scale!r}; there are weak and strong")
         with explain.open(profile) as opened:
             opened.verify()
+            for table in ("ranks", "partners", "collectives"):
+                if lacking := opened.lacks(table):
+                    raise UsageError(f"{profile}: has no pattern to simulate: {lacking}")
             return _Reading(opened, compute).pattern(ranks, scale)
 
     def actions(self, rank: int) -> Iterator[str]:
@@ -85,9 +87,8 @@ class Pattern:
     def _instance(self, node: Node, instance: int, rank: int, outermost: bool) -> Iterator[str]:
         own, seconds = node.own.get(rank, (0, 0.0))
         inside = bool(_share(own, node.instances, instance)) and not outermost
-        name = quote(node.name, safe="")
         if inside:
-            yield f"location {name} {2 if node.communication else 1}"
+            yield region_begin(node.name, node.communication)
         if seconds:
             yield f"compute {seconds / node.instances * SPEED:.0f}"
         yield from _messages(node, instance, rank)
@@ -100,11 +101,11 @@ class Pattern:
             for nested in range(first, last):
                 yield from self._instance(child, nested, rank, False)
         if inside:
-            yield f"location {name} 0"
+            yield region_end(node.name)
 
     def _collective(self, collective: Collective, rank: int) -> Iterator[str]:
         if collective.size >= self.ranks:
-            yield from _of_all(collective, self.ranks)
+            yield from of_all(collective.operation, collective.bytes, self.ranks)
             return
         first = rank - rank % collective.size
         size = min(collective.size, self.ranks - first)
@@ -123,7 +124,7 @@ def _messages(node: Node, instance: int, rank: int) -> Iterator[str]:
         for partner, (number, size) in partners.get(rank, {}).items():
             share = _share(number, node.instances, instance)
             for _ in range(share):
-                yield f"{word} {partner} 0 {size // number} {_BYTE}"
+                yield f"{word} {partner} 0 {size // number} {BYTE}"
             posted += share
     if posted:
         yield f"waitall {posted}"
@@ -133,36 +134,12 @@ def _round(one: Round, place: int, first: int) -> Iterator[str]:
     posted = 0
     for source, to, size in one:
         if to == place:
-            yield f"irecv {first + source} 1 {size} {_BYTE}"
+            yield f"irecv {first + source} 1 {size} {BYTE}"
         if source == place:
-            yield f"isend {first + to} 1 {size} {_BYTE}"
+            yield f"isend {first + to} 1 {size} {BYTE}"
         posted += (to == place) + (source == place)
     if posted:
         yield f"waitall {posted}"
-
-
-def _of_all(collective: Collective, ranks: int) -> Iterator[str]:
-    """Yield a collective of the world, in the form that SimGrid has for it."""
-    name, size = collective.operation, collective.bytes
-    block = -(-size // ranks)
-    if name == "Barrier":
-        yield "barrier"
-    elif name in ("Bcast", "Scan", "Exscan", "Reduce", "Allreduce"):
-        form = {"Bcast": "{0} 0 {1}", "Reduce": "{0} {0} 0 {1}"}.get(name, "{0} {0} {1}")
-        yield f"{name.lower()} {form.format(size, _BYTE)}"
-    elif name in ("Gather", "Gatherv"):
-        yield f"gather {size} {size} 0 {_BYTE} {_BYTE}"
-    elif name in ("Allgather", "Allgatherv"):
-        yield f"allgather {size} {size} {_BYTE} {_BYTE}"
-    elif name in ("Scatter", "Scatterv"):
-        yield f"scatter {block} {block} 0 {_BYTE} {_BYTE}"
-    elif name in _WHOLE_ARGUMENT:
-        yield f"alltoall {block} {block} {_BYTE} {_BYTE}"
-    elif name.startswith("Reduce_scatter"):
-        yield f"reduce {size} {size} 0 {_BYTE}"
-        yield f"scatter {block} {block} 0 {_BYTE} {_BYTE}"
-    else:
-        yield f"allreduce {size} {size} {_BYTE}"
 
 
 class _Reading:
@@ -261,11 +238,8 @@ class _Reading:
         for path, operation, size, data, calls in grouped.iter_rows():
             each = max(1, round(calls / max(1, min(inside.get(path, self.ranks), self.ranks))))
             members = count if size >= self.ranks else size
-            plain = operation[:1].upper() + operation[1:]
-            if operation[:1] == "I" and operation[1:2].islower():
-                plain = operation[1:].capitalize()
             if members > 1:
-                nodes[path].collectives.append(Collective(plain, members, data, each))
+                nodes[path].collectives.append(Collective(blocking_name(operation), members, data, each))
 
 
 def _axes(offset: Offset) -> int:

@@ -30,10 +30,10 @@ class Simulation:
     """What to simulate, and how.
 
     `what` is a program with its arguments (the name of a bundled application, or a program that was
-    compiled with smpicc), the profile of one, whose pattern is replayed, or a trace in SimGrid's
-    text: a directory with a file a rank, or the list of the files. `platform` is the name or the
-    file of a network or machine. `ranks` are needed for a program; the pattern of a profile is
-    scaled to them, `weak` or `strong`.
+    compiled with smpicc), the profile of one, whose trace is replayed, or its pattern if it has none,
+    or a trace in SimGrid's text: a directory with a file a rank, or the list of the files. `platform` is
+    the name or the file of a network or machine. `ranks` are needed for a program; the pattern of a
+    profile is scaled to them, `weak` or `strong`.
 
     `collectives` is whose choice of algorithms is taken: openmpi, mpich, mvapich2, intelmpi or smpi;
     `algorithms` has SimGrid's name of the algorithm for single collectives. Latencies, bandwidths

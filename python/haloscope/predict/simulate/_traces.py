@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from haloscope.base.errors import SimulationError, UsageError
 
-__all__ = ["Round", "lowered", "trace_list", "write_traces"]
+__all__ = ["BYTE", "region_begin", "region_end", "trace_list", "write_traces"]
 
 _NUMBER = re.compile(r"(\d+)")
-Round = list[tuple[int, int, int]]
+BYTE = 6  # SimGrid's number of MPI_BYTE
 
 
 class Traced(Protocol):
     """What has actions for each of its ranks."""
 
-    ranks: int
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
 
     def actions(self, rank: int) -> Iterable[str]:
         """Return the actions of a rank, without its number."""
+
+
+def region_begin(name: str, communication: bool) -> str:
+    """Return the action that begins a region of any name."""
+    return f"location {quote(name, safe='')} {2 if communication else 1}"
+
+
+def region_end(name: str) -> str:
+    """Return the action that ends it."""
+    return f"location {quote(name, safe='')} 0"
 
 
 def trace_list(place: Path) -> list[Path]:
@@ -79,73 +92,3 @@ def _check(file: Path, rank: int) -> None:
         raise SimulationError(f"{file}: cannot be read as a trace: {error}") from None
     if words[:2] != [str(rank), "init"]:
         raise SimulationError(f"{file}: is no trace of rank {rank}: its first line is not '{rank} init'")
-
-
-def lowered(operation: str, size: int, data: int) -> list[Round]:
-    """Return the rounds of a collective whose argument on each rank has `data` bytes."""
-    return _RULES.get(operation, _allreduce)(size, data)
-
-
-def _fan_out(size: int, data: int) -> list[Round]:
-    steps = [1 << step for step in range((size - 1).bit_length())]
-    return [[(place, place + step, data) for place in range(step) if place + step < size] for step in steps]
-
-
-def _fan_in(size: int, data: int) -> list[Round]:
-    return [[(to, start, data) for start, to, _ in one] for one in reversed(_fan_out(size, data))]
-
-
-def _allreduce(size: int, data: int) -> list[Round]:
-    return _fan_in(size, data) + _fan_out(size, data)
-
-
-def _barrier(size: int, _data: int) -> list[Round]:
-    steps = [1 << step for step in range((size - 1).bit_length())]
-    return [[(place, (place + step) % size, 0) for place in range(size)] for step in steps]
-
-
-def _ring(size: int, data: int) -> list[Round]:
-    return [[(place, (place + 1) % size, data) for place in range(size)]] * (size - 1)
-
-
-def _pairwise(size: int, data: int) -> list[Round]:
-    block = -(-data // size)
-    return [[(place, (place + step) % size, block) for place in range(size)] for step in range(1, size)]
-
-
-def _to_first(size: int, data: int) -> list[Round]:
-    return [[(place, 0, data) for place in range(1, size)]]
-
-
-def _from_first(size: int, data: int) -> list[Round]:
-    block = -(-data // size)
-    return [[(0, place, block) for place in range(1, size)]]
-
-
-def _reduce_scatter(size: int, data: int) -> list[Round]:
-    return _fan_in(size, data) + _from_first(size, data)
-
-
-def _chain(size: int, data: int) -> list[Round]:
-    return [[(place, place + 1, data)] for place in range(size - 1)]
-
-
-_RULES: dict[str, Callable[[int, int], list[Round]]] = {
-    "Barrier": _barrier,
-    "Bcast": _fan_out,
-    "Reduce": _fan_in,
-    "Allreduce": _allreduce,
-    "Allgather": _ring,
-    "Allgatherv": _ring,
-    "Alltoall": _pairwise,
-    "Alltoallv": _pairwise,
-    "Alltoallw": _pairwise,
-    "Gather": _to_first,
-    "Gatherv": _to_first,
-    "Scatter": _from_first,
-    "Scatterv": _from_first,
-    "Reduce_scatter": _reduce_scatter,
-    "Reduce_scatter_block": _reduce_scatter,
-    "Scan": _chain,
-    "Exscan": _chain,
-}

@@ -18,6 +18,7 @@ from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
 from haloscope.predict.simulate._pattern import Pattern
+from haloscope.predict.simulate._recorded import Recorded
 from haloscope.predict.simulate._running import Options, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
 
@@ -75,12 +76,13 @@ class TraceWork:
 
 
 class ProfileWork:
-    """The pattern of a profile, at its number of ranks or scaled."""
+    """The trace of a profile; without one, or with another number of ranks, its pattern."""
 
     eager = 0
 
     def __init__(self, profile: Path, ranks: int | None, scale: str, compute: float = 1) -> None:
-        self.pattern = Pattern.of(profile, ranks, scale, compute)
+        trace = _recorded(profile, ranks, compute)
+        self.pattern: Recorded | Pattern = trace or Pattern.of(profile, ranks, scale, compute)
         self.ranks = self.pattern.ranks
         self.name = self.pattern.program
         self.profile, self.scale = profile, scale
@@ -88,8 +90,18 @@ class ProfileWork:
     def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
         with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
             listing = write_traces(self.pattern, Path(name))
-            named = {"program": self.name, "command": f"pattern of {self.profile}, {self.pattern.how}"}
+            named = {
+                "program": self.name,
+                "command": f"{self.pattern.what} of {self.profile}, {self.pattern.how}",
+            }
             simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+
+
+def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | None:
+    """Return the trace of a profile of so many ranks, None if there is none."""
+    with explain.open(profile) as opened:
+        is_there = opened.has_trace and ranks in (None, opened.info["ranks"])
+    return Recorded.of(profile, compute) if is_there else None
 
 
 def what_if(work: Work, options: Options, output: Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from haloscope.explain.regimes.statistics._episodes import episodes
     from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
+    from haloscope.explain.regimes.statistics._repeated import faster_by_runs, means_apart
     from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = [
@@ -46,8 +47,10 @@ __all__ = [
     "cumulative_sums",
     "density",
     "episodes",
+    "faster_by_runs",
     "functional_boxplot",
     "goodness",
+    "means_apart",
     "modified_band_depth",
     "rank_cdfs",
     "rank_medians",
@@ -73,8 +76,10 @@ if not TYPE_CHECKING:
             "cumulative_sums": "_distributions",
             "density": "_distributions",
             "episodes": "_episodes",
+            "faster_by_runs": "_repeated",
             "functional_boxplot": "_distributions",
             "goodness": "_goodness",
+            "means_apart": "_repeated",
             "modified_band_depth": "_distributions",
             "rank_cdfs": "_distributions",
             "rank_medians": "_distributions",

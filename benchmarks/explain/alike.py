@@ -1,0 +1,215 @@
+"""How often `check` and `compare` are wrong: runs that are alike, and runs that are 10 % slower.
+
+cg, sweep and (with --lammps INPUT) LAMMPS run on two ranks, plain and with latencies by `haloscope inject`
+that make them a tenth slower, in turn. Pairs are drawn from these real runs: for each, rules are learned from
+some plain runs, another run is checked, and others are what it is measured again by; none stands for two of
+these. With --simulated no program runs: times are log-normal with a tail of slow runs. Prints one JSON object
+a line. `--keep DIR` keeps the profiles, and uses those that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import MPI_ENVIRONMENT, Estimate, emit
+from scipy.stats import binomtest
+
+import haloscope
+from haloscope.base.toolchain import toolchain
+
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+ENVIRONMENT = MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+SLOWER = 0.1
+ALIKE, PLANTED, FOUND = 100, 20, 19  # the aims
+LEARNED = 10  # runs that rules are learned from, and as many again
+TRIAL = 50e-6  # s, the latency by which that for a tenth is found
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of about a second: its words behind the launcher."""
+
+    name: str
+    words: Sequence[str]
+
+    def run(self, output: Path, latency: float = 0.0) -> float:
+        """Watch one run, on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
+        watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--"]
+        late = [str(HALOSCOPE), "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
+        command = [*watch, str(toolchain().launcher), "-n", "2", *self.words]
+        subprocess.run(
+            [*(late if latency else []), *command],
+            env=ENVIRONMENT,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=300,
+        )
+        return seconds(output)
+
+
+def seconds(path: Path) -> float:
+    with haloscope.open(path) as profile:
+        return float(profile.table("regions")["time_mean"][0])
+
+
+def programs(lammps: Path | None) -> list[Program]:
+    def where(name: str) -> str:
+        found = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
+        return found.stdout.strip()
+
+    found = [
+        Program("cg", [where("cg"), *"--nx 40 --ny 40 --nz 40 --iterations 100".split()]),
+        Program("sweep", [where("sweep"), *"--procs 2,1,1 --zones 24,24,24".split()]),
+    ]
+    if lammps is not None:
+        found.append(Program("lammps", ["lmp", "-log", "none", "-in", str(lammps)]))
+    return found
+
+
+def measure(program: Program, directory: Path, plain: int, slow: int) -> None:
+    """Leave so many plain and slow runs in a directory, in turn; those that are there stay."""
+    latency = wanted_latency(program, directory)
+    turns = [("plain", i, i * slow) for i in range(plain)] + [("slow", i, i * plain) for i in range(slow)]
+    for kind, number, _ in sorted(turns, key=lambda turn: turn[2]):
+        path = directory / f"{program.name}-{kind}-{number:03}.halo"
+        if not path.exists():
+            program.run(path, latency if kind == "slow" else 0.0)
+
+
+def wanted_latency(program: Program, directory: Path) -> float:
+    """Return the latency (s) that makes the program a tenth slower, found by medians of five runs."""
+    kept = directory / f"{program.name}.json"
+    if kept.exists():
+        return float(json.loads(kept.read_text())["latency"])
+    latency, trial = TRIAL, directory / f"{program.name}-trial.halo"
+    for _ in range(3):
+        pairs = [(program.run(trial), program.run(trial, latency)) for _ in range(5)]
+        before, after = np.median(pairs, axis=0)
+        # A first trial may be next to nothing, or many times too much.
+        latency *= float(np.clip(SLOWER * before / max(after - before, 1e-9), 0.05, 20))
+    trial.unlink()
+    kept.write_text(json.dumps({"latency": latency}))
+    return latency
+
+
+def simulated(directory: Path, runs: int, spread: float, seed: int) -> None:
+    """Leave plain and slow runs whose times are drawn: each region's, and one tail for all of the run."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+    from support.repeated_runs import repeated_run
+
+    random = np.random.default_rng(seed)
+    for kind, factor in (("plain", 1.0), ("slow", 1 + SLOWER)):
+        for number in range(runs):
+            repeated_run(random, spread, factor).write(directory / f"simulated-{kind}-{number:03}.halo")
+
+
+def drawn(random: np.random.Generator, paths: Sequence[Path], number: int) -> list[Path]:
+    return [paths[index] for index in random.choice(len(paths), number, replace=False)]
+
+
+def another_of(paths: Sequence[Path]) -> Callable[[Path], None]:
+    """Return what `check` takes for measuring again: each time the next of some runs."""
+    left = iter(paths)
+
+    def again(target: Path) -> None:
+        shutil.copy(next(left), target)
+
+    return again
+
+
+def fails(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path], rules: Path) -> bool:
+    """Return whether a run of `tried` fails rules that were learned from plain ones."""
+    learned = drawn(random, plain, LEARNED)
+    rest = [path for path in tried if path not in learned]
+    first, *again = drawn(random, rest, LEARNED + 1)
+    haloscope.learn_rules(learned, rules)
+    return bool(haloscope.check(first, rules, again=another_of(again)).failures)
+
+
+def says(random: np.random.Generator, plain: Sequence[Path], tried: Sequence[Path]) -> list[bool]:
+    """Return whether compare says that the program is slower for certain, and whether it says anything."""
+    first = drawn(random, plain, LEARNED)
+    second = drawn(random, [path for path in tried if path not in first], LEARNED)
+    found = haloscope.compare(first, second)
+    whole = found.claims[0]
+    slower = whole.sure and whole.faster[0] is not None and whole.faster[0] < 0
+    return [slower, found.has_changed]
+
+
+def report(case: str, hits: int, trials: int, target: float, *, wanted: bool) -> None:
+    """Print how often something was found, or wrong; the ratio is the share that went well."""
+    right = hits if wanted else trials - hits
+    interval = binomtest(right, trials).proportion_ci(method="exact")
+    emit(
+        "explain-alike",
+        case,
+        ours=hits,
+        peer=trials,
+        peer_name="trials",
+        unit="found" if wanted else "wrong",
+        ratio=Estimate(right / trials, interval.low, interval.high),
+        target=target,
+    )
+
+
+def measure_errors(name: str, directory: Path, options: argparse.Namespace) -> None:
+    """Draw pairs of one program's runs, and print how often they are told apart."""
+    random = np.random.default_rng(options.seed)
+    plain, slow = (sorted(directory.glob(f"{name}-{kind}-*.halo")) for kind in ("plain", "slow"))
+    slowed = np.median([seconds(path) for path in slow]) / np.median([seconds(path) for path in plain])
+    scatter = float(np.std(np.log([seconds(path) for path in plain])))
+    told = f"{name}: runs scatter by {100 * scatter:.1f} %"
+    with tempfile.TemporaryDirectory() as aside:
+        rules = Path(aside) / "rules.toml"
+        wrong = sum(fails(random, plain, plain, rules) for _ in range(options.alike))
+        report(f"{told}; check, alike", wrong, options.alike, 1.0, wanted=False)
+        found = sum(fails(random, plain, slow, rules) for _ in range(options.planted))
+    case = f"{told}; check, {100 * (slowed - 1):.1f} % slower"
+    report(case, found, options.planted, FOUND / PLANTED, wanted=True)
+    said = np.array([says(random, plain, plain) for _ in range(options.alike)])
+    report(f"{told}; compare, alike: any sentence", int(said[:, 1].sum()), options.alike, 0.95, wanted=False)
+    said = np.array([says(random, plain, slow) for _ in range(options.planted)])
+    case = f"{told}; compare, {100 * (slowed - 1):.1f} % slower: so it says"
+    report(case, int(said[:, 0].sum()), options.planted, FOUND / PLANTED, wanted=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--spread", type=float, action="append", help="of simulated runs, such as 0.02")
+    parser.add_argument("--lammps", type=Path, metavar="INPUT")
+    parser.add_argument("--runs", type=int, default=50, help="plain ones of a program; slow ones: as many")
+    parser.add_argument("--alike", type=int, default=ALIKE)
+    parser.add_argument("--planted", type=int, default=PLANTED)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, metavar="DIR")
+    options = parser.parse_args()
+    if options.runs < 2 * LEARNED + 1:
+        parser.error(f"--runs: {2 * LEARNED + 1} or more are needed for one pair")
+    with tempfile.TemporaryDirectory() as aside:
+        directory = options.keep or Path(aside)
+        directory.mkdir(parents=True, exist_ok=True)
+        if options.simulated:
+            for spread in options.spread or (0.01, 0.03):
+                simulated(directory, options.runs, spread, options.seed)
+                measure_errors("simulated", directory, options)
+            return
+        for program in programs(options.lammps):
+            measure(program, directory, options.runs, options.runs)
+            measure_errors(program.name, directory, options)
+
+
+if __name__ == "__main__":
+    main()

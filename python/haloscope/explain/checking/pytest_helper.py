@@ -1,0 +1,60 @@
+"""A fixture for pytest: run a program, watched, and check it against rules that stand beside the test.
+
+    pytest_plugins = ["haloscope.explain.checking.pytest_helper"]
+
+    def test_messages(haloscope_check):
+        haloscope_check(["mpiexec", "-n", "4", "./app"], "rules.toml")
+
+`pytest --haloscope-write-rules=3` runs each program three times and writes the rules instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+import pytest
+
+from haloscope.explain.checking import Checked, check, learn_rules, measured
+
+__all__ = ["haloscope_check", "pytest_addoption"]
+
+Check = Callable[[Sequence[str], "str | PathLike[str]"], "Checked | None"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that learns rules."""
+    parser.addoption(
+        "--haloscope-write-rules",
+        type=int,
+        metavar="N",
+        help="Learn the rules of haloscope_check from N runs of each program, instead of checking them.",
+    )
+
+
+@pytest.fixture
+def haloscope_check(request: pytest.FixtureRequest, tmp_path: Path) -> Check:
+    """`haloscope_check(command, rules)` runs a command, watched, and fails the test if a rule is broken.
+
+    `rules` is a path beside the test. Slow times are measured again. Returns what was found, None where rules
+    were written. Raises what `haloscope.check` raises.
+    """
+    learn: int | None = request.config.getoption("--haloscope-write-rules")
+
+    def run_and_check(command: Sequence[str], rules: str | PathLike[str]) -> Checked | None:
+        again = measured(command)
+        path = Path(request.path).parent / rules
+        if learn:
+            profiles = [tmp_path / f"rules-{number}.halo" for number in range(learn)]
+            for profile in profiles:
+                again(profile)
+            learn_rules(profiles, path)
+            return None
+        profile = tmp_path / "checked.halo"
+        again(profile)
+        found = check(profile, path, again=again)
+        found.raise_for_failures()
+        return found
+
+    return run_and_check

@@ -1,0 +1,257 @@
+"""Rules: counts are exact, times fail only when they were measured again, and others read the verdicts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import haloscope
+from haloscope.base.errors import LaunchError, ProfileError, UsageError
+from haloscope.explain.checking import CHECKED, Again, as_junit, as_markdown, read_rules
+from support.repeated_runs import repeated_run
+
+Write = Callable[..., Path]
+COMMAND = str(Path(sys.executable).with_name("haloscope"))
+HEAD = "version = 1\nprogram = 'app'\nranks = 2\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """`write("name", slower=1.1)` writes a run."""
+
+    def one(name: str, seed: int = 0, spread: float = 0.01, **how: Any) -> Path:
+        random = np.random.default_rng([seed, *map(ord, name)])
+        return repeated_run(random, spread, **how).write(tmp_path / f"{name}.halo")
+
+    return one
+
+
+@pytest.fixture
+def rules(tmp_path: Path, write: Write) -> Path:
+    path = tmp_path / "rules.toml"
+    haloscope.learn_rules([write(f"good-{index}") for index in range(5)], path)
+    return path
+
+
+def again(seed: int, **how: Any) -> Again:
+    """Return what measures again: other runs that are `slower`, or are not."""
+    random = np.random.default_rng(seed)
+    return lambda path: void(repeated_run(random, 0.01, **how).write(path))
+
+
+def void(_: object) -> None:
+    """Return nothing."""
+
+
+def test_a_run_like_those_that_were_learned_passes(rules: Path, write: Write) -> None:
+    checked = haloscope.check(write("new"), rules)
+    assert (checked.failures, checked.exit_status, checked.again) == ([], 0, 0)
+    assert set(checked.frame["status"]) <= {"passed", "suspect"}
+    assert dict(checked.frame.schema) == CHECKED
+
+
+def test_learned_rules_are_all_that_the_run_did(rules: Path) -> None:
+    known = read_rules(rules)
+    assert (known.program, known.ranks, known.learned.runs) == ("app", 2, 5)
+    halo = known.regions["solve/halo"]
+    assert halo.calls == {"MPI_Isend": 400, "MPI_Waitall": 400}  # MPI_Test is chance
+    assert halo.sizes == {"p2p 4608 B": 400}
+    assert halo.regions["sends_total"] == 400
+    assert known.regions["output"].collectives == {"Allreduce of 8 B on 2 ranks": 6}
+    timed = [region for region, rule in known.regions.items() if rule.own_time]
+    assert timed == ["solve", "solve/halo"]  # the others take less than a tenth
+    assert isinstance(known.regions["<program>"].time, list)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"messages": 401}, "sends_total is 401, not 400"),
+        ({"size": 4600}, "bytes_sent_total is 1840000, not 1843200"),
+    ],
+)
+def test_one_message_more_fails(rules: Path, write: Write, change: dict[str, int], words: str) -> None:
+    checked = haloscope.check(write("new", **change), rules)
+    assert checked.exit_status == 3
+    assert any(words in verdict.text for verdict in checked.failures)
+    assert {verdict.region for verdict in checked.failures} == {"solve/halo"}
+    with pytest.raises(AssertionError, match="solve/halo"):
+        checked.raise_for_failures()
+
+
+def test_what_varies_is_not_ruled(tmp_path: Path, write: Write) -> None:
+    learned = haloscope.learn_rules([write("a"), write("b", messages=500)])
+    assert "calls MPI_Isend" in learned.regions["solve/halo"].varies
+    assert not haloscope.check(write("c", messages=7), learned).failures or "sizes" in str(learned.regions)
+    assert haloscope.check(write("d", messages=7), learned).failures == []
+
+
+def test_limits_and_regions_that_are_not_there(tmp_path: Path, write: Write) -> None:
+    rules = tmp_path / "own.toml"
+    text = f'{HEAD}complete = false\n[regions."solve/halo".regions]\nsends_total = '
+    run = write("run")
+    for limit, status in (
+        ("{ at_most = 400 }", 0),
+        ("{ at_most = 399 }", 3),
+        ("{ at_least = 401 }", 3),
+        ("400", 0),
+    ):
+        rules.write_text(text + limit)
+        assert haloscope.check(run, rules).exit_status == status, limit
+    rules.write_text(text.replace("solve/halo", "gone") + "1")
+    (failure,) = haloscope.check(run, rules).failures
+    assert failure.text == "gone: is not there"
+    rules.write_text(f'{HEAD}[regions."<program>".regions]\nranks = 2\n')
+    assert "solve: is a new region" in {verdict.text for verdict in haloscope.check(run, rules).failures}
+
+
+def test_a_slow_time_without_measuring_again_is_suspect(rules: Path, write: Write) -> None:
+    checked = haloscope.check(write("slow", slower=1.3), rules)
+    assert checked.exit_status == 0
+    assert {verdict.rule for verdict in checked.suspects} == {"time", "own_time"}
+    assert "not measured again (--again), so no failure" in checked.told()[0]
+
+
+def test_a_slow_time_fails_only_if_it_is_slow_again(rules: Path, write: Write) -> None:
+    slow = write("slow", slower=1.3)
+    once = haloscope.check(slow, rules, again=again(1))
+    assert (once.exit_status, once.again) == (0, 5)
+    for_good = haloscope.check(slow, rules, again=again(2, slower=1.3))
+    assert for_good.exit_status == 3
+    assert "by 5 runs again" in for_good.failures[0].text
+
+
+def test_a_time_limit(tmp_path: Path, write: Write) -> None:
+    rules = tmp_path / "own.toml"
+    rules.write_text(f'{HEAD}complete = false\n[regions."<program>"]\ntime = {{ at_most = 1.2 }}\n')
+    slow = write("slow", slower=2.0)
+    assert haloscope.check(write("quick"), rules).exit_status == 0
+    assert haloscope.check(slow, rules).exit_status == 0
+    assert haloscope.check(slow, rules, again=again(1)).exit_status == 0
+    assert haloscope.check(slow, rules, again=again(1, slower=2.0)).exit_status == 3
+
+
+@pytest.mark.slow
+def test_alike_runs_pass_and_slow_ones_fail(tmp_path: Path) -> None:
+    """A small version of benchmarks/explain/alike.py: as many runs as there, fewer pairs."""
+    random = np.random.default_rng(11)
+    found = {1.0: 0, 1.1: 0}
+    for slower, trials in ((1.0, 12), (1.1, 6)):
+        for _ in range(trials):
+            learned = [repeated_run(random, 0.02).write(tmp_path / f"{index}.halo") for index in range(10)]
+            rules = haloscope.learn_rules(learned)
+            run = repeated_run(random, 0.02, slower).write(tmp_path / "new.halo")
+            measure = lambda path, factor=slower: void(repeated_run(random, 0.02, factor).write(path))  # noqa: E731
+            found[slower] += bool(haloscope.check(run, rules, again=measure).failures)
+    assert found[1.0] == 0
+    assert found[1.1] >= 5
+
+
+def test_junit_and_markdown(rules: Path, write: Write) -> None:
+    checked = haloscope.check(write("new", messages=1, slower=1.3), rules)
+    suite = ElementTree.fromstring(as_junit(checked))
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests", "")) == len(cases)
+    assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure")) == 1
+    assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped")) == len(checked.suspects)
+    assert suite.find("testcase/failure").get("message", "").startswith("solve/halo: ")  # type: ignore[union-attr]
+    rows = [line for line in as_markdown(checked).splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(checked.failures) + len(checked.suspects)
+    assert {line.count(" | ") for line in rows} == {4}
+
+
+def test_names_of_regions_are_text_everywhere(tmp_path: Path, write: Write) -> None:
+    evil = 'a|b`<script>@all\x1b[31m"]]>\n# x'
+    run = repeated_run(np.random.default_rng(0))
+    run.tables["paths"]["name"][1] = evil
+    first = run.write(tmp_path / "evil.halo")
+    rules = tmp_path / "evil.toml"
+    haloscope.learn_rules(first, rules)
+    assert haloscope.check(first, rules).exit_status == 0
+    checked = haloscope.check(write("plain"), rules)
+    ElementTree.fromstring(as_junit(checked))
+    text = as_markdown(checked) + "\n".join(checked.told())
+    assert "\x1b" not in text
+    assert "<script>" not in as_markdown(checked)
+    assert "@all" not in as_markdown(checked)
+
+
+def test_bad_input(tmp_path: Path, rules: Path, write: Write) -> None:
+    with pytest.raises(ProfileError, match="is of sweep, and the rules are of app"):
+        haloscope.check(write("sweep", program="sweep"), rules)
+    with pytest.raises(ProfileError, match="ran on 4 ranks, and the rules are of 2"):
+        haloscope.check(write("four", ranks=4), rules)
+    with pytest.raises(ProfileError, match="the run is not whole"):
+        haloscope.check(write("part", partial=True, missing_ranks=[1]), rules)
+    with pytest.raises(UsageError, match="repetitions of one run"):
+        haloscope.learn_rules([write("a"), write("b", program="b")])
+    with pytest.raises(LaunchError, match="ended with status 7"):
+        haloscope.check(write("slow", slower=1.3), rules, again=["sh", "-c", "exit 7"])
+    with pytest.raises(LaunchError, match="left no profile"):
+        haloscope.check(write("slow", slower=1.3), rules, again=["true"])
+    with pytest.raises(UsageError, match="name the same command"):
+        haloscope.check(write("slow", slower=1.3), rules, again=again(0, program="other"))
+    other = haloscope.check(write("mpich", mpi_library="MPICH 4"), rules)
+    assert any("learned with Open MPI" in line for line in other.remarks)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("version = 1", "program"),
+        (HEAD.replace("1", "2"), "version"),
+        ("no toml at all", "is not TOML"),
+        (f"{HEAD}[regions.x.regions]\nsents = 1", "there is no count 'sents'"),
+        (f"{HEAD}[regions.x.regions]\nranks = -1", "ranks"),
+        (f"{HEAD}[regions.x.regions]\nranks = {{}}", "at_least"),
+        (f"{HEAD}[regions.x]\ntime = [1.0]", "time"),
+        (f"{HEAD}[regions.x]\ntime = [nan, 1.0]", "time"),
+        (f"{HEAD}speed = 1", "speed"),
+    ],
+)
+def test_bad_rules_are_one_line(tmp_path: Path, write: Write, text: str, words: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        haloscope.check(write("run"), path)
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    with pytest.raises(UsageError, match="is no text"):
+        haloscope.check(write("run"), write("rules"))
+    with pytest.raises(UsageError, match="No such file"):
+        haloscope.check(write("run"), tmp_path / "nothing.toml")
+
+
+def test_the_command(tmp_path: Path, write: Write) -> None:
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [COMMAND, "check", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    rules = tmp_path / "rules.toml"
+    done = run("--write-rules", *(write(f"good-{index}") for index in range(3)), rules)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 rules about time" in done.stdout
+    assert run(write("new"), rules).returncode == 0
+    notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
+    done = run(write("more", messages=9), rules, *notices)
+    assert done.returncode == 3
+    assert done.stdout.startswith("failed: solve/halo: ")
+    assert "rules failed" in (tmp_path / "c.md").read_text()
+    done = run(write("slow", slower=2.0), rules, "--again", "sh -c 'echo out; exit 5'")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "out"
+    assert "ended with status 5" in done.stderr
+    for words in (
+        [rules],
+        ["--write-rules", "--again", "x", write("a"), rules],
+        [write("a"), write("b"), rules],
+    ):
+        done = run(*words)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), words

@@ -1,0 +1,277 @@
+"""Two sides of runs: changes of counts are exact, times are told from noise, and parts add up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import haloscope
+from haloscope.base.errors import OutputError, ProfileError, UsageError
+from haloscope.explain.comparing import COMPARED, Comparison
+from haloscope.explain.regimes.statistics import faster_by_runs, means_apart
+from support.profiles import draft, path_rows, process_rows
+from support.repeated_runs import repeated_run
+
+Runs = Callable[..., list[Path]]
+
+
+TIMES = st.lists(st.floats(0.1, 10), min_size=2, max_size=12)
+COMMAND = str(Path(sys.executable).with_name("haloscope"))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """`runs("a", 5, slower=1.1)` writes so many repetitions, whose names begin so."""
+
+    def write(name: str, number: int, seed: int = 0, **how: Any) -> list[Path]:
+        random = np.random.default_rng([seed, sum(map(ord, name))])
+        return [
+            repeated_run(random, start=1000.0 * index, **how).write(tmp_path / f"{name}-{index}.halo")
+            for index in range(number)
+        ]
+
+    return write
+
+
+def lines(compared: Comparison, begin: str) -> list[str]:
+    return [line for line in compared.told() if line.startswith(begin)]
+
+
+def test_runs_that_are_alike(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 5), runs("b", 5))
+    assert lines(compared, "counts: ") == ["counts: all alike"]
+    assert not compared.has_changed
+    assert "not surely" in lines(compared, "time: ")[0]
+    assert lines(compared, "where: ") == []
+
+
+def test_more_messages_of_another_size(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2), runs("b", 2, messages=500, size=9216))
+    changed = {
+        (row["table"], row["quantity"]): (row["first_count"], row["second_count"])
+        for row in compared.structure.to_dicts()
+        if row["table"] != "spread"
+    }
+    assert changed == {
+        ("regions", "sends_total"): (400, 500),
+        ("regions", "recvs_total"): (400, 500),
+        ("regions", "bytes_sent_total"): (400 * 4608, 500 * 9216),
+        ("regions", "bytes_recv_total"): (400 * 4608, 500 * 9216),
+        ("regions", "largest_message"): (4608, 9216),
+        ("calls", "MPI_Isend"): (400, 500),
+        ("calls", "MPI_Waitall"): (400, 500),
+        ("sizes", "p2p 4608 B"): (400, 0),
+        ("sizes", "p2p 9216 B"): (0, 500),
+    }
+    assert compared.structure["region"].unique().to_list() == ["solve/halo"]
+    assert not compared.structure["varies"].any()
+    assert lines(compared, "counts: ")[0].startswith("counts: solve/halo: messages sent 400 → 500 (+25 %)")
+
+
+def test_other_partners_of_equal_sums(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2), runs("b", 2, partner=0))
+    assert compared.structure["table"].unique().to_list() == ["spread"]
+    assert "1 gone, 1 new" in lines(compared, "counts: ")[0]
+    assert compared.has_changed
+
+
+def test_what_varies_from_run_to_run_says_nothing(runs: Runs) -> None:
+    first = [*runs("a", 2), *runs("more", 1, messages=401)]
+    compared = haloscope.compare(first, runs("b", 3))
+    assert compared.structure["varies"].all()
+    assert not compared.has_changed
+    (told,) = lines(compared, "counts: ")
+    assert "differ from run to run" in told
+    assert "messages" not in told or "sends_total" in told
+
+
+def found(path: Path, before: int, chance: float) -> Path:
+    """Write a run whose iterations were found when `before` of 100 had passed."""
+    sent = {1: 100 - before, 0: before}
+    return draft(
+        {"program": "app", "version": "0.1.0"},
+        paths=path_rows("phase 1", "phase 1/iteration"),
+        processes=process_rows("alpha", "alpha"),
+        phases=[{"rank": rank, "phase": 1, "iterations": 100, "found_after": before} for rank in (0, 1)],
+        ranks=[
+            {"path": p, "rank": 0, "instances": 1, "time": (3 - p) * chance, "sends": sent.get(p, 0)}
+            for p in range(3)
+        ],
+        partners=[{"path": p, "rank": 0, "partner": 1, "sends": n} for p, n in sent.items()],
+        calls=[{"path": p, "call": "MPI_Send", "calls": n} for p, n in sent.items()],
+    ).write(path)
+
+
+def test_where_a_phase_was_found_is_chance(tmp_path: Path) -> None:
+    sides = [
+        [found(tmp_path / f"{side}{i}.halo", 10 * side + i, 1 + i / 100) for i in (1, 2)] for side in (1, 2)
+    ]
+    compared = haloscope.compare(*sides)
+    assert lines(compared, "counts: ") == ["counts: all alike"]
+    assert compared.parts["region"].unique().to_list() == ["<program>"]
+    assert compared.parts["first_time"].sum() == pytest.approx(3 * 1.015 / 2)  # rank 1 was in no region
+
+
+def test_a_region_that_one_side_has(tmp_path: Path, runs: Runs) -> None:
+    other = draft(
+        {"program": "app", "version": "0.1.0"},
+        paths=path_rows("solve"),
+        processes=process_rows("alpha", "alpha"),
+        ranks=[
+            {"path": path, "rank": rank, "instances": 1, "time": 1.0} for path in (0, 1) for rank in (0, 1)
+        ],
+    ).write(tmp_path / "other.halo")
+    told = lines(haloscope.compare(runs("a", 1), other), "counts: ")
+    assert told[0] == "counts: only A has solve/halo, output"
+
+
+def test_a_tenth_slower_is_said_with_its_place(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 8), runs("b", 8, slower=1.1))
+    whole = compared.claims[0]
+    assert whole.sure
+    low, high = whole.faster[1], whole.faster[2]
+    assert low is not None
+    assert high is not None
+    assert low < -10 < high < 0
+    assert "slower than A" in lines(compared, "time: ")[0]
+    assert "computing in solve" in lines(compared, "where: ")[0]
+
+
+def test_parts_add_up_to_the_program(runs: Runs) -> None:
+    sides = [runs("a", 3), runs("b", 4, slower=1.3, messages=7)]
+    compared = haloscope.compare(*sides)
+    for side, column in zip(sides, ("first_time", "second_time"), strict=True):
+        programs = [haloscope.open(path).table("regions")["time_mean"][0] for path in side]
+        assert compared.parts[column].sum() == pytest.approx(np.mean(programs))
+        whole = compared.times.filter(pl.col("what") == "time")
+        assert whole[column].to_list() == pytest.approx([np.mean(programs)])
+    sums = compared.parts.select(pl.col("first_time", "second_time", "change").sum()).row(0)
+    assert sums[2] == pytest.approx(sums[1] - sums[0])
+    known = compared.parts.filter(pl.col("change_low").is_not_null())
+    assert (known["change_low"] <= known["change"] + 1e-12).all()
+    assert (known["change"] <= known["change_high"] + 1e-12).all()
+
+
+def test_one_run_a_side_says_what_cannot_be_said(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 1), runs("b", 1, slower=1.5))
+    assert not any(claim.sure for claim in compared.claims)
+    assert "cannot tell that from noise" in compared.claims[0].text
+    assert any("cannot be said" in line for line in compared.remarks)
+
+
+def test_the_frame_has_all_tables(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2), runs("b", 2, messages=3))
+    assert dict(compared.frame.schema) == COMPARED
+    sizes = compared.frame["kind"].value_counts()
+    tables = {"structure": compared.structure, "time": compared.times, "part": compared.parts}
+    assert dict(sizes.iter_rows()) == {kind: len(table) for kind, table in tables.items()}
+
+
+@given(TIMES, TIMES)
+@settings(deadline=None, max_examples=60)
+def test_sides_change_places(own: list[float], peer: list[float]) -> None:
+    one, other = means_apart(own, peer), means_apart(peer, own)
+    np.testing.assert_allclose(one, (-other[0], -other[2], -other[1]), atol=1e-9)
+    there, back = faster_by_runs(own, peer), faster_by_runs(peer, own)
+    assert (1 - there["faster"] / 100) * (1 - back["faster"] / 100) == pytest.approx(1)
+
+
+def test_intervals_of_runs_hold_their_level() -> None:
+    random = np.random.default_rng(5)
+    for number in (3, 5, 12):
+        missed = 0
+        for _ in range(400):
+            own, peer = np.exp(random.normal(0, 0.05, (2, number)))
+            row = faster_by_runs(own, peer)
+            missed += not row["faster_low"] <= 0 <= row["faster_high"]
+        assert missed <= 34, number  # 20 expected, and three standard deviations
+
+
+def broken(path: Path) -> Path:
+    path.write_bytes(b"\x89HALO no")
+    return path
+
+
+def test_files_that_cannot_be_read_are_left_out_by_name(tmp_path: Path, runs: Runs) -> None:
+    lacking = tmp_path / "one.halo"
+    repeated_run(np.random.default_rng(0), partial=True, missing_ranks=[1]).write(lacking)
+    first, second = runs("a", 2), runs("b", 2)
+    compared = haloscope.compare([*first, broken(tmp_path / "bad.halo")], [lacking, *second])
+    left_out = [line for line in compared.remarks if line.startswith("left out: ")]
+    assert len(left_out) == 2
+    assert "bad.halo" in left_out[0]
+    assert "one.halo: the run is not whole: rank 1" in left_out[1]
+    assert [len(side.runs) for side in (compared.first, compared.second)] == [2, 2]
+    with pytest.raises(ProfileError, match=r"bad\.halo"):
+        haloscope.compare(tmp_path / "bad.halo", first)
+
+
+def test_what_cannot_be_compared(tmp_path: Path, runs: Runs) -> None:
+    first = runs("a", 2)
+    other = runs("other", 1, program="sweep")
+    with pytest.raises(UsageError, match=r"is of sweep, and .* of app"):
+        haloscope.compare([*first, *other], runs("b", 2))
+    with pytest.raises(UsageError, match="ran on 4 ranks"):
+        haloscope.compare(first, runs("four", 2, ranks=4))
+    with pytest.raises(UsageError, match="compare files of one tool"):
+        haloscope.compare(first, runs("foreign", 1, source="mpiP 3.5 report"))
+    with pytest.raises(UsageError, match="is named twice"):
+        haloscope.compare(first, [first[0]])
+    with pytest.raises(UsageError, match="nothing on one side"):
+        haloscope.compare(first, [])
+    with pytest.raises(UsageError, match="recorded with another 'only'"):
+        haloscope.compare([*first, *runs("part", 1, only="halo")], runs("c", 1))
+    with pytest.raises(OutputError, match=r"no/page\.html"):
+        haloscope.compare(first, runs("d", 2), output=tmp_path / "no" / "page.html")
+
+
+def test_other_programs_and_libraries_are_said(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2), runs("b", 2, program="new", mpi_library="MPICH 4.0.2"))
+    assert any("A is app, B is new" in line for line in compared.remarks)
+    assert "mpi_library: Open MPI v4.1.4 → MPICH 4.0.2" in compared.settings
+
+
+def test_sides_that_did_not_take_turns_are_said(runs: Runs) -> None:
+    late = runs("b", 6)[3:]
+    compared = haloscope.compare(runs("a", 3), late)
+    assert any("take turns" in line for line in compared.remarks)
+    assert not any("take turns" in line for line in haloscope.compare(runs("c", 3), runs("d", 3)).remarks)
+
+
+def test_no_communication_and_one_rank(tmp_path: Path) -> None:
+    paths = [
+        draft(
+            {"program": "alone", "ranks": 1, "version": "0.1.0"},
+            paths=path_rows(),
+            processes=process_rows("alpha"),
+            ranks=[{"path": 0, "rank": 0, "instances": 1, "time": 1.0 + index / 10}],
+        ).write(tmp_path / f"{index}.halo")
+        for index in range(4)
+    ]
+    compared = haloscope.compare(paths[:2], paths[2:])
+    assert lines(compared, "counts: ") == ["counts: all alike"]
+    assert compared.parts["part"].to_list() == ["compute"]
+
+
+def test_the_command(tmp_path: Path, runs: Runs) -> None:
+    first, second = runs("a", 3), runs("b", 3, messages=1)
+    words = [COMMAND, "compare", *map(str, first), "--", *map(str, second)]
+    done = subprocess.run([*words, "-o", tmp_path / "p.html"], capture_output=True, text=True, check=True)
+    assert "counts: solve/halo: messages sent 400 → 1" in done.stdout
+    assert (tmp_path / "p.html").stat().st_size > 100_000
+    done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout)
+    assert list(rows[0]) == list(COMPARED)
+    assert {type(row["first_count"]) for row in rows if row["kind"] == "structure"} <= {int, type(None)}
+    done = subprocess.run(words[:3], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

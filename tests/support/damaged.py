@@ -1,0 +1,33 @@
+"""Texts of other tools with a byte or three replaced, and what must come of them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis import strategies
+
+from haloscope import explain
+from haloscope.base.errors import HaloscopeError
+
+__all__ = ["check_read_or_refused", "damaged"]
+
+
+def damaged(text: str) -> strategies.SearchStrategy[bytes]:
+    """Return strategies for a text in which bytes stand in place of three others, or at its end."""
+    whole = text.encode()
+
+    def cut(at: int, junk: bytes) -> bytes:
+        return whole[:at] + junk + whole[at + 3 :]
+
+    return strategies.builds(cut, strategies.integers(0, len(whole)), strategies.binary(max_size=8))
+
+
+def check_read_or_refused(content: bytes, place: Path) -> None:
+    """Assert that a file opens with all tables and a summary, or is refused in one line."""
+    place.write_bytes(content)
+    with suppress(HaloscopeError):  # one line, by its class
+        profile = explain.open(place)
+        for name in explain.TABLES:
+            profile.table(name)
+        assert explain.summary(profile)

@@ -1,0 +1,51 @@
+"""What a program did takes as much room in its trace for few iterations as for many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import haloscope
+from haloscope.base.building import build_application
+from haloscope.explain.trace import Trace
+from support.mpi import Mpi
+from support.traced import check_trace
+from support.watched import watch
+
+# `sweep` takes messages as they come (MPI_Waitsome), `cg` waits for all of an exchange.
+CASES = {
+    "cg": ["--nx", "8", "--ny", "8", "--nz", "8", "--iterations"],
+    "sweep": ["--procs", "2,2,2", "--zones", "4,4,4", "--groups", "2", "--gset", "2", "--niter"],
+}
+FEW, MANY = 6, 40
+BY_TIME = ("trace_words", "trace_pieces", "trace_orders")
+
+
+def structure(path: Path) -> tuple[Trace, pl.DataFrame, int]:
+    """A trace that agrees with its tables, the symbols of all structures, and the bytes of the structure."""
+    with haloscope.open(path) as profile:
+        trace = check_trace(profile)
+        symbols = profile.frame("trace_symbols").drop("structure")
+        size = sum(
+            chunk.size
+            for name, columns in profile.file.tables.items()
+            if name.startswith("trace_") and name not in BY_TIME
+            for column in columns.values()
+            for chunk in column.chunks
+        )
+    return trace, symbols, size
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+@pytest.mark.parametrize("case", CASES)
+def test_ten_times_the_iterations_have_the_same_structure(mpi: Mpi, case: str, tmp_path: Path) -> None:
+    found = {}
+    for count in (FEW, MANY):
+        command: list[str | Path] = [build_application(case, quiet=True), *CASES[case], str(count)]
+        found[count] = structure(watch(mpi, 8, command, tmp_path, options=["--trace"]).path)
+    few, many = found[FEW], found[MANY]
+    assert len(many[0].calls) > 5 * len(few[0].calls)
+    assert many[1].equals(few[1])
+    assert abs(many[2] - few[2]) <= 0.02 * few[2]

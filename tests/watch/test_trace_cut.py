@@ -1,0 +1,98 @@
+"""The file of a trace that was cut off anywhere: what is before the cut is there, and nothing is made up."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import haloscope
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.recorder import join, library
+
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+# Kills itself, with some of its trace in the file and the rest in memory.
+KILLED = """
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  int out = 1, in = 0;
+  MPI_Init(&argc, &argv);
+  for (int i = 0; i < 30000; i++) {
+    MPI_Sendrecv(&out, 1, MPI_INT, 0, i % 3, &in, 1, MPI_INT, 0, i % 3, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    if (i % 2000 == 0) usleep(10000);
+  }
+  usleep(50000);
+  kill(getpid(), SIGKILL);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """The recorder, and the directories of the record and of the trace of a process that was killed."""
+    program = compiler.text(mpi, "killed_alone.c", KILLED)
+    recorder = library(mpi, program)
+    live, spool = (tmp_path_factory.mktemp(name) for name in ("live", "spool"))
+    settings = {"LIVE": live, "RUN": "run", "TRACE": "full", "TRACE_SPOOL": spool, "TRACE_MEMORY": 1}
+    words = [f"LD_PRELOAD={recorder}", *(f"HALOSCOPE_{name}={value}" for name, value in settings.items())]
+    command: list[str | Path] = ["env", *mpi.launch(1), "env", *words, program]
+    subprocess.run(command, env=mpi.environment(), timeout=120, capture_output=True, check=False)
+    return recorder, live / "haloscope-run", spool
+
+
+def traced(recorder: Path, live: Path, directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Calls and receives of the trace that can be made now."""
+    path = directory / "joined.halo"
+    join(recorder, live, path)
+    with haloscope.open(path) as profile:
+        assert profile.frame("ranks")["sends"].sum() == 30_000  # of which the trace is no part
+        trace = profile.trace()
+    return trace.calls.drop("is_exact"), trace.receives
+
+
+@ONE
+def test_what_is_before_the_cut_is_there(
+    killed: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    recorder, live, spool = killed
+    directory = tmp_path_factory.mktemp("joined")
+    (file,) = spool.iterdir()
+    whole = file.read_bytes()
+    calls, receives = traced(recorder, live, directory)
+    assert len(receives) == 30_000
+    found: dict[int, int] = {}
+
+    @given(size=st.integers(0, len(whole) - 1), flipped=st.booleans())
+    @example(size=0, flipped=False)
+    @example(size=1, flipped=False)
+    @example(size=len(whole) - 1, flipped=False)
+    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+    def cut(size: int, flipped: bool) -> None:
+        """Cut there, or one bit wrong there."""
+        file.write_bytes(whole[:size] + (bytes([whole[size] ^ 4]) + whole[size + 1 :] if flipped else b""))
+        fewer, received = traced(recorder, live, directory)
+        same = calls.head(len(fewer))
+        assert fewer.drop("begin", "end").equals(same.drop("begin", "end"))
+        # How long a tick is, each joining finds out itself, as the process did not come to its end.
+        for time in ("begin", "end"):
+            assert fewer[time].to_list() == pytest.approx(same[time].to_list(), rel=1e-3)
+        assert received.equals(receives.head(len(received)))
+        assert len(fewer) < len(calls)
+        found[size] = len(fewer)
+
+    cut()
+    sizes = sorted(found)
+    assert [found[size] for size in sizes] == sorted(found.values())
+    assert found[sizes[-1]] > found[0] == 0
+    file.write_bytes(whole)
+    again, _ = traced(recorder, live, directory)
+    assert len(again) == len(calls)
