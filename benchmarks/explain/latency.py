@@ -47,7 +47,11 @@ class Case:
         """Return the analysis of a run with `latency` (s) injected."""
         inject = [*HALOSCOPE, "inject", "--quiet", "--latency", f"constant:{latency * 1e9:.0f}ns", "--"]
         command = [*inject, *HALOSCOPE, "run", "--trace", "--output", str(profile), "--", *self.command]
-        subprocess.run(command, check=True, env=MPI_ENVIRONMENT, capture_output=True, cwd=self.directory)
+        done = subprocess.run(
+            command, check=False, env=MPI_ENVIRONMENT, capture_output=True, text=True, cwd=self.directory
+        )
+        if done.returncode:
+            raise SystemExit(f"{shlex.join(command)}: {done.stderr.strip()}")
         with haloscope.open(profile) as opened:
             return Analysis(opened.trace(), is_injected=True)
 
