@@ -144,7 +144,9 @@ def _one_sided(rows: pl.DataFrame, first: Side, second: Side) -> list[str]:
 def _told(region: str, part: pl.DataFrame, first: Side, second: Side) -> str:
     said = [_quantity(row) for row in part.filter(pl.col("table") != "spread").to_dicts()]
     if len(part.filter(pl.col("table") == "spread")):
-        said.insert(min(len(said), 1), _other_pairs(region, first, second))
+        pairs = _other_pairs(region, first, second)
+        if pairs or not said:  # other sums are other shares anyway
+            said.insert(min(len(said), 1), pairs or "ranks have other shares of it")
     rest = len(said) - _MOST_SAID
     return "; ".join([*said[:_MOST_SAID], *([f"and {rest} more"] if rest > 0 else [])])
 
@@ -172,7 +174,7 @@ def _other_pairs(region: str, first: Side, second: Side) -> str:
     new = len(other.join(one, on=["rank", "partner"], how="anti", nulls_equal=True))
     if gone or new:
         return f"pairs of ranks that exchange messages: {gone} gone, {new} new"
-    return "ranks have other shares of it"
+    return ""
 
 
 def settings_changed(first: Side, second: Side) -> list[str]:

@@ -1,0 +1,81 @@
+"""The page of a comparison, in a browser: no error, nothing fetched, both themes, within the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import haloscope
+from support.missing import missing
+from support.repeated_runs import repeated_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = Path("/usr/bin/chromium")
+EVIL = "<img src=x onerror=alert(1)>&amp;\u202e"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        missing("no browser: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("compared")
+    random = np.random.default_rng(3)
+    sides: list[list[Path]] = []
+    for messages, slower in ((400, 1.0), (500, 1.3)):
+        side = []
+        for index in range(3):
+            run = repeated_run(random, 0.02, slower, messages=messages)
+            run.tables["paths"]["name"][1] = EVIL
+            side.append(run.write(directory / f"{messages}-{index}.halo"))
+        sides.append(side)
+    haloscope.compare(sides[0], sides[1], output=directory / "page.html")
+    return directory / "page.html"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
+def test_the_page(browser: Browser, page_file: Path, width: int, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append("a dialog"))
+    page.on("request", lambda request: wrong.append(request.url) if "://" in request.url[:8] else None)
+    page.goto(page_file.as_uri())
+    page.wait_for_selector("#sections[data-waiting='0']")
+    assert [text for text in wrong if not text.startswith("file://")] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("section").evaluate_all("all => all.map(one => one.id)") == [
+        "answer",
+        "counts",
+        "times",
+        "where",
+    ]
+    assert "messages sent 400 → 500" in page.locator("#answer").inner_text()
+    assert page.locator("img").count() == 0
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    drawn = page.evaluate("getComputedStyle(document.querySelector('.main-svg')).backgroundColor")
+    assert (max(map(int, ground[4:-1].split(","))) < 100) == (scheme == "dark")
+    assert (max(map(int, drawn[4:-1].split(",")[:3])) < 100) == (scheme == "dark")
+    first = page.locator("#counts tbody tr td:nth-child(4)")
+    page.locator("#counts th:nth-child(4)").click()
+    order = [int(text) for text in first.all_inner_texts() if text.isdecimal()]
+    assert order == sorted(order, reverse=True)
+    page.close()
