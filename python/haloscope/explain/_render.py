@@ -507,7 +507,8 @@ def _notes(frame: pl.DataFrame, shown: Sequence[View], table_name: str) -> list[
     if len(frame) > _MOST_ROWS:
         notes.append(f"the first {_MOST_ROWS} of {len(frame)} rows; all: --format csv or json")
     if hidden > 0:
-        notes.append(f"{hidden} more columns, and exact numbers: --format csv or json")
+        columns = f"{hidden} more column{'' if hidden == 1 else 's'}"
+        notes.append(f"{columns}, and exact numbers: --format csv or json")
     return notes
 
 
