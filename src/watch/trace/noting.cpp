@@ -70,9 +70,15 @@ void trace_call(Recorder &state, const TracedCall &call) noexcept {
   const std::uint64_t duration = call.end - call.begin;
   const bool is_usual =
       ((size | duration) >> 32U) == 0 && call.bytes == trace::usual_bytes(call.action, size);
-  if (__builtin_expect(!is_usual, 0)) return put_long_call(state, call, size);
+  if (__builtin_expect(!is_usual, 0)) {
+    put_long_call(state, call, size);
+    return;
+  }
   trace::Unit *to = ring.room(3);
-  if (__builtin_expect(to == nullptr, 0)) return ring.lose(trace::begins_request(call.action));
+  if (__builtin_expect(to == nullptr, 0)) {
+    ring.lose(trace::begins_request(call.action));
+    return;
+  }
   if (__builtin_expect(ring.place != state.node, 0)) {
     *to++ = {0, trace::Entry::place, trace::Action::none, 0, place_of(state, *state.node)};
     ring.place = state.node;
