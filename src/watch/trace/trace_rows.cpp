@@ -20,7 +20,8 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 }
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-constexpr std::size_t least_irregular = 1024; // bytes of rules
+// Rules of more bytes than this, and than one for so many events, are of an order that hardly repeats.
+constexpr std::size_t least_irregular = 1024, events_a_byte = 16;
 
 template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
   for (std::size_t first = 0; first < bytes.size(); first += 8) {
@@ -108,7 +109,7 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
   const std::uint64_t events = thread.repeats.symbols();
   if (events == 0) return;
   Bytes packed = thread.repeats.pack();
-  const bool is_regular = packed.size() <= least_irregular || packed.size() * 4 <= events;
+  const bool is_regular = packed.size() <= least_irregular || packed.size() * events_a_byte <= events;
   std::vector<Symbol> symbols = thread.symbols;
   Bytes order;
   if (!is_regular) {
