@@ -17,7 +17,7 @@ from support.watched import program, watch
 
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 RANKS, ROUNDS = 3, 400
-OFFSETS = (0, -40_000_000, 25_000_000)  # nanoseconds
+OFFSETS = (0, -400_000_000, 250_000_000)  # nanoseconds: far more than a rank waits for a core
 RATES = (0, 20_000, -30_000)  # in a million: what clocks never are, so that it is seen in a short run
 # A ring, in which everybody waits for the one before; some rounds take longer.
 RING = """
