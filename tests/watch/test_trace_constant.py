@@ -28,8 +28,7 @@ def structure(path: Path) -> tuple[Trace, pl.DataFrame, int]:
     """A trace that agrees with its tables, the symbols of all structures, and the bytes of the structure."""
     with haloscope.open(path) as profile:
         trace = check_trace(profile)
-        symbols = profile.frame("trace_symbols").drop("structure", "symbol")
-        symbols = symbols.sort(symbols.columns)  # by number they are in the order of rules, if there are any
+        symbols = profile.frame("trace_symbols").drop("structure")
         size = sum(
             chunk.size
             for name, columns in profile.file.tables.items()
@@ -49,6 +48,12 @@ def test_many_iterations_have_the_structure_of_few(mpi: Mpi, case: str, tmp_path
         for count in ITERATIONS[case]
     )
     assert len(many[0].calls) > 5 * len(few[0].calls)
-    assert many[1].equals(few[1])
-    # Whether messages come in an order that repeats differs from run to run: the structure has it or not.
-    assert abs(many[2] - few[2]) <= 0.25 * few[2]
+    if case == "cg":
+        assert many[1].equals(few[1])
+        assert abs(many[2] - few[2]) <= 0.02 * few[2]
+    else:
+        # Whether messages come in an order that repeats differs from run to run. Then the structure has it,
+        # and symbols are numbered as they come first.
+        one, other = (symbols.drop("symbol") for symbols in (few[1], many[1]))
+        assert one.sort(one.columns).equals(other.sort(other.columns))
+        assert abs(many[2] - few[2]) <= 0.25 * few[2]

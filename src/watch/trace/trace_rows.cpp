@@ -20,7 +20,7 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 }
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-// Rules of more bytes than this, and than one for so many events, are of an order that hardly repeats.
+// A sequence is kept as rules if these are no longer than this, or have a byte for so many events at most.
 constexpr std::size_t least_irregular = 1024, events_a_byte = 16;
 
 template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {

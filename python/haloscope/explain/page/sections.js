@@ -1,4 +1,17 @@
-// Sections that come with all that is in them: text, tables, and figures for Plotly.
+// Pages whose head and sections come with all that is in them: text, tables, and figures for Plotly.
+
+function headInto(page) {
+  at("program").textContent = page.title;
+  at("command").textContent = page.about;
+  at("warnings").replaceChildren(...page.notes.map((text) => element("p", text)));
+  at("figures").replaceChildren(...page.figures.map(([title, figure, note]) => {
+    const box = element("div");
+    const told = element("dd", figure);
+    told.append(element("small", note));
+    box.append(element("dt", title), told);
+    return box;
+  }));
+}
 
 function sectionsInto(place, sections) {
   place.replaceChildren();

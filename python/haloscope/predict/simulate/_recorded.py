@@ -18,7 +18,7 @@ from haloscope import explain
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate._description import SPEED
 from haloscope.predict.simulate._recorded_collectives import collectives_of
-from haloscope.predict.simulate._traces import BYTE, region_begin, region_end
+from haloscope.predict.simulate._traces import BYTE, MOST_TAGS, region_begin, region_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorded"]
 
-# Sends of fewer bytes need no receiver, in any MPI library; of others, those that were over before one came.
+# Sends of fewer bytes are taken to need no receiver; of others, those that were over before one came.
 _BUFFERED = 4096
-_MOST_TAGS = 1_000_000  # SMPI's MPI_TAG_UB
 _NANOSECOND = 1e-9
 # What stands at one time: regions end, regions begin, calls, regions end that began now.
 _ENDS, _BEGINS, _CALLS, _ENDS_AT_ONCE = range(4)
@@ -110,7 +109,7 @@ def _pairs(trace: Trace) -> pl.DataFrame:
     pairs = sends.with_columns(number).join(
         receives.with_columns(number), on=[*_STREAM, "number"], suffix="_there", maintain_order="left"
     )
-    return pairs.with_columns(label=2 * pl.int_range(pl.len()).over("source", "target") % _MOST_TAGS)
+    return pairs.with_columns(label=2 * pl.int_range(pl.len()).over("source", "target") % MOST_TAGS)
 
 
 def _of_messages(pairs: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from haloscope.predict.simulate._collectives import blocking_name, lowered, of_all
-from haloscope.predict.simulate._traces import BYTE
+from haloscope.predict.simulate._traces import BYTE, MOST_TAGS
 
 if TYPE_CHECKING:
     from haloscope.explain.trace import Trace
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["collectives_of"]
 
 _KEYS = ["communicator", "number"]
-_MOST_TAGS = 1_000_000
 _EACH_ROUND = 3  # posts of receives, posts of sends, waits
 _ACTIONS = pl.Schema({"rank": pl.Int32, "call_row": pl.Int64, "order": pl.Int64, "text": pl.String})
 
@@ -95,14 +94,11 @@ def _as_messages(whole: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         source=pl.col("members").list.get(pl.col("from")), target=pl.col("members").list.get(pl.col("to"))
     )
     messages = messages.filter(pl.col("source") != pl.col("target"))
-    label = (2 * pl.int_range(pl.len()).over("source", "target") + 1) % _MOST_TAGS
+    label = (2 * pl.int_range(pl.len()).over("source", "target") + 1) % MOST_TAGS
     messages = messages.with_columns(label=label)
-    begun = calls.select(*_KEYS, "rank", "started", "completed")
     parts = [
-        _side(messages, begun, "target", "irecv", "source", 0),
-        _side(messages, begun, "source", "isend", "target", 1),
-        _waits(messages, begun, "target"),
-        _waits(messages, begun, "source"),
+        _of_side(messages, calls, "target", "irecv {} {} {}", ("source", "label", "part"), 0),
+        _of_side(messages, calls, "source", "isend {} {} {}", ("target", "label", "part"), 1),
     ]
     return pl.concat(parts).cast(_ACTIONS)
 
@@ -120,23 +116,22 @@ def _place_of_root(whole: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _side(
-    messages: pl.DataFrame, calls: pl.DataFrame, rank: str, word: str, partner: str, order: int
+def _of_side(
+    messages: pl.DataFrame, calls: pl.DataFrame, rank: str, post: str, words: tuple[str, ...], order: int
 ) -> pl.DataFrame:
+    """Return what the ranks on one side of the messages do: their posts, and the waits for these."""
     own = messages.join(calls, left_on=[*_KEYS, rank], right_on=[*_KEYS, "rank"], coalesce=False)
-    return own.select(
+    first = 1 + _EACH_ROUND * pl.col("round")
+    posts = own.select(
         pl.col(rank).alias("rank"),
         pl.col("started").alias("call_row"),
-        (1 + _EACH_ROUND * pl.col("round") + order).alias("order"),
-        pl.format(word + " {} {} {} " + str(BYTE), partner, "label", "part").alias("text"),
+        (first + order).alias("order"),
+        pl.format(f"{post} {BYTE}", *words).alias("text"),
     )
-
-
-def _waits(messages: pl.DataFrame, calls: pl.DataFrame, rank: str) -> pl.DataFrame:
-    own = messages.join(calls, left_on=[*_KEYS, rank], right_on=[*_KEYS, "rank"], coalesce=False)
-    return own.select(
+    waits = own.select(
         pl.col(rank).alias("rank"),
         pl.when(pl.col("completed") >= 0).then("completed").alias("call_row"),
-        (1 + _EACH_ROUND * pl.col("round") + 2).alias("order"),
+        (first + 2).alias("order"),
         pl.format("wait {} {} {}", "source", "target", "label").alias("text"),
     )
+    return pl.concat([posts, waits])
