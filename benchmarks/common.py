@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate"]
+__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate", "undisturbed"]
 
 # Benchmark and case of every row that was printed.
 EMITTED: set[tuple[str, str]] = set()
@@ -29,6 +31,20 @@ class Estimate:
     median: float
     low: float
     high: float
+
+
+@cache
+def undisturbed() -> list[str]:
+    """Return the words before each rank that make other programs wait for it; none if that is not allowed.
+
+    Ranks take turns, not one after the other, as those of a program may wait for each other on one core.
+    """
+    words = ["chrt", "--rr", "1"]
+    try:
+        allowed = subprocess.run([*words, "true"], check=False, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    return words if allowed else []
 
 
 def estimate(samples: ArrayLike, resamples: int = 2000) -> Estimate:

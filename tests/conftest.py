@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from support.cluster import Cluster, cluster, obstacle
 from support.missing import missing
 from support.mpi import NAMES, REMEDY, Mpi, find
+from support.pages import Look, chromium
 from support.programs import Compiler
 from support.results import pytest_runtest_logreport, pytest_runtest_makereport
 from support.turns import turn
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport"]  # pytest finds them by name
 
@@ -30,6 +36,30 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test that asks for any MPI runs under one Open MPI and one MPICH of those that are there.
+
+    Its name says which versions. With HALOSCOPE_TEST_EVERY_MPI=1 it runs under all of them.
+    """
+    if os.environ.get("HALOSCOPE_TEST_EVERY_MPI") == "1":
+        return
+    left = [item for item in items if not _has_its_mpi(item)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if _has_its_mpi(item)]
+
+
+def _has_its_mpi(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get("mpi") if callspec else None
+    chosen_here = any("mpi" in mark.args[0] for mark in item.iter_markers("parametrize"))
+    if name not in NAMES or chosen_here:
+        return True
+    alike = [other for other in NAMES if other.partition("-")[0] == name.partition("-")[0]]
+    there = [other for other in alike if _installed(other)] or alike
+    test = item.nodeid.partition("[")[0]
+    return bool(name == there[zlib.crc32(test.encode()) % len(there)])
+
+
 @cache
 def _installed(name: str) -> Mpi | None:
     return find(name)
@@ -40,6 +70,21 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     """Each MPI in turn; `parametrize("mpi", ["openmpi-system"], indirect=True)` for some."""
     found = _installed(request.param)
     return found or missing(f"{request.param} is not installed: {REMEDY[request.param]}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Look]:
+    """`look(file)` opens a page of ours; at the end, nothing may have gone wrong."""
+    opened = Look(browser)
+    yield opened
+    opened.check()
 
 
 @pytest.fixture(scope="session")

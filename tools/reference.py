@@ -13,6 +13,8 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- rooms: python -->       which rooms use which others, from imports; `src`: from includes
     <!-- settings: watch -->      the environment variables of a room, from its settings
     <!-- variables: watch -->     those among them that are no options
+    <!-- rules: findings -->      the rules of `haloscope findings`
+    <!-- keys: System -->         the keys of a part of a campaign's specification
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from haloscope import hide, watch
 from haloscope.base import schema
 from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
+from haloscope.explain.findings import RULES
+from haloscope.reproduce.lab import SPECIFIED
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -109,6 +113,25 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "any other"
 
 
+def keys(name: str) -> str:
+    """Return the keys of a part of a specification; one that has a default may be missing."""
+    rows = [
+        [
+            f"`{key}`",
+            str(field.description),
+            "needed" if field.is_required() else _default_text(field.default),
+        ]
+        for key, field in SPECIFIED[name].model_fields.items()
+    ]
+    return table(["key", "meaning", "default"], rows)
+
+
+def _default_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{value}`" if isinstance(value, str | int | float) and value != "" else ""
+
+
 def settings(room: str) -> str:
     """Return the environment variables of a room."""
     rows = [
@@ -122,6 +145,20 @@ def variables(room: str) -> str:
     """Return the environment variables of a room that have no option."""
     rows = [[f"`{s.variable}`", s.description, s.default] for s in _SETTINGS[room] if not s.is_option]
     return table(["variable", "meaning", "default"], rows)
+
+
+def rules(_: str) -> str:
+    """Return the rules by which findings are made, in their order."""
+    rows = [
+        [
+            ", ".join(f"[`{name}`](#{name})" for name in rule.names),
+            rule.finds,
+            rule.threshold,
+            _names(rule.tables),
+        ]
+        for rule in RULES
+    ]
+    return table(["rule", "finds", "when", "tables"], rows)
 
 
 def python(words: str) -> str:
@@ -180,9 +217,11 @@ def rooms(which: str) -> str:
 
 
 KINDS: Mapping[str, Callable[[str], str]] = {
+    "keys": keys,
     "options": options,
     "python": python,
     "rooms": rooms,
+    "rules": rules,
     "settings": settings,
     "shown": shown,
     "stored": stored,

@@ -61,15 +61,16 @@ inline std::string show_value(const Int3 &v) {
 
 class Options {
 public:
-  Options(std::string program, std::string purpose)
-      : program_(std::move(program)), purpose_(std::move(purpose)) {}
+  // `dashes` stand before each name: one, where another program's flags are taken over that has one.
+  Options(std::string program, std::string purpose, std::string dashes = "--")
+      : program_(std::move(program)), purpose_(std::move(purpose)), dashes_(std::move(dashes)) {}
 
   // Declares --NAME; the variable's present value is the default. A bool takes no value; a value of
   // several words is read as if they were one, with commas between them.
   template <typename Value>
   void add(const std::string &name, Value &variable, const std::string &form, const std::string &help,
            int words = 1) {
-    entries_.push_back({"--" + name, form, help, show_value(variable), words,
+    entries_.push_back({dashes_ + name, form, help, show_value(variable), words,
                         [&variable](std::string_view text) { return read_value(text, variable); }});
   }
 
@@ -77,7 +78,7 @@ public:
   bool parse(int argc, char **argv) const {
     for (int i = 1; i < argc; ++i) {
       std::string name = argv[i];
-      if (name == "--help" || name == "-h") return false;
+      if (name == "--help" || name == "-h" || name == dashes_ + "help") return false;
       const auto equals = name.find('=');
       std::string value;
       if (equals != std::string::npos) {
@@ -121,7 +122,7 @@ private:
     throw UsageError("unknown option '" + name + "'; " + program_ + " --help lists all");
   }
 
-  std::string program_, purpose_;
+  std::string program_, purpose_, dashes_;
   std::vector<Entry> entries_;
 };
 

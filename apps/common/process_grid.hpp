@@ -26,6 +26,16 @@ struct ProcessGrid {
   }
 };
 
+// First item and number of items of one part out of `parts`; they differ by one at most.
+struct Part {
+  int first, count;
+};
+
+inline Part part_of(int items, int parts, int part) {
+  const auto edge = [&](int p) { return static_cast<int>(static_cast<long>(items) * p / parts); };
+  return {edge(part), edge(part + 1) - edge(part)};
+}
+
 // The factors of `ranks` with the smallest sum, largest first: as near to a cube as it can be.
 inline Int3 near_cube(int ranks) {
   Int3 best{ranks, 1, 1};
@@ -40,10 +50,10 @@ inline Int3 near_cube(int ranks) {
   return best;
 }
 
-inline void require_ranks(Int3 dims, int ranks) {
+inline void require_ranks(Int3 dims, int ranks, const std::string &option = "--procs") {
   const bool positive = dims[0] > 0 && dims[1] > 0 && dims[2] > 0;
   if (!positive || static_cast<long>(dims[0]) * dims[1] * dims[2] != ranks)
-    throw UsageError("--procs " + show_value(dims) + " is not a grid of the " + std::to_string(ranks) +
+    throw UsageError(option + ' ' + show_value(dims) + " is not a grid of the " + std::to_string(ranks) +
                      " ranks that were started");
 }
 

@@ -99,6 +99,8 @@ haloscope::Overlap::Settings Policy::settings(int phases, const char *region) co
   settings.phases = phases;
   settings.region = region;
   settings.consistent = parameters_->policy == "gather" ? 1 : 0;
+  settings.partners = // they follow waits
+      settings.policy == HALOSCOPE_OVERLAP_DYNAMIC || settings.policy == HALOSCOPE_OVERLAP_REGIMES ? 1 : 0;
   if (regimes_) settings.regimes = &view_;
   return settings;
 }

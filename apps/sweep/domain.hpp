@@ -9,15 +9,8 @@
 
 namespace sweep {
 
-// First zone and number of zones of one part out of `parts` along an axis; they differ by one at most.
-struct Part {
-  int first, count;
-};
-
-inline Part part_of(int zones, int parts, int part) {
-  const auto edge = [&](int p) { return static_cast<int>(static_cast<long>(zones) * p / parts); };
-  return {edge(part), edge(part + 1) - edge(part)};
-}
+using apps::Part;
+using apps::part_of;
 
 struct Block {
   Int3 place; // among the rank's blocks

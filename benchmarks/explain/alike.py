@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import MPI_ENVIRONMENT, Estimate, emit
+from common import MPI_ENVIRONMENT, Estimate, emit, undisturbed
 from scipy.stats import binomtest
 
 import haloscope
@@ -48,7 +48,7 @@ class Program:
         """Watch one run, on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
         watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--"]
         late = [str(HALOSCOPE), "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
-        command = [*watch, str(toolchain().launcher), "-n", "2", *self.words]
+        command = [*watch, str(toolchain().launcher), "-n", "2", *undisturbed(), *self.words]
         subprocess.run(
             [*(late if latency else []), *command],
             env=ENVIRONMENT,
@@ -70,8 +70,8 @@ def programs(lammps: Path | None) -> list[Program]:
         return found.stdout.strip()
 
     found = [
-        Program("cg", [where("cg"), *"--nx 40 --ny 40 --nz 40 --iterations 100".split()]),
-        Program("sweep", [where("sweep"), *"--procs 2,1,1 --zones 24,24,24".split()]),
+        Program("cg", [where("cg"), *"--nx 40 --ny 40 --nz 40 --iterations 500".split()]),
+        Program("sweep", [where("sweep"), *"--procs 2,1,1 --zones 24,24,24 --niter 12".split()]),
     ]
     if lammps is not None:
         found.append(Program("lammps", ["lmp", "-log", "none", "-in", str(lammps)]))

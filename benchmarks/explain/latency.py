@@ -1,11 +1,12 @@
 """Whether a run under `haloscope inject` takes as long as the trace of a run without says.
 
-In each round a program is recorded with a trace under the injector with a latency of 1 ns, so that what the
-injector itself costs is in both, and once with each latency; medians over rounds are compared. Programs: one
-of the tests whose ranks sleep while messages are under way, the bundled `cg` and `sweep` on two ranks that
-compute, and those of `--also`. For programs that do the same calls in each run, a second prediction takes the
-times of computing from the run that it is compared with: what is between the two is the machine, what is left
-is the model. Prints one JSON object a line.
+For each latency, a program is recorded with a trace under the injector with a latency of 1 ns, so that what
+the injector itself costs is in both, and with that latency, in turn; medians over rounds are compared.
+Programs: one of the tests whose ranks sleep while messages are under way, the bundled `cg` and `sweep` on two
+ranks that compute, and those of `--also`. For programs that do the same calls in each run, a second
+prediction takes the times of computing from the run that it is compared with: what is between the two is the
+machine, what is left is the model. `sweep` does what comes first; so it runs a second time with messages
+taken in one order (`in_order.c`). Prints one JSON object a line.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ import haloscope
 from haloscope.explain.waiting import Analysis, Question, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
-HALOSCOPE = (sys.executable, "-m", "haloscope.cli")
+IN_ORDER = Path(__file__).with_name("in_order.c")
+# By its name, as `inject` looks into what `haloscope run` launches for the MPI to be had.
+HALOSCOPE = (str(Path(sys.executable).with_name("haloscope")),)
 # Shares of the run without latencies that the longest path gets longer by, about.
 LONGER = (0.02, 0.05, 0.1, 0.3, 1.0)
 
@@ -65,12 +68,11 @@ class Case:
         latencies = [round(x, 6) for x in row[1:]]
         predicted, alike, measured = np.full((3, rounds, len(latencies)), np.nan)
         for i in range(rounds):
-            base = self.traced(profile, 1e-9)
-            said = base.run_time_with(1.1 * max(latencies))
             for j, latency in enumerate(latencies):
-                injected = self.traced(profile, latency)
-                predicted[i, j], measured[i, j] = said.at(latency), injected.run_time
+                base, injected = self.traced(profile, 1e-9), self.traced(profile, latency)
+                predicted[i, j] = base.run_time_with(1.1 * latency).at(latency)
                 alike[i, j] = _with_computing_of(base, injected, latency)
+                measured[i, j] = injected.run_time
         for j, latency in enumerate(latencies):
             self._say(latency, predicted[:, j], alike[:, j], measured[:, j])
 
@@ -108,10 +110,14 @@ def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Pa
     program = directory / "latencies"
     subprocess.run([compiler, "-O2", PROGRAM, "-o", program], check=True)
     found = [Case("sleeping", [*launcher, str(program), "20", "20000"], directory)]
-    grid = "--nx 32 --ny 32 --nz 32 --iterations 40"
+    grid = "--nx 32 --ny 32 --nz 32 --iterations 200"
     for name, arguments in (("cg", grid), ("sweep", "--procs 1,1,2 --zones 16,32,32 --niter 6")):
         where = subprocess.run([*HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
         found.append(Case(name, [*launcher, where.stdout.strip(), *arguments.split()], directory))
+    in_order = directory / "in_order.so"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", IN_ORDER, "-o", in_order], check=True)
+    before = ["sh", "-c", f'LD_PRELOAD={in_order}:$LD_PRELOAD exec "$@"', "sh"]
+    found.append(Case("sweep in order", [*launcher, *before, *found[-1].command[len(launcher) :]], directory))
     for command in also:
         words = shlex.split(command)
         found.append(Case(Path(words[0]).name, [*launcher, *words], Path.cwd()))

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import polars as pl
-from common import MPI_ENVIRONMENT, Estimate, emit
+from common import MPI_ENVIRONMENT, Estimate, emit, undisturbed
 from stopped import STOPPED
 
 import haloscope
@@ -42,7 +42,8 @@ RENAMED = 'hostname "$0" && exec "$@"'
 
 def run(host: str, program: list[str], part: float, profile: Path) -> None:
     """Record one run on a host of that name; its command is the same on all hosts."""
-    ranks = [str(toolchain().launcher), "-n", "2", sys.executable, str(WRAPPER), *program]
+    rank = [*undisturbed(), sys.executable, str(WRAPPER), *program]
+    ranks = [str(toolchain().launcher), "-n", "2", *rank]
     recorded = [COMMAND, "run", "--quiet", "-o", str(profile), "--", *ranks]
     subprocess.run(
         ["unshare", "--uts", "sh", "-c", RENAMED, host, *recorded],

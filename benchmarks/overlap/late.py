@@ -3,7 +3,7 @@
 In conjugate gradients all that the second of two ranks sends is late by three quarters of the first
 one's work between messages; what that one sends comes at once. The second rank owns none of the
 nodes that they share: it is sent the input and sends contributions, which arrive in time only if it
-starts its mirrors early. Polls do; waiting tells it nothing, so that its dynamic α stays.
+starts its mirrors early. Polls do; dynamic α does because the first rank tells how long it waited.
 A MatVec's time is that of work on inner elements and of waiting, as in the paper.
 """
 

@@ -10,8 +10,9 @@
 
 static int rank, ranks;
 
-/* Of a step: seconds, alpha, waiting for the input and the output, polls, seconds of independent work. */
-enum { columns = 6 };
+/* Of a step: seconds, alpha, waiting for the input and the output, polls, seconds of independent work, and
+ * what a partner waited. */
+enum { columns = 7 };
 
 static double option(int argc, char **argv, const char *name, double otherwise) {
   const size_t length = strlen(name);
@@ -23,11 +24,14 @@ static double option(int argc, char **argv, const char *name, double otherwise) 
 struct toy {
   size_t cells; /* the first and the last are dependent */
   int work;
-  double *u, *y;                       /* u has a ghost on each side */
-  double in[2], to[2], got[2], out[2]; /* left, right: values to come and to send, contributions */
-  MPI_Request requests[8];             /* input receives, sends, output receives, sends; two each */
-  double next[2];                      /* ghosts of the next input, where it is consistent */
+  double *u, *y;                             /* u has a ghost on each side */
+  double in[2][2], to[2][2], got[2], out[2]; /* left, right: values to come and to send (and waits for the
+                                                contribution from there), contributions */
+  MPI_Request requests[8];                   /* input receives, sends, output receives, sends; two each */
+  double next[2];                            /* ghosts of the next input, where it is consistent */
   int partitioned, consistent;
+  haloscope_overlap *overlap; /* of this step, and its phase */
+  int phase;
 };
 
 static double cell(const struct toy *toy, size_t i) { /* from 0; its value is u[i + 1] */
@@ -64,12 +68,16 @@ static void stage(void *context, enum haloscope_overlap_stage which) {
                        toy->consistent ? &toy->next[1] : &toy->u[last + 2]};
   switch (which) {
   case HALOSCOPE_OVERLAP_PACK_INPUT:
-    toy->to[0] = from[0];
-    toy->to[1] = from[last];
+    toy->to[0][0] = from[0];
+    toy->to[1][0] = from[last];
+    for (int side = 0; side < 2; side++)
+      toy->to[side][1] = haloscope_overlap_waited(toy->overlap, toy->phase, side);
     break;
   case HALOSCOPE_OVERLAP_UNPACK_INPUT:
-    if (rank > 0) *ghosts[0] = toy->in[0];
-    if (rank + 1 < ranks) *ghosts[1] = toy->in[1];
+    if (rank > 0) *ghosts[0] = toy->in[0][0];
+    if (rank + 1 < ranks) *ghosts[1] = toy->in[1][0];
+    for (int side = 0; side < 2; side++) /* a side without neighbour has a zero */
+      haloscope_overlap_partner_waited(toy->overlap, toy->phase, toy->in[side][1]);
     break;
   case HALOSCOPE_OVERLAP_PACK_OUTPUT: /* dependent() did */
     break;
@@ -85,8 +93,8 @@ static void prepare(struct toy *toy, MPI_Comm input, MPI_Comm output) {
                              rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL};
   for (int side = 0; side < 2; side++) {
     const int to = neighbours[side];
-    MPI_Recv_init(&toy->in[side], 1, MPI_DOUBLE, to, 1 - side, input, &toy->requests[side]);
-    MPI_Send_init(&toy->to[side], 1, MPI_DOUBLE, to, side, input, &toy->requests[2 + side]);
+    MPI_Recv_init(toy->in[side], 2, MPI_DOUBLE, to, 1 - side, input, &toy->requests[side]);
+    MPI_Send_init(toy->to[side], 2, MPI_DOUBLE, to, side, input, &toy->requests[2 + side]);
 #if MPI_VERSION >= 4
     if (toy->partitioned && to != MPI_PROC_NULL) { /* MPICH 4's fail with it */
       MPI_Precv_init(&toy->got[side], 1, 1, MPI_DOUBLE, to, 3 - side, output, MPI_INFO_NULL,
@@ -143,7 +151,8 @@ static void print(const struct toy *toy, const double *rows, int steps) {
     printf("%d result %016llx\n", from, (unsigned long long)results[from]);
     for (int step = 0; step < steps; step++) {
       const double *row = all + ((size_t)from * (size_t)steps + (size_t)step) * columns;
-      printf("%d step %.9f %.6f %.9f %.9f %.0f %.9f\n", from, row[0], row[1], row[2], row[3], row[4], row[5]);
+      printf("%d step %.9f %.6f %.9f %.9f %.0f %.9f %.9f\n", from, row[0], row[1], row[2], row[3], row[4],
+             row[5], row[6]);
     }
   }
   free(results);
@@ -177,6 +186,7 @@ int main(int argc, char **argv) {
   settings.phases = (int)option(argc, argv, "phases", 1);
   settings.consistent = toy.consistent = (int)option(argc, argv, "consistent", 0);
   settings.early_sends = toy.partitioned = (int)option(argc, argv, "partitioned", 0);
+  settings.partners = !toy.consistent && (int)option(argc, argv, "partners", 0);
   settings.region = "apply";
   settings.regimes = &regimes;
   toy.cells = (size_t)option(argc, argv, "cells", 100);
@@ -206,13 +216,15 @@ int main(int argc, char **argv) {
   for (int step = 0; step < steps; step++) {
     PMPI_Barrier(MPI_COMM_WORLD); /* nothing is injected there */
     const double begin = MPI_Wtime();
-    if (haloscope_overlap_run(overlaps[step % turns], step % settings.phases, &pattern, &times) !=
-        MPI_SUCCESS)
+    toy.overlap = overlaps[step % turns];
+    toy.phase = step % settings.phases;
+    if (haloscope_overlap_run(toy.overlap, toy.phase, &pattern, &times) != MPI_SUCCESS)
       MPI_Abort(MPI_COMM_WORLD, 3);
     const double seconds = MPI_Wtime() - begin;
     const double work = times.input_block - times.input_wait + times.output_block - times.output_wait;
     const double row[columns] = {seconds,           times.alpha,         times.input_wait,
-                                 times.output_wait, (double)times.polls, work};
+                                 times.output_wait, (double)times.polls, work,
+                                 times.partner_wait};
     memcpy(rows + (size_t)step * columns, row, sizeof row);
     advance(&toy);
   }

@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import MPI_ENVIRONMENT, emit, estimate
+from common import MPI_ENVIRONMENT, emit, estimate, undisturbed
 
 import haloscope
 from haloscope.base.toolchain import toolchain
@@ -118,6 +118,7 @@ def measure_cost(pairs: int, directory: Path, miniamr: str | None, hpcg: str | N
         command = [word for word in words if word is not None]
         if len(command) < len(words):
             continue
+        command = [*undisturbed(), *command]
         sides: dict[bool, list[float]] = {True: [], False: []}
         for pair in range(pairs):
             for searched in (True, False) if pair % 2 else (False, True):

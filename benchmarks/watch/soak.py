@@ -31,6 +31,12 @@ COMMAND = Path(sys.executable).with_name("haloscope")
 End = tuple[int, str]
 # What a program may do without a recorder, by its way to end.
 Expected = dict[str, set[End]]
+# MPICH's launcher now and then loses a rank that a signal ends, and says so by its status alone: 1 of 160
+# bare runs of two ranks, too seldom for references to show.
+LOST: End = (255, "begin\nbegin\n")
+# Open MPI prints where it is when SIGABRT comes. If that was in the dynamic linker, printing needs it once
+# more: it ends the program by itself (2 of 600 bare runs that were aborted), or waits for itself (1 of 600).
+PRINTING: set[End] = {(127, "begin\n"), (HUNG, "")}
 
 
 @dataclass(frozen=True)
@@ -45,11 +51,11 @@ class Case:
         return [self.how, str(self.steps), str(self.microseconds)]
 
 
-def cases(seed: int, longest: float) -> Iterator[Case]:
-    """Without end: each way to end in turn, at random times of up to `longest` seconds."""
+def cases(seed: int, longest: float, ways: Sequence[str]) -> Iterator[Case]:
+    """Without end: each of the ways to end in turn, at random times of up to `longest` seconds."""
     draw = random.Random(seed)
     while True:
-        for how in (*BY_SIGNAL, *BY_CALL):
+        for how in ways:
             # Half of the signals find the program among its messages, half of them about its end.
             steps = draw.choice([0, draw.randrange(1, 300)]) if how in BY_SIGNAL else draw.randrange(1, 500)
             yield Case(how, steps, int(1e6 * draw.random() * longest))
@@ -63,9 +69,14 @@ class Soak:
     program: Path
     launcher: Sequence[str]
     live: Path  # in shared memory
+    ways: Sequence[str] = BY_SIGNAL + BY_CALL  # in which programs end
+    prints_aborts: bool = False  # as Open MPI does
     ends: Counter[str] = field(default_factory=Counter)  # of watched programs
     bare: int = 0  # programs that ran without a recorder
     hung: int = 0  # watched programs that their launcher left hanging, and that did so without a recorder
+    odd: Counter[str] = field(
+        default_factory=Counter
+    )  # ends that MPI gives by itself, by `watched` and `bare`
     differing: list[str] = field(default_factory=list)
     profiles: int = 0
     recovered: int = 0
@@ -201,7 +212,7 @@ def expected_alone(case: Case) -> set[End]:
 def references(soak: Soak, seed: int, each: int, longest: float) -> Expected:
     """Return the ends of `each` programs a way to end without a recorder: launchers know several."""
     found: Expected = defaultdict(set)
-    for _, case in zip(range(each * len(BY_SIGNAL + BY_CALL)), cases(seed, longest), strict=False):
+    for _, case in zip(range(each * len(soak.ways)), cases(seed, longest, soak.ways), strict=False):
         status, text = soak.run(case, False)
         soak.bare += 1
         found[case.how].add((status, _without_numbers(text)))
@@ -216,11 +227,16 @@ def _without_numbers(text: str) -> str:
 
 def soak_alone(soak: Soak, runs: int, seed: int, longest: float, prefix: Sequence[str] = ()) -> None:
     """Run processes without a launcher; one in ten also without a recorder."""
-    for number, case in zip(range(runs), cases(seed, longest), strict=False):
-        expected = expected_alone(case)
-        soak.compare(case, soak.run(case, True, prefix), expected)
+    for number, case in zip(range(runs), cases(seed, longest, soak.ways), strict=False):
+        odd = PRINTING if soak.prints_aborts and case.how == "abort" else set()
+        expected = expected_alone(case) | odd
+        end = soak.run(case, True, prefix)
+        soak.compare(case, end, expected)
+        soak.odd["watched"] += end in odd
         if number % 10 == 0:
-            soak.check(case, soak.run(case, False), expected)
+            end = soak.run(case, False)
+            soak.check(case, end, expected)
+            soak.odd["bare"] += end in odd
             soak.bare += 1
         if number % BATCH == BATCH - 1:
             soak.clear()
@@ -231,9 +247,10 @@ def soak_launched(
     soak: Soak, runs: int, seed: int, longest: float, expected: Expected, prefix: Sequence[str] = ()
 ) -> None:
     """Run programs of two ranks each."""
-    for number, case in zip(range(runs), cases(seed, longest), strict=False):
+    for number, case in zip(range(runs), cases(seed, longest, soak.ways), strict=False):
         status, text = soak.run(case, True, prefix)
-        soak.compare(case, (status, _without_numbers(text)), expected[case.how])
+        lost = {LOST} if case.how in BY_SIGNAL and "mpich" in soak.launcher[0] else set()
+        soak.compare(case, (status, _without_numbers(text)), expected[case.how] | lost)
         if number % BATCH == BATCH - 1:
             soak.clear()
     soak.clear()

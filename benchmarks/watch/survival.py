@@ -9,7 +9,8 @@ live records, no files, no processes; and all profiles must be whole.
     survival.py --runs 10000 [--launched 300] [--under-run 200] [--mpicc mpicc.mpich --mpiexec mpiexec.mpich]
 
 A JSON object a line; the exit status is 1 if anything differed. `ends` counts watched programs by how they
-end, `bare` those that ran without a recorder to compare with.
+end, `bare` those that ran without a recorder to compare with, and `odd` ends that Open MPI gives to aborted
+programs by itself, of watched and of bare ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from soak import Expected, Soak, left_processes, references, soak_alone, soak_launched
+from soak import BY_CALL, BY_SIGNAL, Expected, Soak, left_processes, references, soak_alone, soak_launched
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -53,6 +54,8 @@ def measure(part: Part, options: argparse.Namespace, scratch: Path, known: Expec
             scratch / "survive",
             launcher,
             Path(tempfile.mkdtemp(prefix="survival-", dir=SHARED)),
+            options.ways.split(","),
+            options.prints_aborts,
         )
         for _ in jobs
     ]
@@ -86,6 +89,7 @@ def measure(part: Part, options: argparse.Namespace, scratch: Path, known: Expec
         "ends": dict(sum((soak.ends for soak in soaks), Counter())),
         "bare": sum(soak.bare for soak in soaks),
         "hung": sum(soak.hung for soak in soaks),
+        "odd": dict(sum((soak.odd for soak in soaks), Counter())),
         "differing": [line for soak in soaks for line in soak.differing][:20],
         "profiles": sum(soak.profiles for soak in soaks),
         "recovered": sum(soak.recovered for soak in soaks),
@@ -100,12 +104,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--launched", type=int, default=300)
     parser.add_argument("--under-run", type=int, default=200)
+    parser.add_argument("--ways", default=",".join(BY_SIGNAL + BY_CALL), help="in which programs end")
     parser.add_argument("--references", type=int, default=20, help="bare runs for each way to end")
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at the same time")
     parser.add_argument("--mpicc", default="mpicc")
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    launcher = subprocess.run(
+        [options.mpiexec, "--version"], check=True, capture_output=True, text=True
+    ).stdout
+    options.prints_aborts = "Open" in launcher
     bad = False
     known: Expected = {}
     with tempfile.TemporaryDirectory(prefix="survival-") as name:

@@ -2,7 +2,9 @@
 
 An event is what OTF2 counts: an enter, a leave, a message sent or received, a collective's begin and its end.
 Where EZTrace is installed, the same program is traced by it as well: wall time and
-bytes, and the receives that are in its trace.
+bytes, and the receives that are in its trace. Wall time has what each costs at the start and at the end, and
+what each costs an event; so a run of eight times the rounds is timed, too, and the program alone: what rounds
+cost more than the program's own is told an event, and what is left once a run.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ from haloscope.base.toolchain import toolchain
 HERE = Path(__file__).resolve().parent
 OTF2 = 13.6  # bytes an event, of its own library
 MOST_BYTES = 4.0
+LONGER = 8
+EVENTS_A_ROUND = (
+    12  # of each of two ranks: five calls, of which each begins and ends, and a message both ways
+)
 
 
 def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
@@ -82,6 +88,45 @@ def measure_bytes(directory: Path, program: Path, rounds: int) -> None:
             unit="B/event",
             ratio=estimate([OTF2 / size]),
             target=OTF2 / MOST_BYTES,
+        )
+
+
+def measure_costs(directory: Path, program: Path, rounds: int, repeats: int) -> None:
+    """What an event costs, and what a run does, beside the program alone: ours and EZTrace's."""
+    tool = shutil.which("eztrace")
+    if tool is None:
+        return
+    ways: dict[str, list[list[float]]] = {"alone": [], "ours": [], "EZTrace": []}
+    for _ in range(repeats):
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
+        for count in (rounds, LONGER * rounds):
+            words = [str(program), str(count)]
+            seconds["alone"].append(run(launch(2, words), directory))
+            seconds["ours"].append(traced(directory, 2, words, "--trace")[1])
+            shutil.rmtree(directory / "ez", ignore_errors=True)
+            by_eztrace = [tool, "-t", "openmpi", "-o", str(directory / "ez"), *words]
+            seconds["EZTrace"].append(run(launch(2, by_eztrace), directory))
+        for way, both in seconds.items():
+            ways[way].append(both)
+    count = 2 * EVENTS_A_ROUND * (LONGER - 1) * rounds
+    rise = {way: [(long - short) for short, long in both] for way, both in ways.items()}
+    once = {
+        way: [short - (long - short) / (LONGER - 1) for short, long in both] for way, both in ways.items()
+    }
+    for case, of, unit, scale in (("an event", rise, "ns", 1e9 / count), ("a run", once, "s", 1.0)):
+        ours, theirs = (
+            [scale * (a - b) for a, b in zip(of[way], of["alone"], strict=True)]
+            for way in ("ours", "EZTrace")
+        )
+        emit(
+            "trace-eztrace",
+            f"cost of {case}",
+            ours=estimate(ours).median,
+            peer=estimate(theirs).median,
+            peer_name="EZTrace",
+            unit=unit,
+            ratio=estimate([b / a for a, b in zip(ours, theirs, strict=True)]),
+            target=1.0,
         )
 
 
@@ -150,6 +195,7 @@ def main() -> None:
         subprocess.run([compiler, "-O2", str(HERE / "traces.c"), "-o", str(program)], check=True)
         measure_bytes(directory, program, options.rounds)
         measure_eztrace(directory, program, options.rounds, options.repeats)
+        measure_costs(directory, program, options.rounds, options.repeats)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ struct haloscope_overlap_settings {
   int phases;          /* each has an alpha of its own: 1 */
   int consistent;      /* the input vector is consistent: gather, then scatter */
   int early_sends;     /* the second exchange's sends are started before the dependent items (partitioned) */
+  int partners;        /* partners say how long they waited for each other: haloscope_overlap_waited */
   const char *region; /* a run is an instance of this region when the program is watched; NULL: none. Kept. */
   const struct haloscope_overlap_regimes *regimes;
 };
@@ -93,6 +94,7 @@ struct haloscope_overlap_times {
   double alpha; /* that was used; where polls ended the first part, its share */
   double input_wait, output_wait;
   double input_block, output_block;
+  double partner_wait; /* the longest that a partner says it waited for this rank */
   size_t polls;
 };
 
@@ -112,6 +114,14 @@ const char *haloscope_overlap_error(void);
 int haloscope_overlap_run(haloscope_overlap *overlap, int phase,
                           const struct haloscope_overlap_pattern *pattern,
                           struct haloscope_overlap_times *times);
+
+/* With `partners`, what α has to know where a rank sends in the second exchange, but receives nothing: a
+ * message of the first exchange has room for one number more. Before it is sent: the seconds that this
+ * phase's last run waited for the second exchange's receive of that number in the array, which is of the same
+ * partner. When it has come: the partner's number goes to haloscope_overlap_partner_waited. Both are for
+ * `stage`. */
+double haloscope_overlap_waited(const haloscope_overlap *overlap, int phase, int receive);
+void haloscope_overlap_partner_waited(haloscope_overlap *overlap, int phase, double seconds);
 
 /* A phase's alpha for its next run. */
 double haloscope_overlap_alpha(const haloscope_overlap *overlap, int phase);

@@ -116,6 +116,14 @@ public:
     return times;
   }
 
+  // With settings.partners: see haloscope_overlap_waited.
+  [[nodiscard]] double waited(int receive, int phase = 0) const {
+    return haloscope_overlap_waited(overlap_.get(), phase, receive);
+  }
+  void partner_waited(double seconds, int phase = 0) {
+    haloscope_overlap_partner_waited(overlap_.get(), phase, seconds);
+  }
+
   [[nodiscard]] double alpha(int phase = 0) const { return haloscope_overlap_alpha(overlap_.get(), phase); }
 
 private:

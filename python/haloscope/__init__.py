@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from haloscope.explain.checking import check, learn_rules
     from haloscope.explain.comparing import compare
     from haloscope.explain.export import export
+    from haloscope.explain.findings import findings
     from haloscope.explain.regimes import regimes
-    from haloscope.hide import inject, stencil
+    from haloscope.hide import inject, place, stencil
+    from haloscope.hide.improve import improve
     from haloscope.predict import model
     from haloscope.predict.bench import collective as bench_collective
     from haloscope.predict.bench import noise as bench_noise
     from haloscope.predict.bench import p2p as bench_p2p
     from haloscope.predict.bench import stencil as bench_stencil
+    from haloscope.predict.placement import propose as propose_placement
     from haloscope.predict.simulate import simulate
     from haloscope.predict.tune import tune
     from haloscope.watch import comm_region, doctor, env, metadata, recover, region, run, top, value
@@ -61,13 +64,17 @@ __all__ = [
     "doctor",
     "env",
     "export",
+    "findings",
     "history",
+    "improve",
     "inject",
     "learn_rules",
     "metadata",
     "model",
     "open",
     "open_all",
+    "place",
+    "propose_placement",
     "recover",
     "regimes",
     "region",
@@ -104,13 +111,17 @@ if not TYPE_CHECKING:
             "doctor": "watch",
             "env": "watch",
             "export": "explain.export",
+            "findings": "explain.findings",
             "history": "explain",
+            "improve": "hide.improve",
             "inject": "hide",
             "learn_rules": "explain.checking",
             "metadata": "watch",
             "model": "predict",
             "open": "explain",
             "open_all": "explain",
+            "place": "hide",
+            "propose_placement": "predict.placement:propose",
             "recover": "watch",
             "regimes": "explain.regimes",
             "region": "watch",

@@ -38,7 +38,7 @@ bool is_fortran_status_ignore(const void *status) noexcept;
 // `descriptor`: the buffer is passed as a CFI_cdesc_t, whose first member is the address.
 template <bool descriptor> const void *fortran_buffer(const void *buffer) noexcept {
   if constexpr (descriptor) buffer = *static_cast<const void *const *>(buffer);
-  return is_fortran_in_place(buffer) ? MPI_IN_PLACE : buffer;
+  return is_fortran_in_place(buffer) ? MPI_IN_PLACE : is_fortran_bottom(buffer) ? MPI_BOTTOM : buffer;
 }
 
 // A Fortran status has the layout of C's in both Open MPI and MPICH.

@@ -83,6 +83,12 @@ private:
     table(id).add(std::span{row.begin(), row.size()});
   }
 
+  std::uint64_t memory(Memory of) { return string(name_of(of)); }
+  // Of a call: only one that names a buffer has it.
+  std::uint64_t memory(unsigned function, Memory of) {
+    return string(function_has_buffer[function] ? name_of(of) : "");
+  }
+
   void visit(const Node &node, Region *parent, const ThreadRecord &thread, unsigned depth = 0) {
     if (depth > deepest_region) return;
     const std::int64_t above = parent == nullptr ? -1 : static_cast<std::int64_t>(parent->path);
@@ -96,6 +102,7 @@ private:
     if (open_ && open_.node == &node) add_open_call(region);
     add_calls(path, node);
     add_transfers(path, node);
+    add_nccl(path, node);
     add_sizes(path, node);
     add_partners(region, node);
     add_messages(region, node);
@@ -117,8 +124,8 @@ private:
   }
   void add_open_call(Region &region) {
     const std::uint64_t lasted = open_.lasted(latest_);
-    add(TableId::calls,
-        {region.path, string(function_names[open_.function]), 1, 0, time(lasted), time(lasted)});
+    add(TableId::calls, {region.path, string(function_names[open_.function]),
+                         memory(open_.function, open_.memory), 1, 0, time(lasted), time(lasted)});
     add_time(region, open_, lasted);
     add_time(done_, open_, lasted);
     open_calls_++;
@@ -141,14 +148,20 @@ private:
   }
 
   void add_calls(std::uint64_t path, const Node &node) {
+    add_calls(path, node.calls, Memory::host);
+    for (const Memory memory : {Memory::device, Memory::managed})
+      if (const CallPages *pages = valid(node.calls_apart[number_of(memory) - 1]))
+        add_calls(path, *pages, memory);
+  }
+  void add_calls(std::uint64_t path, const CallPages &pages, Memory of) {
     for (unsigned i = 0; i < function_count; i++) {
-      const CallPage *page = valid(node.calls[i / calls_per_page]);
+      const CallPage *page = valid(pages[i / calls_per_page]);
       if (page == nullptr) continue;
       const CallRecord &call = (*page)[i % calls_per_page];
       // Of messages only the times are here: their numbers are in the message records.
       if (call.calls == 0 && call.ticks == 0) continue;
-      add(TableId::calls,
-          {path, string(function_names[i]), call.calls, call.bytes, time(call.ticks), time(call.longest)});
+      add(TableId::calls, {path, string(function_names[i]), memory(i, of), call.calls, call.bytes,
+                           time(call.ticks), time(call.longest)});
       if (function_unaccounted[i] && call.calls > 0)
         add(TableId::unaccounted, {string(function_names[i]), call.calls});
     }
@@ -165,11 +178,20 @@ private:
              word(1e-9 * static_cast<double>(record.longest))});
   }
 
+  void add_nccl(std::uint64_t path, const Node &node) {
+    for (const NcclRecord *record = valid(node.nccl); record != nullptr; record = valid(record->next)) {
+      const auto &[operation, algorithm, protocol, channels, size, bytes] = record->key;
+      add(TableId::nccl, {path, string(text(operation.data())), string(text(algorithm.data())),
+                          string(text(protocol.data())), channels, size, bytes, record->calls.load(),
+                          time(record->ticks.load()), time(record->longest.load())});
+    }
+  }
+
   void add_sizes(std::uint64_t path, const Node &node) {
     each(node.sizes, [&](const SizeRecord &size) {
-      const auto [bytes, upper] = range_of((size.key & 1ULL << 63U) | (size.key & ~(1ULL << 63U)) >> 2U);
-      add(TableId::sizes, {path, string(kind_name(static_cast<Kind>(size.key & 3U))), bytes, upper,
-                           size.messages, time(size.ticks)});
+      const auto [bytes, upper] = range_of((size.key & size_range) | bytes_of_size(size.key));
+      add(TableId::sizes, {path, string(kind_name(kind_of_size(size.key))), memory(memory_of_size(size.key)),
+                           bytes, upper, size.messages, time(size.ticks)});
     });
   }
 
@@ -194,8 +216,9 @@ private:
     each(node.messages, [&](const MessageRecord &record) {
       const Partner *partner = valid(record.partner);
       if (partner == nullptr) return;
-      const std::uint64_t size = record.key.what >> message_bits;
-      const std::uint64_t message = record.key.what & ((1U << message_bits) - 1);
+      const std::uint64_t size = bytes_of_what(record.key.what);
+      const std::uint64_t message = message_of_what(record.key.what);
+      const Memory of = memory_of_what(record.key.what);
       const bool received = message == arrived || message == exchanged;
       const std::uint64_t bytes = record.messages * size;
       const std::uint64_t outgoing = received ? 0 : record.messages;
@@ -213,10 +236,11 @@ private:
       add(TableId::partners, {region.path, rank(), static_cast<std::uint64_t>(other), outgoing,
                               received ? 0 : bytes, incoming, received ? bytes : 0, time(record.ticks)});
       add(TableId::sizes,
-          {region.path, string(kind_name(Kind::p2p)), size, size, outgoing, time(record.ticks)});
+          {region.path, string(kind_name(Kind::p2p)), memory(of), size, size, outgoing, time(record.ticks)});
       if (message >= sent && message - sent < function_count && outgoing > 0)
         add(TableId::calls,
-            {region.path, string(function_names[message - sent]), outgoing, bytes, time(0), time(0)});
+            {region.path, string(function_names[message - sent]),
+             memory(static_cast<unsigned>(message - sent), of), outgoing, bytes, time(0), time(0)});
     });
   }
 
@@ -237,14 +261,16 @@ private:
 
   void add_collectives(std::uint64_t path, const Node &node) {
     each(node.collectives, [&](const CollectiveRecord &record) {
-      const std::uint64_t function = (record.key.operation_and_size >> 32U) - 1;
+      const std::uint64_t function = function_of_operation(record.key.operation_and_size);
       if (function >= function_count) return;
       const auto [bytes, upper] = range_of(record.key.bytes);
       add(TableId::collectives, {path, string(operation_name(function_names[function])),
                                  record.key.operation_and_size & 0xFFFF'FFFFU, bytes, record.calls,
                                  time(record.ticks), time(record.longest)});
       add(TableId::sizes,
-          {path, string(kind_name(Kind::coll)), bytes, upper, record.calls, time(record.ticks)});
+          {path, string(kind_name(Kind::coll)),
+           memory(static_cast<unsigned>(function), memory_of_operation(record.key.operation_and_size)), bytes,
+           upper, record.calls, time(record.ticks)});
     });
   }
 
@@ -291,7 +317,7 @@ private:
     const Slices *slices = valid(thread.slices);
     const std::uint64_t doublings = most_doublings();
     const std::uint64_t length = process_.slice_ticks.load() << doublings;
-    const std::uint64_t count = slices == nullptr ? 0 : std::min<std::uint64_t>(slices->count, Slices::most);
+    const std::uint64_t count = slices == nullptr ? 0 : count_of(*slices);
     for (std::uint64_t i = 0; i < count; i++) {
       const Slice &slice = slices->slices[i];
       add_slice(slice, slice.place >> (doublings - std::min(doublings, slices->doublings)), length);

@@ -2,6 +2,7 @@
 // persistent forms.
 #pragma once
 
+#include "watch/passing.hpp"
 #include "watch/point_to_point.hpp"
 
 #include <algorithm>
@@ -212,34 +213,42 @@ int post_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_R
                          [&](ThreadState &state, const Communicator &communicator, std::uint64_t bytes) {
                            put_request(state, *request,
                                        {.kind = Pending::collective,
+                                        .flags = Request::flags_of(invoked.memory),
                                         .function = invoked,
                                         .communicator = communicator.number,
                                         .bytes = bytes});
                          });
 }
 
+// What a collective that is started again and again has of its own; freed with the request.
+[[gnu::noinline]] inline void put_collective(ThreadState &state, MPI_Request request,
+                                             const Invocation &invoked, std::uint32_t communicator,
+                                             std::uint64_t bytes, std::vector<Flow> &&flows) {
+  put_request(state, request,
+              {.kind = Pending::collective,
+               .flags = static_cast<std::uint8_t>(Request::persistent | Request::idle |
+                                                  Request::flags_of(invoked.memory)),
+               .function = invoked,
+               .partner = invoked.partner,
+               .communicator = communicator,
+               .bytes = bytes,
+               .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
+}
+
 // Counted at each MPI_Start.
 template <class Rule, class Call>
 int init_collective(const Invocation &invoked, MPI_Comm comm, Rule &&rule, MPI_Request *request,
                     Call &&call) {
-  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
-    if (const CommunicatorUse *use = communicator_use(state, comm)) {
-      std::vector<Flow> flows;
-      const std::uint64_t bytes = rule(Collective{state, *use->communicator, &flows});
-      put_request(state, *request,
-                  {.kind = Pending::collective,
-                   .flags = Request::persistent | Request::idle,
-                   .function = invoked,
-                   .partner = invoked.partner,
-                   .communicator = use->communicator->number,
-                   .bytes = bytes,
-                   // Freed with the request.
-                   .flows = flows.empty() ? nullptr : new std::vector<Flow>(std::move(flows))});
-    }
-    count_call(state, invoked, 0, duration);
-    state.node->coll_ticks += duration;
-    return std::uint64_t{0};
-  });
+  const Passing passing{invoked};
+  const int result = call();
+  if (result != MPI_SUCCESS || !passing) return result;
+  if (const CommunicatorUse *use = communicator_use(*passing, comm)) {
+    std::vector<Flow> flows;
+    const std::uint64_t bytes = rule(Collective{*passing, *use->communicator, &flows});
+    put_collective(*passing, *request, invoked, use->communicator->number, bytes, std::move(flows));
+  }
+  passing.succeeded(invoked, Category::collective);
+  return result;
 }
 
 } // namespace haloscope::watch

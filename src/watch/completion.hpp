@@ -63,6 +63,7 @@ inline std::uint64_t message_of(const Request &request) noexcept {
                                                     const MPI_Status &status,
                                                     std::uint64_t duration) noexcept {
   std::uint64_t bytes = 0;
+  const Counting counting{state, request.memory()};
   const bool cancelled = request.has(Request::cancelling) && was_cancelled(status);
   add_share(*state.node, request.kind, duration);
   switch (request.kind) {
@@ -142,6 +143,7 @@ complete(ThreadState &state, Request &request, const MPI_Status &status, std::ui
 // What the thread waits for: so many requests, the first of them `request` if that is known.
 [[gnu::always_inline]] inline void tell_requests(ThreadState &state, const Request *request,
                                                  std::size_t count) noexcept {
+  if constexpr (!keeps_current_call) return;
   Doing &doing = state.doing;
   doing.count = static_cast<std::uint32_t>(count);
   doing.source = static_cast<std::int32_t>(request == nullptr ? Pending::none : request->kind);

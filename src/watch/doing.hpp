@@ -5,6 +5,7 @@
 #pragma once
 
 #include "watch/functions.hpp"
+#include "watch/memory_kind.hpp"
 
 #include <cstdint>
 
@@ -32,15 +33,23 @@ struct Doing {
   std::uint64_t since =
       0; // tick; of an earlier call (before the thread's newest stamp) if this one is not stamped
 };
+// A recorder without it is built for measurements of what it costs: benchmarks/watch/current_call.py.
+#if defined(HALOSCOPE_WITHOUT_CURRENT_CALL)
+inline constexpr bool keeps_current_call = false;
+#else
+inline constexpr bool keeps_current_call = true;
+#endif
 inline constexpr std::int32_t no_number = -0x7FFF'FFFF - 1;
 inline constexpr std::uint64_t unknown_bytes = ~std::uint64_t{0};
 
 // What a wrapper was called with that is the same in all families: the function, ranks and tag as given,
-// and from where it was called.
+// from where it was called, and where its buffers lie (`into`: of one that sends and receives, what it
+// receives).
 struct Invocation {
   Function function;
   std::int32_t partner = no_number, tag = no_number, source = no_number;
   const void *caller = nullptr; // HALOSCOPE_CALLER
+  Memory memory = Memory::host, into = Memory::host;
 
   // NOLINTNEXTLINE(misc-explicit-constructor): families of functions hand it on as what it is
   constexpr operator Function() const noexcept { return function; }

@@ -8,6 +8,7 @@
 
 #include "watch/collectives.hpp"
 #include "watch/lifecycle.hpp"
+#include "watch/passing.hpp"
 #include "watch/persistent.hpp"
 #include "watch/point_to_point.hpp"
 #include "watch/state.hpp"
@@ -16,32 +17,6 @@
 #include <string_view>
 
 namespace haloscope::watch {
-
-enum class Category : std::uint8_t { other, p2p, p2p_wait, collective, one_sided, io };
-
-inline void add_time(Node &node, Category category, std::uint64_t duration) noexcept {
-  switch (category) {
-  case Category::p2p:
-    node.p2p_ticks += duration;
-    break;
-  case Category::p2p_wait:
-    node.p2p_ticks += duration;
-    node.wait_ticks += duration;
-    break;
-  case Category::collective:
-    node.coll_ticks += duration;
-    break;
-  case Category::one_sided:
-    node.rma_ticks += duration;
-    break;
-  case Category::io:
-    node.io_ticks += duration;
-    break;
-  case Category::other:
-    node.other_ticks += duration;
-    break;
-  }
-}
 
 // Counted by name, not timed: shorter than a stamp.
 template <class Call> auto counted(const Invocation &invoked, Call &&call) {
@@ -56,12 +31,12 @@ template <class Call> auto counted(const Invocation &invoked, Call &&call) {
 // Counted and timed by name. Requests that it makes are unknown: nothing may be known of their slots.
 template <class Call, class... Requests>
 int passed(const Invocation &invoked, Category category, Call &&call, Requests... requests) {
-  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
-    (clear_request(state, *requests), ...);
-    count_call(state, invoked, 0, duration);
-    add_time(*state.node, category, duration);
-    return std::uint64_t{0};
-  });
+  const Passing passing{invoked};
+  const int result = call();
+  if (result != MPI_SUCCESS || !passing) return result;
+  (clear_request(*passing, *requests), ...);
+  passing.succeeded(invoked, category);
+  return result;
 }
 
 template <class Count, class Call>
@@ -89,14 +64,14 @@ int post_one_sided(const Invocation &invoked, Count count, MPI_Datatype datatype
 
 template <class Count, class Call>
 int file_access(const Invocation &invoked, Count count, MPI_Datatype datatype, Call &&call) {
-  return timed(invoked, call, [&](ThreadState &state, std::uint64_t duration) {
-    const std::uint64_t bytes = payload(state, count, datatype);
-    count_call(state, invoked, bytes, duration);
-    add_time(*state.node, Category::io, duration);
-    state.node->io_ops++;
-    state.node->io_bytes += bytes;
-    return bytes;
-  });
+  const Passing passing{invoked};
+  const int result = call();
+  if (result != MPI_SUCCESS || !passing) return result;
+  const std::uint64_t bytes = payload(*passing, count, datatype);
+  passing->node->io_ops++;
+  passing->node->io_bytes += bytes;
+  passing.succeeded(invoked, Category::io, bytes);
+  return result;
 }
 
 template <class Count, class Call>

@@ -113,6 +113,11 @@ Texts read_job() {
   return job;
 }
 
+bool is_on_one_node(int size) {
+  const std::string all = std::to_string(size);
+  return variable("OMPI_COMM_WORLD_LOCAL_SIZE") == all || variable("MPI_LOCALNRANKS") == all;
+}
+
 Texts read_environment() {
   Texts chosen;
   std::size_t bytes = 0;

@@ -198,10 +198,10 @@ int list(std::span<char *const> directories) {
   for (const auto &file : live_files(directories))
     with_records(file, [&](const Arena & /*arena*/, const ProcessRecord &process) {
       put(file);
-      for (const auto number :
-           {process.world, static_cast<std::uint64_t>(process.rank), static_cast<std::uint64_t>(process.size),
-            static_cast<std::uint64_t>(process.pid)})
-        put(std::to_string(number));
+      put(std::to_string(process.world));
+      put(std::to_string(process.rank));
+      put(std::to_string(process.size) + (process.on_one_node ? "/1" : "")); // ranks, and nodes if known
+      put(std::to_string(process.pid));
       put(process.program.data());
       put(process.output.data());
     });

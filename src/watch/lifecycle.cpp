@@ -3,6 +3,7 @@
 #include "interpose/report.hpp"
 #include "interpose/sessions.hpp"
 #include "watch/annotations/started.hpp"
+#include "watch/device_memory.hpp"
 #include "watch/process.hpp"
 #include "watch/settings.hpp"
 #include "watch/state.hpp"
@@ -24,6 +25,7 @@ struct Life {
 Life &life() { return own<Life>(); }
 
 void start() {
+  look_for_gpu();
   int level = 0;
   real.Query_thread(&level);
   const bool begun = global().process != nullptr; // by a session
@@ -42,6 +44,7 @@ void start() {
 
 // Without MPI_Init: ranks know each other, but can't be made to talk.
 void start_alone() {
+  look_for_gpu();
   const interpose::SessionWorld world = interpose::open_session_world();
   if (world.rank < 0) return; // a process outside all worlds
   start_communicators(world.group);

@@ -1,8 +1,10 @@
 #include "watch/modules.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
 #include <string>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 namespace haloscope::watch {
 
 namespace {
+
+std::atomic<std::uint32_t> unloaded{0};
 
 struct Found {
   std::uintptr_t address;
@@ -117,4 +121,17 @@ bool Modules::have_changed() noexcept {
   return true;
 }
 
+std::uint32_t Modules::unloadings() noexcept { return unloaded.load(std::memory_order_relaxed); }
+
 } // namespace haloscope::watch
+
+// The program's, before the C library's. Counted twice, as destructors may call MPI, and other threads load
+// something, meanwhile.
+extern "C" [[gnu::visibility("default")]] int dlclose(void *handle) noexcept {
+  using Close = int(void *);
+  static auto *const close = reinterpret_cast<Close *>(dlsym(RTLD_NEXT, "dlclose"));
+  haloscope::watch::unloaded.fetch_add(1, std::memory_order_relaxed);
+  const int result = close == nullptr ? -1 : close(handle);
+  haloscope::watch::unloaded.fetch_add(1, std::memory_order_relaxed);
+  return result;
+}

@@ -27,6 +27,8 @@ public:
   [[nodiscard]] static bool is_own(std::uintptr_t address) noexcept;
   // Whether something was loaded or unloaded since this was asked last; then all is looked up anew.
   bool have_changed() noexcept;
+  // How often the program has had something unloaded: what lies at its addresses later is something else.
+  static std::uint32_t unloadings() noexcept;
 
 private:
   struct Known {

@@ -213,7 +213,7 @@ private:
     each(node.messages, [&](const MessageRecord &record) {
       const Partner *partner = valid(record.partner);
       if (partner == nullptr) return;
-      const std::uint64_t message = record.key.what & ((1U << message_bits) - 1);
+      const std::uint64_t message = message_of_what(record.key.what);
       auto &[sent, received] = partners_[partner->rank];
       (message == arrived || message == exchanged ? received : sent) += record.messages;
     });

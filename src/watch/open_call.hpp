@@ -12,6 +12,7 @@ namespace haloscope::watch {
 struct OpenCall {
   Doing doing{}; // a copy: the thread may go on meanwhile
   const Node *node = nullptr;
+  Memory memory = Memory::host;
   unsigned function = function_count; // none
   std::uint64_t since = 0;            // tick
 
@@ -34,6 +35,7 @@ inline OpenCall open_call(const Recorder &recorder, const ThreadRecord &thread) 
   std::memcpy(&open.doing, &recorder.doing, sizeof open.doing);
   open.function = open.doing.call == 0 ? function_count : open.doing.call - 1U;
   open.node = recorder.node;
+  open.memory = memory_of_number(number_of(recorder.memory));
   open.since = std::max(open.doing.since, thread.newest);
   return open;
 }

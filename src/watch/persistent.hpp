@@ -8,6 +8,7 @@ namespace haloscope::watch {
 // A persistent operation begins.
 inline void started(ThreadState &state, Request &request, std::uint64_t duration) noexcept {
   request.flags &= static_cast<std::uint8_t>(~(Request::idle | Request::cancelling));
+  const Counting counting{state, request.memory()};
   if (request.kind == Pending::send && request.has(Request::persistent)) {
     request.record =
         count_send(state, started_again, communicator_of(request), request.partner, request.bytes, duration);

@@ -50,7 +50,7 @@ int send(const Invocation &invoked, Count given, MPI_Datatype datatype, int dest
   const Entry state{invoked};
   if (!state) return call();
   const std::uint64_t begin = state->begin_call();
-  const auto count = static_cast<std::uint64_t>(given);
+  const std::uint64_t count = count_of_post(given, invoked.memory);
   Post &place = place_of_post(*state, invoked, dest, count);
   const bool repeated = is_repeated(*state, place, invoked, comm, datatype, count, dest);
   // What is looked up here is read while MPI works: the next stamp waits for what is read after this one.
@@ -118,7 +118,7 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   MPI_Status own;
   MPI_Status *result_status = usable(status, own);
   const std::uint64_t begin = state->begin_call();
-  const auto count = static_cast<std::uint64_t>(given);
+  const std::uint64_t count = count_of_post(given, invoked.memory);
   Post &place = place_of_post(*state, invoked, source, count);
   const bool repeated = is_repeated(*state, place, invoked, comm, datatype, count, source);
   MessageRecord *record = repeated ? place.request.record : nullptr;
@@ -132,7 +132,8 @@ int receive(const Invocation &invoked, Count given, MPI_Datatype datatype, int s
   const std::uint64_t end = ticks();
   if (__builtin_expect(result != MPI_SUCCESS, 0)) return result;
   std::uint64_t bytes = received_bytes(*result_status);
-  if (__builtin_expect(is_current(record, node, result_status->MPI_SOURCE, bytes, arrived), 1))
+  if (__builtin_expect(is_current(record, node, result_status->MPI_SOURCE, bytes, arrived, invoked.memory),
+                       1))
     count_arrived(node, *record, bytes, end - begin);
   else
     bytes = count_new_receive(
@@ -186,6 +187,7 @@ int exchange(const Invocation &invoked, Count count, MPI_Datatype datatype, int 
   count_exchanged(*state, invoked, sending, dest, count, datatype, half);
   if (const CommunicatorUse *use = communicator_use(*state, comm)) {
     const std::uint64_t bytes = received_bytes(*result_status);
+    const Counting counting{*state, invoked.into};
     if (received(*state, *use->communicator, *result_status, bytes, end - begin - half, exchanged) &&
         is_traced(*state))
       trace_part(*state, trace::Action::received, 0, use->communicator->number, result_status->MPI_SOURCE,
@@ -240,7 +242,8 @@ int init_send(const Invocation &invoked, Count count, MPI_Datatype datatype, int
                 if (const CommunicatorUse *use = message_use(state, comm, dest))
                   keep_send(state, *request,
                             {.kind = Pending::send,
-                             .flags = Request::persistent | Request::idle,
+                             .flags = static_cast<std::uint8_t>(Request::persistent | Request::idle |
+                                                                Request::flags_of(invoked.memory)),
                              .function = invoked,
                              .partner = dest,
                              .communicator = use->communicator->number,
@@ -395,6 +398,7 @@ int post_receive_matched(const Invocation &invoked, Count count, MPI_Datatype da
                   return;
                 }
                 const Request pending{.kind = Pending::receive,
+                                      .flags = Request::flags_of(invoked.memory),
                                       .function = invoked,
                                       .partner = -1,
                                       .communicator = communicator->number,

@@ -121,17 +121,18 @@ inline constexpr bool shares_handles = true;
   const bool shared = shares_handles && slot->kind == Pending::send && !slot->has(Request::persistent);
   *slot = request;
   slot->tag = tag;
-  if (shares_handles && shared && !request.has(Request::persistent)) slot->flags = Request::shared;
+  if (shares_handles && shared && !request.has(Request::persistent)) slot->flags |= Request::shared;
 }
 
 inline void keep_receive(ThreadState &state, const Invocation &invoked, const CommunicatorUse *use,
                          int source, std::uint64_t room, MPI_Request handle, std::uint8_t flags) noexcept {
+  const Memory memory = (flags & Request::exchanging) != 0 ? invoked.into : invoked.memory;
   if (use == nullptr)
     clear_request(state, handle);
   else
     put_request(state, handle,
                 {.kind = Pending::receive,
-                 .flags = flags,
+                 .flags = static_cast<std::uint8_t>(flags | Request::flags_of(memory)),
                  .function = invoked,
                  .partner = source,
                  .communicator = use->communicator->number,
@@ -157,6 +158,12 @@ template <bool is_send>
                      .size = request.bytes});
 }
 
+// What of a post's arguments is compared as its count: in other memory it is another one.
+template <class Count>
+[[gnu::always_inline]] inline std::uint64_t count_of_post(Count count, Memory memory) noexcept {
+  return static_cast<std::uint64_t>(count) | number_of(memory) << 60U;
+}
+
 // Where the thread remembers posts with such arguments.
 [[gnu::always_inline]] inline Post &place_of_post(ThreadState &state, Function function, int rank,
                                                   std::uint64_t count) noexcept {
@@ -174,10 +181,11 @@ template <bool is_send>
 
 // Whether a record that was known is still one of this region's, and of `rank`.
 [[gnu::always_inline]] inline bool is_current(const MessageRecord *record, const Node &node, int rank,
-                                              std::uint64_t bytes, std::uint64_t message) noexcept {
+                                              std::uint64_t bytes, std::uint64_t message,
+                                              Memory memory = Memory::host) noexcept {
   return record != nullptr &&
          static_cast<std::uint32_t>(record->key.channel) == static_cast<std::uint32_t>(rank) &&
-         record->key.what == (bytes << message_bits | message) && record->partner->node == &node;
+         record->key.what == what_of(bytes, memory, message) && record->partner->node == &node;
 }
 
 // A post whose like was there before: nothing but the arguments is looked at. The wrappers of MPI_Isend,
@@ -191,7 +199,7 @@ public:
       : state_(this_thread()) {
     if (__builtin_expect(state_ == nullptr, 0)) return;
     if (!stamped && __builtin_expect(state_->sites != nullptr, 0)) return; // no room here to find them
-    const auto wide = static_cast<std::uint64_t>(count);
+    const std::uint64_t wide = count_of_post(count, invoked.memory);
     const Post &post = place_of_post(*state_, invoked, rank, wide);
     if (!is_repeated(*state_, post, invoked, comm, datatype, wide, rank) || state_->doing.call != 0 ||
         state_->handle_epoch != global().handle_epoch.load(std::memory_order_relaxed))
@@ -206,6 +214,7 @@ public:
       enter_call(*state_, invoked);
     else
       enter_call(*state_, invoked.function);
+    state_->memory = invoked.memory;
   }
   ~RepeatedPost() {
     if (post_ != nullptr) leave_call(*state_);
@@ -298,15 +307,18 @@ int post_message(const Invocation &invoked, Count given, MPI_Datatype datatype, 
                  const MPI_Request *request, Call &&call) {
   return post(invoked, given, datatype, call,
               [&](ThreadState &state, std::uint64_t bytes, std::uint64_t duration, Stamps stamps) {
-                const auto count = static_cast<std::uint64_t>(given);
-                count_new_post<is_send>(
-                    state, place_of_post(state, invoked, rank, count),
-                    {value_of(comm),
-                     value_of(datatype),
-                     count,
-                     state.node,
-                     {.function = invoked, .partner = rank, .tag = invoked.tag, .bytes = bytes}},
-                    comm, *request, duration, stamps);
+                const std::uint64_t count = count_of_post(given, invoked.memory);
+                count_new_post<is_send>(state, place_of_post(state, invoked, rank, count),
+                                        {value_of(comm),
+                                         value_of(datatype),
+                                         count,
+                                         state.node,
+                                         {.flags = Request::flags_of(invoked.memory),
+                                          .function = invoked,
+                                          .partner = rank,
+                                          .tag = invoked.tag,
+                                          .bytes = bytes}},
+                                        comm, *request, duration, stamps);
               });
 }
 

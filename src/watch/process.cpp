@@ -5,6 +5,7 @@
 #include "interpose/report.hpp"
 #include "watch/answer.hpp"
 #include "watch/binding.hpp"
+#include "watch/job.hpp"
 #include "watch/masking.hpp"
 #include "watch/metadata.hpp"
 #include "watch/program.hpp"
@@ -104,6 +105,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   process.rank = rank;
   process.size = size;
   process.pid = getpid();
+  process.on_one_node = is_on_one_node(size);
   process.exact_times = settings.exact_times;
   process.sync_interval = settings.sync_interval;
   process.site_depth = settings.site_depth;

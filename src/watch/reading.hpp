@@ -40,19 +40,31 @@ protected:
   }
   // A copy: the program may still be running, and make another one.
   template <class Record, class Visit> void each(const Index<Record> index, Visit &&visit) const {
-    if (valid(index.slots, std::size_t{index.mask} + 1) != nullptr) index.each(visit);
+    const std::size_t slots = std::size_t{index.mask} + 1;
+    if (valid(index.slots, slots) != nullptr && visits(slots * sizeof(Record))) index.each(visit);
   }
   template <class Record, class Visit> void each(const ChunkList<Record> &list, Visit &&visit) const {
-    for (const Chunk<Record> *chunk = valid(list.first); chunk != nullptr; chunk = valid(chunk->next))
+    for (const Chunk<Record> *chunk = valid(list.first); chunk != nullptr && visits(sizeof *chunk);
+         chunk = valid(chunk->next))
       for (std::uint64_t i = 0; i < std::min<std::uint64_t>(chunk->count, Chunk<Record>::capacity); i++)
         visit(chunk->records[i]);
   }
 
 private:
+  // Whether so many bytes of a list may still be looked at.
+  bool visits(std::size_t bytes) const noexcept {
+    if (bytes > bytes_) return false;
+    bytes_ -= bytes;
+    return true;
+  }
+
   const Arena &arena_;
   // A program that went wild may have written into its records: links must not lead round for ever. No two
   // links lead to one record, and none is smaller than this.
   mutable std::size_t links_ = arena_.used() / 16;
+  // What lists hold, each looked at once, has its room in the arena: a link that leads to its own chunk leads
+  // to many records.
+  mutable std::size_t bytes_ = arena_.used();
 };
 
 } // namespace haloscope::watch

@@ -1,5 +1,7 @@
 #include "watch/recording.hpp"
 
+#include "watch/device_memory.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -52,11 +54,11 @@ Partner *find_partner(Recorder &to, const Communicator &communicator, int rank) 
 
 SizeRecord &size_record(Recorder &to, Kind kind, std::uint64_t bytes) noexcept {
   Node &node = *to.node;
-  if (SizeRecord *record = node.sizes.find(size_key(kind, bytes))) return *record;
-  std::uint64_t key = size_key(kind, bytes);
+  std::uint64_t key = size_key(kind, to.memory, bytes);
+  if (SizeRecord *record = node.sizes.find(key)) return *record;
   if (node.sizes.count >= exact_sizes) {
-    // The top bit marks a range; its lower bound is the power of two below.
-    key = size_key(kind, std::bit_floor(bytes)) | 1ULL << 63U;
+    // Its lower bound is the power of two below.
+    key = size_key(kind, to.memory, std::bit_floor(bytes)) | size_range;
     node.sizes_spilled++;
   }
   if (SizeRecord *record = node.sizes.find_or_make(key, *to.arena)) return *record;
@@ -130,15 +132,33 @@ void add_send_time_apart(Recorder &to, const Communicator &communicator, int ran
   size_record(to, Kind::p2p, bytes).ticks += duration;
 }
 
-CallPage *make_call_page(Recorder &to, Node &node, unsigned page) noexcept {
+CallPage *make_call_page(Recorder &to, CallPages &pages, unsigned page) noexcept {
+  look_for_gpu(); // the program does something new: it may have loaded one's runtime
   auto *made = to.arena->make<CallPage>();
   if (made == nullptr) {
     to.dropped();
     return &lost_calls;
   }
   std::atomic_signal_fence(std::memory_order_release);
-  node.calls[page] = made;
+  pages[page] = made;
   return made;
+}
+
+CallRecord &call_record_apart(Recorder &to, Function function) noexcept {
+  const auto index = static_cast<unsigned>(function);
+  CallPages *&pages = to.node->calls_apart[number_of(to.memory) - 1];
+  if (pages == nullptr) {
+    auto *made = to.arena->make<CallPages>();
+    if (made == nullptr) {
+      to.dropped();
+      return lost_calls[index % calls_per_page];
+    }
+    std::atomic_signal_fence(std::memory_order_release);
+    pages = made;
+  }
+  CallPage *page = (*pages)[index / calls_per_page];
+  if (page == nullptr) page = make_call_page(to, *pages, index / calls_per_page);
+  return (*page)[index % calls_per_page];
 }
 
 void first_send_of_instance(Node &node, Partner &partner) noexcept {
@@ -175,7 +195,8 @@ void first_receive_of_instance(Node &node, Partner &partner) noexcept {
 void uncount_send(Recorder &to, std::uint64_t message, const Communicator &communicator, int rank,
                   std::uint64_t bytes) noexcept {
   Node &node = *to.node;
-  MessageRecord *record = node.messages.find(message_key(communicator.number, rank, bytes, message));
+  MessageRecord *record =
+      node.messages.find(message_key(communicator.number, rank, bytes, to.memory, message));
   if (record != nullptr && record->messages > 0) {
     record->messages--;
     if (message >= sent) count_in_region(to, static_cast<Function>(message - sent), 0);
@@ -193,15 +214,16 @@ void uncount_send(Recorder &to, std::uint64_t message, const Communicator &commu
   for (const unsigned q : {sends, bytes_sent}) node.before[q] = std::min(node.before[q], node.now[q]);
   node.largest_message = 0;
   node.sizes.each([&](const SizeRecord &size) {
-    if ((size.key & 3U) == static_cast<std::uint64_t>(Kind::p2p) && size.messages > 0)
-      node.largest_message = std::max(node.largest_message, (size.key & ~(std::uint64_t{1} << 63U)) >> 2U);
+    if (kind_of_size(size.key) == Kind::p2p && size.messages > 0)
+      node.largest_message = std::max(node.largest_message, bytes_of_size(size.key));
   });
 }
 
 CollectiveRecord *find_collective(Recorder &to, RecentCollective &recent) noexcept {
   Node &node = *to.node;
-  CollectiveKey key{(static_cast<std::uint64_t>(recent.function) + 1) << 32U | recent.communicator->size,
-                    recent.bytes};
+  CollectiveKey key{
+      operation_key(static_cast<std::uint64_t>(recent.function), recent.memory, recent.communicator->size),
+      recent.bytes};
   if (node.collectives.find(key) == nullptr && node.collectives.count >= exact_sizes) {
     key.bytes = std::bit_floor(key.bytes) | 1ULL << 63U;
     node.sizes_spilled++;

@@ -31,6 +31,7 @@ struct RecentCollective {
   const Node *node = nullptr;
   const Communicator *communicator = nullptr;
   Function function{};
+  Memory memory = Memory::host;
   std::uint64_t bytes = 0;
   CollectiveRecord *record = nullptr;
 };
@@ -44,9 +45,10 @@ struct Ring;
 struct Recorder {
   // The call that it is in. What the library calls by itself meanwhile is not counted.
   Doing doing;
-  Node *node = nullptr;     // where calls are counted
-  Node *position = nullptr; // where the markers are; the same unless what happens there does not count
-  std::uint8_t paused = 0;  // Pause bits
+  Memory memory = Memory::host; // of what it counts now
+  Node *node = nullptr;         // where calls are counted
+  Node *position = nullptr;     // where the markers are; the same unless what happens there does not count
+  std::uint8_t paused = 0;      // Pause bits
   // Posts of messages from this size on are stamped always.
   std::uint64_t stamped_size = 4096;
   // Of smaller ones, one an interval is. The first ones, of unusual length since everything is new to the
@@ -74,12 +76,13 @@ struct Recorder {
   // Return the tick at which a call that is stamped begins.
   [[gnu::always_inline]] std::uint64_t begin_call() noexcept {
     const std::uint64_t now = ticks();
-    doing.since = now;
+    if constexpr (keeps_current_call) doing.since = now;
     return now;
   }
 
   [[gnu::always_inline]] void tell_collective(const Invocation &invoked,
                                               std::uint32_t communicator) noexcept {
+    if constexpr (!keeps_current_call) return;
     doing.partner = invoked.partner;
     doing.communicator = communicator;
     doing.what = Doing::collective;
@@ -107,8 +110,22 @@ struct Recorder {
   }
 };
 
+// What is counted meanwhile is of this memory, whatever the call that the thread is in.
+class Counting {
+public:
+  Counting(Recorder &to, Memory memory) noexcept : to_(to), before_(to.memory) { to.memory = memory; }
+  ~Counting() { to_.memory = before_; }
+  Counting(const Counting &) = delete;
+  Counting &operator=(const Counting &) = delete;
+
+private:
+  Recorder &to_;
+  Memory before_;
+};
+
 // The slow paths: what a region sees for the first time.
-[[gnu::noinline, gnu::cold]] CallPage *make_call_page(Recorder &to, Node &node, unsigned page) noexcept;
+[[gnu::noinline, gnu::cold]] CallPage *make_call_page(Recorder &to, CallPages &pages, unsigned page) noexcept;
+[[gnu::noinline]] CallRecord &call_record_apart(Recorder &to, Function function) noexcept;
 // nullptr if there is no room: the message is counted apart.
 [[gnu::noinline, gnu::cold]] MessageRecord *make_message(Recorder &to, const MessageKey &key,
                                                          const Communicator &communicator, int rank) noexcept;
@@ -127,9 +144,10 @@ struct Recorder {
 Partner &partner_of(Recorder &to, const Communicator &communicator, int rank) noexcept;
 
 [[gnu::always_inline]] inline CallRecord &call_record(Recorder &to, Function function) noexcept {
+  if (__builtin_expect(to.memory != Memory::host, 0)) return call_record_apart(to, function);
   const auto index = static_cast<unsigned>(function);
   CallPage *page = to.node->calls[index / calls_per_page];
-  if (__builtin_expect(page == nullptr, 0)) page = make_call_page(to, *to.node, index / calls_per_page);
+  if (__builtin_expect(page == nullptr, 0)) page = make_call_page(to, to.node->calls, index / calls_per_page);
   return (*page)[index % calls_per_page];
 }
 
@@ -177,7 +195,7 @@ inline void add_duration(CallRecord &to, std::uint64_t duration, unsigned weight
 [[gnu::always_inline]] inline MessageRecord *message_record(Recorder &to, std::uint64_t message,
                                                             const Communicator &communicator, int rank,
                                                             std::uint64_t bytes) noexcept {
-  const MessageKey key = message_key(communicator.number, rank, bytes, message);
+  const MessageKey key = message_key(communicator.number, rank, bytes, to.memory, message);
   MessageRecord *record = to.node->messages.find(key);
   if (__builtin_expect(record == nullptr, 0)) record = make_message(to, key, communicator, rank);
   return record;
@@ -262,10 +280,10 @@ int world_rank(const Communicator &communicator, int rank) noexcept;
   RecentCollective &recent = to.recent_collectives[(static_cast<unsigned>(function) + (handle >> 6U)) %
                                                    to.recent_collectives.size()];
   if (__builtin_expect(recent.node == to.node && recent.communicator == &communicator &&
-                           recent.function == function && recent.bytes == bytes,
+                           recent.function == function && recent.memory == to.memory && recent.bytes == bytes,
                        1))
     return recent.record;
-  recent = {to.node, &communicator, function, bytes, nullptr};
+  recent = {to.node, &communicator, function, to.memory, bytes, nullptr};
   return find_collective(to, recent);
 }
 [[gnu::always_inline]] inline void count_collective(Recorder &to, Function function,

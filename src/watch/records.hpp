@@ -5,6 +5,8 @@
 #include "watch/clock.hpp"
 #include "watch/functions.hpp"
 #include "watch/index.hpp"
+#include "watch/memory_kind.hpp"
+#include "watch/nccl_record.hpp"
 #include "watch/schema.hpp"
 #include "watch/trace/slots.hpp"
 
@@ -36,12 +38,24 @@ inline constexpr unsigned calls_per_page = 16;
 inline constexpr unsigned call_pages = (function_count + calls_per_page - 1) / calls_per_page;
 using CallPage = std::array<CallRecord, calls_per_page>;
 
-// Messages of one exact size. Key: bytes and kind, see size_key.
+// Messages of one exact size. Key: bytes, memory and kind, see size_key.
 struct SizeRecord {
   std::uint64_t key, messages, ticks;
 };
-inline std::uint64_t size_key(Kind kind, std::uint64_t bytes) noexcept {
-  return bytes << 2U | static_cast<std::uint64_t>(kind);
+inline constexpr unsigned kind_bits = 2;
+inline constexpr std::uint64_t size_range = 1ULL << 63U; // the key is of a range of sizes
+inline std::uint64_t size_key(Kind kind, Memory memory, std::uint64_t bytes) noexcept {
+  return bytes << (kind_bits + memory_bits) | number_of(memory) << kind_bits |
+         static_cast<std::uint64_t>(kind);
+}
+inline Kind kind_of_size(std::uint64_t key) noexcept {
+  return static_cast<Kind>(key & ((1U << kind_bits) - 1));
+}
+inline Memory memory_of_size(std::uint64_t key) noexcept {
+  return memory_of_number(key >> kind_bits & ((1U << memory_bits) - 1));
+}
+inline std::uint64_t bytes_of_size(std::uint64_t key) noexcept {
+  return (key & ~size_range) >> (kind_bits + memory_bits);
 }
 // Beyond this many distinct sizes in a region, new ones are put together by powers of two.
 inline constexpr std::uint32_t exact_sizes = 4096;
@@ -76,7 +90,7 @@ inline std::uint64_t partner_key(std::uint32_t communicator, int rank) noexcept 
 // adds them to the partners, sizes, calls and communicators.
 struct MessageKey {
   std::uint64_t channel; // the communicator's number, and the rank as it calls it
-  std::uint64_t what;    // bytes, and a Message
+  std::uint64_t what;    // bytes, memory, and a Message
   bool operator==(const MessageKey &) const = default;
 };
 // How a message came to be counted: received (by a call that sent as well: exchanged), sent by
@@ -84,10 +98,22 @@ struct MessageKey {
 enum Message : std::uint64_t { arrived = 1, exchanged, started_again, sent };
 inline constexpr unsigned message_bits = 10;
 static_assert(function_count + sent < 1U << message_bits);
-inline MessageKey message_key(std::uint32_t communicator, int rank, std::uint64_t bytes,
+inline std::uint64_t what_of(std::uint64_t bytes, Memory memory, std::uint64_t message) noexcept {
+  return bytes << (memory_bits + message_bits) | number_of(memory) << message_bits | message;
+}
+inline std::uint64_t message_of_what(std::uint64_t what) noexcept {
+  return what & ((1U << message_bits) - 1);
+}
+inline Memory memory_of_what(std::uint64_t what) noexcept {
+  return memory_of_number(what >> message_bits & ((1U << memory_bits) - 1));
+}
+inline std::uint64_t bytes_of_what(std::uint64_t what) noexcept {
+  return what >> (memory_bits + message_bits);
+}
+inline MessageKey message_key(std::uint32_t communicator, int rank, std::uint64_t bytes, Memory memory,
                               std::uint64_t message) noexcept {
   return {static_cast<std::uint64_t>(communicator) << 32U | static_cast<std::uint32_t>(rank),
-          bytes << message_bits | message};
+          what_of(bytes, memory, message)};
 }
 inline std::uint64_t hash_of(const MessageKey &key) noexcept {
   const std::uint64_t hash = (key.channel * 0x9E37'79B9'7F4A'7C15U) ^ (key.what * 0xC2B2'AE3D'27D4'EB4FU);
@@ -104,13 +130,18 @@ struct MessageRecord {
 inline constexpr std::uint32_t most_message_records = 1024;
 
 struct CollectiveKey {
-  std::uint64_t operation_and_size; // function + 1, size of the communicator
+  std::uint64_t operation_and_size; // memory, function + 1, size of the communicator
   std::uint64_t bytes;
   bool operator==(const CollectiveKey &) const = default;
 };
 inline std::uint64_t hash_of(const CollectiveKey &key) noexcept {
   return hash_of(key.operation_and_size ^ hash_of(key.bytes));
 }
+inline std::uint64_t operation_key(std::uint64_t function, Memory memory, std::uint32_t size) noexcept {
+  return number_of(memory) << 60U | (function + 1) << 32U | size;
+}
+inline Memory memory_of_operation(std::uint64_t key) noexcept { return memory_of_number(key >> 60U); }
+inline std::uint64_t function_of_operation(std::uint64_t key) noexcept { return (key >> 32U & 0xFFFFU) - 1; }
 // `bytes`: beyond exact_sizes, a range as in SizeRecord.
 struct CollectiveRecord {
   CollectiveKey key;
@@ -177,10 +208,12 @@ struct NodeMessages {
   std::uint64_t instance; // number of begins; 0: never entered
   Quantities now;         // totals, exclusive
 };
+using CallPages = std::array<CallPage *, call_pages>;
 struct NodeCalls {
   Index<CollectiveRecord> collectives;
-  std::array<CallPage *, call_pages> calls;
+  CallPages calls;
 };
+inline constexpr unsigned other_memories = 2; // than the host's
 
 // One path of regions on one thread. What every call touches comes first; what is counted is declared in
 // haloscope.base.schema.
@@ -216,6 +249,9 @@ struct Node : NodeMessages, CountedOften, NodeCalls, CountedRarely {
   std::uint64_t series_end;               // decoded end of the last one
   ChunkList<ValueRecord> value_list;
   TransferPage *transfers;
+  NcclRecord *nccl; // the latest first
+  // Calls with buffers in other memory than the host's.
+  std::array<CallPages *, other_memories> calls_apart;
 
   Index<NodeName> child_names;
   Node *first_child, *last_child, *next_sibling, *same_hash;
@@ -316,6 +352,7 @@ struct ProcessRecord {
   std::uint64_t world; // the same in all processes of a world, and in no other
   std::int32_t rank, size, pid, mpi_version, mpi_subversion;
   bool exact_times, finalized, watched;
+  bool on_one_node;                         // all ranks of the world are, as its launcher said
   std::uint32_t most_slices, sync_interval; // sync_interval: 0 if collectives' skew is not measured
   std::uint32_t site_depth;                 // frames that tell calls apart; 0: they are not
   bool finds_phases;

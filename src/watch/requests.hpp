@@ -11,6 +11,7 @@
 #pragma once
 
 #include "watch/functions.hpp"
+#include "watch/memory_kind.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -38,6 +39,7 @@ struct Request {
   static constexpr std::uint8_t shared = 4;      // several sends have this handle
   static constexpr std::uint8_t cancelling = 8;  // MPI_Cancel was called
   static constexpr std::uint8_t exchanging = 16; // the call that receives sends as well
+  static constexpr unsigned memory_place = 5;    // from this bit on: where the buffer lies
 
   Pending kind = Pending::none;
   std::uint8_t flags = 0;
@@ -53,7 +55,11 @@ struct Request {
   };
 
   [[nodiscard]] bool has(std::uint8_t flag) const noexcept { return (flags & flag) != 0; }
-  // Of this kind, without any flag.
+  [[nodiscard]] Memory memory() const noexcept { return memory_of_number(flags >> memory_place); }
+  static std::uint8_t flags_of(Memory memory) noexcept {
+    return static_cast<std::uint8_t>(number_of(memory) << memory_place);
+  }
+  // Of this kind, without any flag: its buffer is the host's.
   [[nodiscard]] bool is_plain(Pending wanted) const noexcept {
     std::uint16_t both = 0;
     __builtin_memcpy(&both, this, sizeof both);

@@ -1,6 +1,7 @@
 // What a thread does by the clock, at the next stamp that it takes anyway: it closes slices of time, so
 // that a long run has a history without a trace, and switches recording on and off.
 #include "watch/answer.hpp"
+#include "watch/device_memory.hpp"
 #include "watch/recording.hpp"
 #include "watch/slices.hpp"
 
@@ -166,6 +167,7 @@ void pass_deadline(Recorder &to, std::uint64_t now) noexcept {
   }
 #if !defined(HALOSCOPE_ABI_SIMGRID)
   check_answering(*to.process);
+  look_for_gpu();
 #endif
   const double rate = seconds_per_tick(process.first, pair);
   to.deadline = follow_times(to, now, rate);

@@ -23,7 +23,7 @@ struct SiteBook {
     Address value;
   };
   // What was found when this was called from there.
-  struct Memory {
+  struct Remembered {
     const void *caller;
     const Stack *stack;
     std::vector<Slot> slots;
@@ -39,8 +39,9 @@ struct SiteBook {
   unsigned depth;
   Modules modules;
   PythonFrames python;
+  std::uint32_t unloadings = 0; // that are known here
   // By the innermost return address and where it lies: calls that differ further up are in one place.
-  std::array<std::vector<Memory>, 1024> remembered;
+  std::array<std::vector<Remembered>, 1024> remembered;
   std::array<Recent, 1024> recent;
   std::unordered_multimap<std::uint64_t, const Stack *> stacks;
 };
@@ -48,7 +49,7 @@ struct SiteBook {
 namespace {
 
 using Slot = SiteBook::Slot;
-using Memory = SiteBook::Memory;
+using Remembered = SiteBook::Remembered;
 
 constexpr unsigned most_frames = 256; // that are looked at
 constexpr unsigned most_alike = 32;   // stacks that are alike where they are innermost
@@ -131,10 +132,16 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
   return stack;
 }
 
-[[gnu::noinline, gnu::cold]] const Stack *unwind(SiteBook &book, std::vector<Memory> &place,
+// What was unloaded may have left its addresses to others.
+[[gnu::noinline, gnu::cold]] void forget_unloaded(SiteBook &book) noexcept {
+  book.unloadings = Modules::unloadings();
+  if (!book.modules.have_changed()) return;
+  for (std::vector<Remembered> &others : book.remembered) others.clear();
+}
+
+[[gnu::noinline, gnu::cold]] const Stack *unwind(SiteBook &book, std::vector<Remembered> &place,
                                                  const void *caller, Arena &arena) {
-  if (book.modules.have_changed()) // what was unloaded may have left its addresses to others
-    for (std::vector<Memory> &others : book.remembered) others.clear();
+  forget_unloaded(book);
   Walk walk{Address(caller), {}, {}, 0};
 #if !defined(__x86_64__)
   walk.from = 0;
@@ -150,7 +157,7 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
 }
 
 // Return addresses that lie where they lay are of the same calls.
-[[gnu::no_sanitize("address", "thread")]] inline bool is_remembered(const Memory &memory,
+[[gnu::no_sanitize("address", "thread")]] inline bool is_remembered(const Remembered &memory,
                                                                     const void *caller) noexcept {
   if (memory.caller != caller) return false;
   const auto *frame = static_cast<const char *>(caller);
@@ -161,14 +168,15 @@ const Stack *intern(SiteBook &book, const std::vector<Frame> &frames, const std:
 }
 
 const Stack *find_stack(SiteBook &book, const void *caller, Arena &arena) {
+  if (__builtin_expect(book.unloadings != Modules::unloadings(), 0)) forget_unloaded(book);
 #if defined(__x86_64__)
   const Address address = static_cast<const Address *>(caller)[-1];
 #else
   const Address address = 0;
 #endif
-  std::vector<Memory> &place = book.remembered[mixed(Address(caller), address) % book.remembered.size()];
+  std::vector<Remembered> &place = book.remembered[mixed(Address(caller), address) % book.remembered.size()];
   const Stack *stack = nullptr;
-  for (const Memory &memory : place)
+  for (const Remembered &memory : place)
     if (is_remembered(memory, caller)) {
       stack = memory.stack;
       break;

@@ -30,15 +30,20 @@ inline Slice difference(const Slice &after, const Slice &before) noexcept {
   return combined(after, before, [](std::uint64_t x, std::uint64_t y) { return x - std::min(x, y); });
 }
 
+// A program may have written over its records: no more than there is room for.
+inline std::uint64_t count_of(const Slices &slices) noexcept {
+  return std::min<std::uint64_t>(slices.count, Slices::most);
+}
+
 inline Slice sum_of(const Slices &slices) noexcept {
   Slice sum{};
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(slices.count, Slices::most); i++)
-    sum = joined(sum, slices.slices[i]);
+  for (std::uint64_t i = 0; i < count_of(slices); i++) sum = joined(sum, slices.slices[i]);
   return sum;
 }
 
 inline std::uint64_t end_of(const Slices &slices) noexcept {
-  return slices.count == 0 ? slices.begin : slices.slices[slices.count - 1].end;
+  const std::uint64_t count = count_of(slices);
+  return count == 0 ? slices.begin : slices.slices[count - 1].end;
 }
 
 inline void add(Slice &sum, const Node &node) noexcept {

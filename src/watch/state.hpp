@@ -3,6 +3,7 @@
 
 #include "interpose/library.hpp"
 #include "watch/communicators.hpp"
+#include "watch/device_memory.hpp"
 #include "watch/own.hpp"
 #include "watch/recording.hpp"
 #include "watch/requests.hpp"
@@ -28,7 +29,8 @@ struct ThreadState : Recorder {
   static constexpr unsigned cached = 32;
   std::array<DatatypeSize, cached> datatype_sizes{};
   std::array<CachedUse, cached> communicator_uses{};
-  std::uint32_t handle_epoch = 0; // that the three caches of handles belong to
+  KnownMemory known_memory;
+  std::uint32_t handle_epoch = 0; // that the caches of handles belong to
   RequestTable::Recent recent_requests;
   HandleTable<std::uint64_t>::Recent recent_numbers; // of a trace
   // Of the completing call that is running: the handles as they were, what was known of them where it
@@ -55,6 +57,7 @@ struct ThreadState : Recorder {
 
   [[gnu::noinline, gnu::cold]] void forget_handles(std::uint32_t epoch) noexcept {
     datatype_sizes.fill({});
+    known_memory.lowest.fill({});
     communicator_uses.fill({});
     forget_posts();
     handle_epoch = epoch;
@@ -100,10 +103,11 @@ inline void ensure_resolved() noexcept {
 // A thread is in this call from now on.
 [[gnu::always_inline]] inline void enter_call(ThreadState &state, Function function) noexcept {
   state.doing.call = static_cast<std::uint16_t>(static_cast<unsigned>(function) + 1);
-  state.doing.what = Doing::other;
+  if constexpr (keeps_current_call) state.doing.what = Doing::other;
 }
 [[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
   enter_call(state, invoked.function);
+  state.memory = invoked.memory;
   if (__builtin_expect(state.sites != nullptr, 0))
     state.site = find_site(state, invoked.function, invoked.caller);
 }
@@ -112,6 +116,7 @@ inline void leave_call(ThreadState &state) noexcept { state.doing.call = 0; }
 [[gnu::always_inline]] inline void tell_message(ThreadState &state, Doing::What what,
                                                 const Invocation &invoked, std::uint32_t communicator,
                                                 std::uint64_t bytes) noexcept {
+  if constexpr (!keeps_current_call) return;
   Doing &doing = state.doing;
   doing.partner = invoked.partner;
   doing.tag = invoked.tag;
@@ -198,6 +203,15 @@ template <class Count>
   if (entry.datatype == datatype && entry.bytes != 0) return static_cast<std::uint64_t>(count) * entry.bytes;
   return unknown_bytes;
 }
+
+// Of a function with a datatype for each part: that of the first.
+template <class Counts, class Datatypes>
+MPI_Datatype first_type(const void *buffer, Counts counts, Datatypes datatypes) noexcept {
+  const bool is_there = buffer != MPI_IN_PLACE && counts != nullptr && counts[0] > 0;
+  return is_there ? datatypes[0] : MPI_DATATYPE_NULL;
+}
+// nullptr where the buffer means nothing.
+[[gnu::noinline, gnu::cold]] const void *sent_by_root(const void *buffer, int root, MPI_Comm comm) noexcept;
 
 template <class Count>
 std::uint64_t payload(ThreadState &state, Count count, MPI_Datatype datatype) noexcept {

@@ -31,7 +31,7 @@ from haloscope.explain.regimes.figures import (
     values,
 )
 
-SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
+SCRIPTS = ("sections.js", "regimes.js")
 MS = Unit(1e-3, "ms")
 PAPERS = ("fixed", "dynamic", "test")  # the three methods of the paper
 NAMES = {"cg": "CG", "gmg": "GMG-CG"}

@@ -14,6 +14,20 @@ import os, sys
 from haloscope.base.preloading import leave_like, run_child
 sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
 """
+# No shell: it cannot catch what its caller ignores, as nohup does SIGHUP.
+_CATCHES = """\
+import signal, sys, time
+number = getattr(signal, f"SIG{sys.argv[1]}")
+def caught(*_):
+    signal.signal(number, signal.SIG_DFL)
+    print("got", flush=True)
+    time.sleep(0.2)
+    print("alive", flush=True)
+signal.signal(number, caught)
+print("ready", flush=True)
+for _ in range(300):
+    time.sleep(0.1)
+"""
 
 
 def start(*command: str) -> subprocess.Popen[str]:
@@ -44,11 +58,7 @@ def test_death_by_signal(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "USR1", "USR2"])
 def test_signals_are_passed_on_once(name: str) -> None:
     """The first is caught; a second copy of it would end the program before it says `alive`."""
-    script = f"""
-        trap 'trap - {name}; echo got; sleep 0.2; echo alive' {name}
-        echo ready
-        n=0; while [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done"""
-    child = start("sh", "-c", script)
+    child = start(sys.executable, "-c", _CATCHES, name)
     assert child.stdout
     assert child.stdout.readline() == "ready\n"
     child.send_signal(getattr(signal, f"SIG{name}"))

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 import pytest
 
 import haloscope
-from support.missing import missing
+from support.pages import Look
 from support.repeated_runs import repeated_run
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-CHROMIUM = Path("/usr/bin/chromium")
 EVIL = "<img src=x onerror=alert(1)>&amp;\u202e"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        missing("no browser: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +33,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
-def test_the_page(browser: Browser, page_file: Path, width: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: wrong.append("a dialog"))
-    page.on("request", lambda request: wrong.append(request.url) if "://" in request.url[:8] else None)
-    page.goto(page_file.as_uri())
+def test_the_page(look: Look, page_file: Path, width: int, scheme: Literal["light", "dark"]) -> None:
+    page = look(page_file, width, scheme)
     page.wait_for_selector("#sections[data-waiting='0']")
-    assert [text for text in wrong if not text.startswith("file://")] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("section").evaluate_all("all => all.map(one => one.id)") == [
         "answer",
@@ -78,4 +53,3 @@ def test_the_page(browser: Browser, page_file: Path, width: int, scheme: str) ->
     page.locator("#counts th:nth-child(4)").click()
     order = [int(text) for text in first.all_inner_texts() if text.isdecimal()]
     assert order == sorted(order, reverse=True)
-    page.close()

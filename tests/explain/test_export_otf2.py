@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,13 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     kinds = Counter(event["type"] for events in found["events"] for event in events)
     assert kinds == Counter(Enter=5, Leave=5, MpiIsend=1)
     assert found["properties"] == [[1, "HALOSCOPE::DROPPED_EVENTS", 17]]
+
+
+def test_what_was_moved_for_clocks_is_counted(tmp_path: Path) -> None:
+    trace = cg_trace(2, 2)
+    clocks = pl.DataFrame({"rank": [0, 1], "moved": [0, 5], "moved_max": [0.0, 2e-6]})
+    found = written(replace(trace, clocks=clocks), tmp_path / "run")
+    assert found["properties"] == [[1, "HALOSCOPE::MOVED_EVENTS", 5]]
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -17,6 +18,9 @@ from support.perfetto import Track, read_perfetto
 from support.perfetto_page import ask_perfetto
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def written(trace: Trace, place: Path) -> list[Track]:
@@ -152,12 +156,12 @@ QUERIES = {
 
 
 @pytest.mark.slow
-def test_the_real_user_interface_finds_the_trace(tmp_path: Path) -> None:
+def test_the_real_user_interface_finds_the_trace(browser: Browser, tmp_path: Path) -> None:
     trace = cg_trace(4, 3)
     strange = trace.paths.with_columns(pl.col("name").replace({"dot": 'do"t,\n<b>ö'}))
     trace.paths.replace_column(trace.paths.columns.index("name"), strange["name"])
     write_perfetto(Traced(trace), tmp_path / "trace")
-    found = ask_perfetto(tmp_path / "trace", tmp_path, QUERIES)
+    found = ask_perfetto(browser, tmp_path / "trace", tmp_path, QUERIES)
     names = dict(trace.paths.select("path", "name").iter_rows())
     expected = Counter(
         [*trace.calls["call"].cast(pl.String), *(names[path] for path in trace.regions["path"])]

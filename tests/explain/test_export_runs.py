@@ -185,6 +185,22 @@ def test_extrap_has_regions_by_ranks(runs: Sequence[Path], tmp_path: Path) -> No
     assert values[halo, "time"] == [[tables[0]["time_mean"]] * 2, *([t["time_mean"]] for t in tables[1:])]
 
 
+def test_extra_p_reads_what_we_wrote(runs: Sequence[Path], tmp_path: Path) -> None:
+    """Its reader finds each number where ours does; of repetitions it has the mean."""
+    path = haloscope.export([*runs, runs[0]], "extrap", tmp_path / "scaling.txt")
+    parameters, points, values = extrap(path.read_text("utf-8"))
+    found = read_by("read_extrap_text", path, environment="extrap")
+    assert found["parameters"] == parameters
+    theirs = {(region, metric, *at): (count, mean) for region, metric, at, count, mean in found["rows"]}
+    ours = {
+        (region, metric, *point): (len(numbers), pytest.approx(sum(numbers) / len(numbers)))
+        for (region, metric), data in values.items()
+        for point, numbers in zip(points, data, strict=True)
+    }
+    assert theirs == ours
+    assert len(theirs) > 10 * len(points)
+
+
 def test_what_runs_say_is_a_parameter_if_ranks_do_not_decide_it(tmp_path: Path) -> None:
     for ranks in (2, 4):
         for size in (10, 20):

@@ -190,6 +190,45 @@ def test_false_alarms_are_rare() -> None:
     assert all(len(table) == 12 for table in tables)
 
 
+def two_hosts(seed: int, slow: float = 0.0) -> pl.DataFrame:
+    """Three programs on each of two hosts on each of twelve days, which differ; n1 takes longer."""
+    random = np.random.default_rng(seed)
+    days = 0.03 * random.standard_normal((12, 2))
+    rows = [
+        {
+            "profile": f"{day}-{program}-{host}.halo",
+            "program": f"p{program}",
+            "command": f"p{program}",
+            "ranks": 1,
+            "hosts": 1,
+            "start": DAY * (20_000 + day),
+            "partial": False,
+            "host_names": [f"n{host}"],
+            "host_ranks": [1],
+            "host_compute": [
+                float(np.exp(days[day, host] + 0.05 * random.standard_normal() + host * np.log1p(slow)))
+            ],
+        }
+        for day in range(12)
+        for program in range(3)
+        for host in range(2)
+    ]
+    return pl.DataFrame(rows, schema=explain.HISTORY)
+
+
+def test_two_hosts_are_enough() -> None:
+    """Where the other host's runs scatter as much as one's own, intervals and p are what they say."""
+    tables = [explain.suspect_hosts(two_hosts(seed, slow=0.1)) for seed in range(60)]
+    rows = [table.row(by_predicate=pl.col("host") == "n1", named=True) for table in tables]
+    # 95 % of 60: less than 54 would come with a probability of 3 %.
+    assert sum(row["slowdown_low"] <= 0.1 <= row["slowdown_high"] for row in rows) >= 54
+    assert sum(row["suspect"] for row in rows) >= 54
+    assert not any(table.filter(pl.col("host") == "n0")["suspect"][0] for table in tables)
+    alike = [explain.suspect_hosts(two_hosts(seed)) for seed in range(60)]
+    assert 9 <= sum(bool((table["p_value"] <= 0.3).any()) for table in alike) <= 28
+    assert sum(bool((table["p_value"] <= 0.05).any()) for table in alike) <= 7
+
+
 def test_nothing_to_compare() -> None:
     for frame in (runs(0, count=0), runs(0, hosts=3, count=2), runs(0, count=5)):
         table = explain.suspect_hosts(frame)

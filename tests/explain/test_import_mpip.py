@@ -15,6 +15,7 @@ from haloscope.base.errors import ProfileError
 from haloscope.cli import haloscope as command
 from support.damaged import check_read_or_refused, damaged
 from support.foreign_verbs import check_verbs
+from support.pages import page_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ def test_verbs_say_what_is_not_known(report: Path, tmp_path: Path) -> None:
     assert run(command, ["show", str(report)]).stderr == ""
     page = run(command, ["report", str(report), "-o", str(tmp_path / "page.html")])
     assert page.exit_code == 0, page.output
-    assert "read from an mpiP 3.5.0 report" in (tmp_path / "page.html").read_text("utf-8")
+    assert "read from an mpiP 3.5.0 report" in str(page_data(tmp_path / "page.html"))
     assert [line for line in explain.summary(explain.open(report)) if "34.1 % of the time" in line]
 
 

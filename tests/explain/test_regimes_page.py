@@ -17,16 +17,15 @@ from haloscope.cli._regimes import regimes
 from haloscope.explain.regimes import MachineModel, Options, RegimeModel
 from haloscope.explain.regimes import regimes as find
 from haloscope.explain.regimes.figures._over_time import cells
-from support.missing import missing
+from support.pages import Look, page_data, wait_until
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<img src=x onerror=alert(1)></script><b>é %{x} {{data}}"
 RANKS, INSTANCES = 24, 400
 
@@ -46,47 +45,16 @@ def methods(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [make_timings(name, RANKS, INSTANCES).save(directory / f"{name}.npz") for name in names]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        missing("no browser: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
-
-
 @pytest.fixture
-def look(browser: Browser) -> Iterator[Callable[[Path], Page]]:
-    """`look(page)` opens it and waits until all is drawn; nothing may have gone wrong."""
-    troubles: list[str] = []
+def show(look: Look) -> Callable[[Path], Page]:
+    """`show(page)` opens it and waits until all is drawn."""
 
     def opened(path: Path, place: str = "sections") -> Page:
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: troubles.append(request.url))
-        page.goto(f"file://{path}")
+        page = look(path)
         page.locator(f"#{place}[data-waiting='0']").wait_for(state="attached")
         return page
 
-    yield opened
-    told = [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))]
-    assert told == []
-
-
-def wait_until(page: Page, condition: str) -> None:
-    """Playwright's own wait_for_function needs eval, which the page forbids."""
-    for _ in range(400):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"never came true: {condition}")
+    return opened
 
 
 def marks(page: Page, section: str) -> list[int]:
@@ -101,13 +69,14 @@ def data(page: Page, section: str, plot: int, what: str) -> Any:
     return page.evaluate(f"Array.from({plots})[{plot}]._fullData.map(t => {what})")
 
 
-def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]) -> None:
+def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, show: Callable[[Path], Page]) -> None:
     page_path = tmp_path / "a page.html"
     told = run(methods[0], "-o", page_path, "--values", "t_in,t_out", "--states", "auto")
     assert "chosen by the elbow" in told
-    page = look(page_path)
+    page = show(page_path)
     sections = [one.get_attribute("id") for one in page.locator("main section").all()]
     assert sections == [
+        "answer",
         "tables",
         "values",
         "heat",
@@ -136,7 +105,7 @@ def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, look: Callable
         wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]) -> None:
+def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, show: Callable[[Path], Page]) -> None:
     page_path = tmp_path / "regimes.html"
     told = run(*methods, "--format", "json", "-o", page_path)
     rows = json.loads(told)
@@ -150,7 +119,7 @@ def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, look: Cal
         mean = sum(row["mean"] * row["share"] for row in mine)
         assert mean == pytest.approx(durations.mean(), rel=1e-9)
         assert all(row["mean_low"] < row["mean"] < row["mean_high"] for row in mine)
-    page = look(page_path)
+    page = show(page_path)
     cell = page.locator("#tables table").first.locator("tbody tr").first.inner_text()
     assert cell.split()[:2] == ["fixed", "1"]
     # S_K ends with the sum of all maxima.
@@ -165,7 +134,7 @@ def test_figures_show_the_numbers(methods: list[Path], tmp_path: Path, look: Cal
     assert page.locator("#comparison .told").count() >= 4
 
 
-def test_names_are_text(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+def test_names_are_text(tmp_path: Path, show: Callable[[Path], Page]) -> None:
     made = make_timings("fixed", 6, 200)
     paths = []
     for name in ("<img src=x onerror=alert(1)>", "<b>é %{x} {{data}}"):
@@ -175,7 +144,7 @@ def test_names_are_text(tmp_path: Path, look: Callable[[Path], Page]) -> None:
         paths.append(path)
     page_path = tmp_path / "page.html"
     run(*paths, "--region", HOSTILE, "-o", page_path, "--values", "t<b>in,t_out")
-    page = look(page_path)
+    page = show(page_path)
     assert page.locator("body img, main b").count() == 0
     assert "<img src=x onerror=alert(1)>" in page.locator("h1").inner_text()
     assert HOSTILE in page.locator("#command").inner_text()
@@ -183,7 +152,7 @@ def test_names_are_text(tmp_path: Path, look: Callable[[Path], Page]) -> None:
 
 
 def test_a_single_series_and_a_reduced_one(
-    methods: list[Path], tmp_path: Path, look: Callable[[Path], Page]
+    methods: list[Path], tmp_path: Path, show: Callable[[Path], Page]
 ) -> None:
     (tmp_path / "one.csv").write_text(
         "duration\n" + "\n".join(map(str, np.load(methods[0])["duration"][0].tolist()))
@@ -191,7 +160,7 @@ def test_a_single_series_and_a_reduced_one(
     for name, options in (("one", [tmp_path / "one.csv"]), ("max", [methods[0], "--reduce", "max"])):
         page_path = tmp_path / f"{name}.html"
         run(*options, "--states", "2", "-o", page_path)
-        page = look(page_path)
+        page = show(page_path)
         assert page.locator("#heat, #median-rank, #cdfs").count() == 0
         assert all(count > 0 for count in marks(page, "slowest") + marks(page, "boxes"))
 
@@ -254,7 +223,7 @@ def test_a_model_is_saved(methods: list[Path], tmp_path: Path) -> None:
         run(*methods, "--model", tmp_path / "other.json")
 
 
-def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+def test_the_whole_machine(tmp_path: Path, show: Callable[[Path], Page]) -> None:
     """All ranks are slow for 10 of each 50 instances, and each alone at other times."""
     rng = np.random.default_rng(0)
     x = rng.normal(1e-3, 2e-5, (12, 500))
@@ -272,7 +241,7 @@ def test_the_whole_machine(tmp_path: Path, look: Callable[[Path], Page]) -> None
         for line in told
     )
     assert MachineModel.load(model).n_machine_states == 2
-    section = look(page).locator("#machine")
+    section = show(page).locator("#machine")
     rows = section.locator("tbody tr").all_inner_texts()
     assert [row.split("\t")[2:5] for row in rows] == [["80.0 %", "10", "40.0"], ["20.0 %", "10", "10.0"]]
     assert section.locator(".heatmaplayer image").count() == 1
@@ -336,7 +305,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
 def test_a_criterion_chooses_the_number(methods: list[Path]) -> None:
     run(methods[0], "--states", "bic", "--format", "csv")
     found = find(methods[0], Options(states="bic", starts=1))
-    assert "chosen by BIC" in found.told()[0]
+    assert any("chosen by BIC" in line for line in found.told())
 
 
 def test_methods_need_runs(methods: list[Path]) -> None:
@@ -363,13 +332,13 @@ def test_too_few_times_are_an_error(tmp_path: Path, count: int) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
-def test_ranks_that_died_have_a_page(tmp_path: Path, look: Callable[[Path], Page]) -> None:
+def test_ranks_that_died_have_a_page(tmp_path: Path, show: Callable[[Path], Page]) -> None:
     durations = make_timings("fixed", 8, 300).durations
     durations[2, 200:], durations[5, 1:] = np.nan, np.nan
     np.save(tmp_path / "died.npy", durations)
     told = run(tmp_path / "died.npy", "-o", tmp_path / "page.html")
     assert "note: ended before the others: ranks 2, 5" in told
-    page = look(tmp_path / "page.html")
+    page = show(tmp_path / "page.html")
     for section in ("heat", "slowest", "boxes", "cdfs", "goodness"):
         assert all(count > 0 for count in marks(page, section)), section
 
@@ -386,7 +355,7 @@ def test_constant_times_have_a_page(tmp_path: Path, ranks: int) -> None:
     assert "warning" in told
 
 
-def test_the_report_shows_regimes(tmp_path: Path, look: Callable[..., Page]) -> None:
+def test_the_report_shows_regimes(tmp_path: Path, show: Callable[..., Page]) -> None:
     made = make_timings("fixed", 4, 300)
     series = [
         {"path": 1, "rank": rank, "instance": k, "start": 0.1 * k, "duration": float(value)}
@@ -398,9 +367,9 @@ def test_the_report_shows_regimes(tmp_path: Path, look: Callable[..., Page]) -> 
         tmp_path / "run.halo"
     )
     bare = draft({"ranks": 4}, paths=path_rows("halo"), processes=hosts).write(tmp_path / "no.halo")
-    explain.report([path, bare], tmp_path / "report.html")
-    page = look(tmp_path / "report.html", "regimes")
+    explain.report(path, tmp_path / "report.html")
+    page = show(tmp_path / "report.html", "regimes")
     assert page.locator("#regimes-0 tbody tr").count() == 3
     assert all(count > 0 for count in marks(page, "regimes-0") + marks(page, "regimes-0-heat"))
-    page.select_option("#run", index=1)
-    assert page.locator("#regimes section").count() == 0
+    explain.report(bare, tmp_path / "bare.html")
+    assert page_data(tmp_path / "bare.html")["regimes"] == []

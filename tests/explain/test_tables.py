@@ -15,7 +15,7 @@ import pytest
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
-from support.profiles import INFO, Draft, draft, path_rows, process_rows
+from support.profiles import INFO, Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ REGIONS = [
     *"time_mean time_min time_max p2p_time_mean coll_time_mean rma_time_mean".split(" "),
     *"io_ops_total io_bytes_total io_time_mean mpi_time_mean wait_time_mean".split(" "),
     *"compute_time_mean skew_time_mean polls_total".split(" "),
+    *"device_copies_total device_copy_bytes_total device_copy_time_mean staged_bytes_total".split(" "),
     *INSTANCE,
 ]
 COLUMNS = {
@@ -52,10 +53,11 @@ COLUMNS = {
         *"bytes_recv largest_message mean_message sends_offnode bytes_offnode colls".split(" "),
         *"coll_bytes rma_ops rma_bytes time p2p_time coll_time rma_time io_ops".split(" "),
         *"io_bytes io_time mpi_time wait_time compute_time skew_time polls".split(" "),
+        *"device_copies device_copy_bytes device_copy_time staged_bytes".split(" "),
         *INSTANCE,
     ],
-    "calls": "region call calls bytes time_total time_max".split(" "),
-    "sizes": "region kind bytes messages time_total".split(" "),
+    "calls": "region call memory calls bytes time_total time_max".split(" "),
+    "sizes": "region kind memory bytes messages time_total".split(" "),
     "partners": "region rank partner same_node sends bytes_sent recvs bytes_recv time".split(" "),
     "collectives": "region operation comm_size bytes calls time_total time_max".split(" "),
     "communicators": "name size ranks calls bytes".split(" "),
@@ -66,7 +68,7 @@ COLUMNS = {
 }
 STRINGS = {
     *("region", "path", "host", "call", "kind", "operation", "name", "key", "value"),
-    *("cpus", "numa_nodes", "sockets"),
+    *("cpus", "numa_nodes", "sockets", "memory"),
 }
 
 
@@ -98,6 +100,9 @@ def test_a_quantity_that_older_files_lack_is_unknown(read: Read) -> None:
     assert "polls" not in old.tables["ranks"]
     assert read(old).table("ranks")["polls"].to_list() == [None, None]
     assert read(old).table("regions")["polls_total"].to_list() == [None]
+    assert "memory" not in columns_of("calls", [{}])
+    calls = read(draft(paths=path_rows(), calls=[{"path": 0, "call": "MPI_Send", "calls": 1}])).table("calls")
+    assert calls["memory"].to_list() == [None]
     new = draft(paths=path_rows(), ranks=rows)
     new.tables["ranks"] = {**new.tables["ranks"], "polls": np.array([3, 4])}
     assert read(new).table("regions")["polls_total"].to_list() == [7]

@@ -172,6 +172,30 @@ def test_an_injected_latency_counts_from_the_send() -> None:
         assert [found.at(x * 1e-9) for x in (0, 50, 100)] == pytest.approx([1e-9 * x for x in lengths])
 
 
+@pytest.mark.parametrize("operation", ["MPI_Allreduce", "MPI_Bcast"])
+def test_an_injected_latency_comes_on_top_of_a_collective(operation: str) -> None:
+    """Rank 1 comes last, so that it waits for nobody, and still goes on a latency after the library's end."""
+    script = Script(2)
+    root = 0 if operation == "MPI_Bcast" else -1
+    for rank, begin, end in ((0, 0, 55), (1, 30, 60)):
+        call = script.call(rank, operation, begin, end)
+        script.collective(call, operation, 0, 8, 8, root, completed=call)
+    found = Analysis(script.trace(), is_injected=True).run_time_with(100e-9)
+    assert [found.at(x * 1e-9) for x in (0, 100)] == pytest.approx([60e-9, 160e-9])
+
+
+def test_an_injected_latency_counts_from_where_a_collective_was_posted() -> None:
+    """Rank 1 posts at 30 ns, for 2 ns, and waits from 50 to 60: 20 ns more are hidden, 100 ns end at 132."""
+    script = Script(2)
+    for rank, begin, wait in ((0, 0, 40), (1, 30, 50)):
+        post = script.call(rank, "MPI_Iallreduce", begin, begin + 2)
+        script.collective(
+            post, "MPI_Iallreduce", 0, 8, 8, -1, completed=script.call(rank, "MPI_Wait", wait, 60)
+        )
+    found = Analysis(script.trace(), is_injected=True).run_time_with(100e-9)
+    assert [found.at(x * 1e-9) for x in (0, 20, 100)] == pytest.approx([60e-9, 60e-9, 132e-9])
+
+
 def test_instruction_sets_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = cg_trace(9, 5)
     analysis = Analysis(trace)

@@ -42,6 +42,7 @@ class Settings(ctypes.Structure):
         ("phases", ctypes.c_int),
         ("consistent", ctypes.c_int),
         ("early_sends", ctypes.c_int),
+        ("partners", ctypes.c_int),
         ("region", ctypes.c_char_p),
         ("regimes", ctypes.c_void_p),
     ]
@@ -180,6 +181,21 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
     return run
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.floats(2e-8, 5e-7), st.floats(0, 0.5), st.floats(2, 2000), st.integers(0, 2**32 - 1))
+def test_the_price_of_a_poll_is_what_it_mostly_takes(
+    simulate: Simulate, usual: float, share: float, longer: float, seed: int
+) -> None:
+    """However much longer some polls take that were interrupted: chunks stay as short as the others allow."""
+    random = np.random.default_rng(seed)
+    polls = usual * random.uniform(1, 1.2, 400) * np.where(random.random(400) < share, longer, 1)
+    items, budget, item = 100_000, 0.005, 1e-6
+    chunks = simulate("polls", [items, budget, item, len(polls), *polls])[:, 0]
+    expected = usual / (budget * item)
+    assert (chunks[200:] <= 1.5 * expected + 1).all()
+    assert (chunks[200:] >= 0.8 * expected).all()
+
+
 @pytest.mark.parametrize("family", range(len(FAMILIES)))
 @pytest.mark.parametrize("given", [(1, 0, 0), (0, 1, 1)])
 def test_posterior_of_the_regimes(simulate: Simulate, family: int, given: tuple[int, int, int]) -> None:
@@ -228,3 +244,20 @@ def test_regimes_hide_more_than_the_typical_alpha(
     assert exposed["regimes"] < left * exposed["dynamic"], exposed
     assert exposed["regimes"] < left * exposed["fixed"], exposed
     assert 1 - exposed["regimes"] > share, exposed
+
+
+@pytest.mark.parametrize("late", [0.6, 0.75, 0.9])
+def test_a_rank_that_waits_for_nothing_is_told_that_its_output_is_late(
+    simulate: Simulate, late: float
+) -> None:
+    """Work takes one second, the output of a rank that is sent its input at once is late by a share of it."""
+    random = np.random.default_rng(5)
+    spikes = np.where(random.random(200) < 0.05, 0.8, 0)  # of its input
+    for told in (0, 1):
+        alphas, waits = simulate("partners", [told, 0.02, late, len(spikes), *spikes]).T
+        if told:
+            assert np.median(waits[20:]) < 0.03
+            assert np.median(alphas[20:]) < 1 - late + 0.05
+        else:
+            assert np.median(waits[20:]) > late - 0.5
+            assert np.median(alphas[100:]) >= 0.5  # raised by each spike

@@ -106,7 +106,7 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
         "--policy",
         "dynamic",
         "--epsilon",
-        "1e-7",
+        "1e-6",
     ]
     watch = [haloscope, "run", "--quiet", "--series", "matvec", "-o", profile, "--"]
     command = [*watch, *mpi.launch(2), poisson, *arguments, "--runs", "2", "--csv", table]

@@ -43,6 +43,9 @@ class Output:
     def polls(self, rank: int) -> list[float]:
         return [row[4] for row in self.steps[rank]]
 
+    def partner_waits(self, rank: int) -> list[float]:
+        return [row[6] for row in self.steps[rank]]
+
 
 def build(mpi: Mpi, compiler: Compiler) -> Path:
     """The program, linked with the library."""
@@ -200,6 +203,32 @@ def test_alpha_follows_a_late_output(mpi: Mpi, toy: Run, late_output: list[str])
     fixed = toy(mpi, 2, "policy=0", *LATE, before=late_output)
     assert done.results == fixed.results
     assert set(fixed.alphas(0)) == {0.5}
+
+
+@pytest.fixture
+def late_sender(haloscope: Path, tmp_path: Path) -> Callable[[int], list[str]]:
+    """Only what one rank sends is late, by more than sharing a core delays the others."""
+
+    def before(rank: int) -> list[str]:
+        once = ["--once", f"{rank}:0:80ms:1000000", "--no-collectives"]
+        return [str(haloscope), "inject", *once, "--quiet", "-o", str(tmp_path / "injected.csv"), "--"]
+
+    return before
+
+
+@pytest.mark.alone
+@ONE
+@pytest.mark.parametrize(("ranks", "late"), [(2, 1), (3, 0), (8, 7)])
+def test_a_late_sender_learns_from_its_partners(
+    mpi: Mpi, toy: Run, late_sender: Callable[[int], list[str]], ranks: int, late: int
+) -> None:
+    """What it sends is late, what it receives is not: its partner waits, and tells that one alone."""
+    arguments = ["policy=1", "epsilon=2e-3", "quick_input=1", "cells=4000", "work=400", "steps=32"]
+    done = toy(mpi, ranks, *arguments, "partners=1", before=late_sender(late))
+    assert done.alphas(late)[-1] < 0.25
+    told = [median(done.partner_waits(rank)[1:]) for rank in range(ranks)]
+    assert all(told[rank] < told[late] / 2 for rank in range(ranks) if rank != late)
+    assert done.results == toy(mpi, ranks, "policy=0", *arguments[3:]).results
 
 
 @pytest.mark.alone

@@ -259,7 +259,7 @@ def test_verbs_that_start_nothing_cannot_be_run(haloscope: Path) -> None:
         command = [str(haloscope), "stencil", "--", str(haloscope), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert "only run, inject, stencil can be run" in done.stderr
+        assert "only run, inject, stencil, place can be run" in done.stderr
 
 
 def test_what_nobody_asked_for_is_not_left(

@@ -13,6 +13,7 @@ import pytest
 
 from support.missing import missing
 from support.mpi import CHECKOUT
+from support.pages import page_data
 
 FOLDERS = (
     CHECKOUT / "benchmarks" / "hide",
@@ -160,6 +161,5 @@ def test_figures_show_the_numbers_that_were_put_in(module: Any, tmp_path: Path) 
     alpha = next(one for one in sections if one.name == "alpha").figures[0]
     assert "median 0.225" in str(alpha.layout)
     figures.write(sections, tmp_path / "page.html", "a test")
-    page = (tmp_path / "page.html").read_text("utf-8")
-    for name in ("waits-dynamic", "values-cg", "cdfs-cg", "sums-cg", "boxes-cg", "sweep"):
-        assert f'"name": "{name}"' in page
+    names = {section["name"] for section in page_data(tmp_path / "page.html")["sections"]}
+    assert names >= {"waits-dynamic", "values-cg", "cdfs-cg", "sums-cg", "boxes-cg", "sweep"}

@@ -42,7 +42,9 @@ def test_arrows_go_one_way() -> None:
 
 
 def test_interpose_names_no_library_that_uses_it() -> None:
-    names = re.compile(r"haloscope::(watch|hide|inject|layer|heap|halo|fem|overlap)\b|\b(watch|hide|inject)/")
+    names = re.compile(
+        r"haloscope::(watch|hide|inject|place|layer|heap|halo|fem|overlap)\b|\b(watch|hide|inject)/"
+    )
     found = [
         f"{file.name}: {match[0]}"
         for file in sorted((SOURCES / "interpose").iterdir())

@@ -14,6 +14,7 @@ from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
 from haloscope.predict.bench._foreign import read_any
 from haloscope.predict.bench._sweep import journal, median_interval
+from support.pages import page_text
 
 _OSU = """\
 
@@ -182,7 +183,7 @@ def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:
     for file in (sweep, printed):
         page = tmp_path / "page.html"
         subprocess.run([str(haloscope), "report", str(file), "-o", str(page)], check=True)
-        assert "chain (2)" in page.read_text()
+        assert "chain (2)" in page_text(page)
     assert json.loads(read(printed, "--format", "json"))[0]["time_max"] == 3e-6
 
 

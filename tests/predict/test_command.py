@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from haloscope.cli import _main
-from support.missing import missing
+from support.pages import Look
 
-CHROMIUM = Path("/usr/bin/chromium")
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -94,36 +93,21 @@ def test_mistakes(words: str, status: int, said: str, capsys: pytest.CaptureFixt
     assert said in told.err
 
 
-def test_the_page_draws_the_table_and_marks_the_topology(model: Command, tmp_path: Path) -> None:
+def test_the_page_draws_the_table_and_marks_the_topology(model: Command, look: Look, tmp_path: Path) -> None:
     hostile = "<b>%{x}</b></script>{{data}}"
     near, far = f"name: '{hostile}', cores: 4, latency: 1 us", "name: all, cores: 32, latency: 1 s"
     (tmp_path / "own.yaml").write_text(f"name: '{hostile}'\nlevels: [{{{near}}}, {{{far}}}]\n")
     done = model("own.yaml bcast reduce -n 2:32 -m 2,64 -o p.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    if not CHROMIUM.exists():
-        missing("no browser: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page()
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda request: troubles.append(request.url))
-        page.goto(f"file://{tmp_path}/p.html")
-        assert page.locator("h1").inner_text() == hostile
-        for scale in ("log", "linear"):
-            page.click(f"#scale >> text={scale}")
-            for collective in ("bcast", "reduce"):
-                place = page.locator(f"#{collective}-plot")
-                assert place.locator(".scatterlayer .trace").count() == 6
-                assert place.locator(".shapelayer path").count() == 1
-                assert place.locator(".annotation").text_content() == hostile
-        drawn = page.evaluate("Array.from(document.getElementById('bcast-plot').data[0].y)")
-        browser.close()
+    page = look(tmp_path / "p.html")
+    assert page.locator("h1").inner_text() == hostile
+    for scale in ("log", "linear"):
+        page.click(f"#scale >> text={scale}")
+        for collective in ("bcast", "reduce"):
+            place = page.locator(f"#{collective}-plot")
+            assert place.locator(".scatterlayer .trace").count() == 6
+            assert place.locator(".shapelayer path").count() == 1
+            assert place.locator(".annotation").text_content() == hostile
+    drawn = page.evaluate("Array.from(document.getElementById('bcast-plot').data[0].y)")
     rows = json.loads(model("own.yaml bcast --algorithm pipeline --format json").stdout)
     assert drawn == [row["time"] for row in rows]
-    assert [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))] == []

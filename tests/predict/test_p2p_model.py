@@ -18,9 +18,8 @@ from haloscope.predict.bench._measured import machine
 from haloscope.predict.bench._mpi_library import OtherLibrary
 from haloscope.predict.bench._p2p import Point
 from haloscope.predict.bench._system import Pair, Shared, System, Topology
-from support.missing import missing
+from support.pages import Look
 
-CHROMIUM = Path("/usr/bin/chromium")
 SIZES = [1 << power for power in range(21)]
 HOSTILE = "<b>L3</b></script>{{data}}"
 # Two nodes of eight cores with two threads each: seconds of a small message at each level.
@@ -154,32 +153,16 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_shows_levels_lines_and_the_matrix(tmp_path: Path) -> None:
+def test_the_page_shows_levels_lines_and_the_matrix(look: Look, tmp_path: Path) -> None:
     write_machine(machine(HOSTILE, SYSTEM, POINTS, *ABOUT), tmp_path / "m.yaml")
     predict.write_machine_page(predict.load_machine(tmp_path / "m.yaml"), tmp_path / "p.html")
-    if not CHROMIUM.exists():
-        missing("no browser: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1100, "height": 900})
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda request: troubles.append(request.url))
-        page.goto(f"file://{tmp_path}/p.html")
-        assert page.locator("h1").inner_text() == HOSTILE
-        assert page.locator("#levels-plot .barlayer .point").count() == 4
-        assert HOSTILE in str(page.locator("#levels-plot .xaxislayer-above").text_content())
-        # Points and a line for each of four levels; one switch each.
-        assert page.locator("#times-plot .scatterlayer .trace").count() == 8
-        assert page.locator("#times-plot .shapelayer path").count() == 4
-        assert page.locator("#bandwidth-plot .scatterlayer .trace").count() == 4
-        assert page.locator("#matrix-plot .heatmaplayer image").count() == 1
-        assert "protocols:" in page.locator("#yaml").inner_text()
-        page.screenshot(path=str(tmp_path / "page.png"), full_page=True)
-        browser.close()
-    assert [text for text in troubles if not text.startswith(("file:", "data:", "blob:"))] == []
+    page = look(tmp_path / "p.html", 1100)
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("#levels-plot .barlayer .point").count() == 4
+    assert HOSTILE in str(page.locator("#levels-plot .xaxislayer-above").text_content())
+    # Points and a line for each of four levels; one switch each.
+    assert page.locator("#times-plot .scatterlayer .trace").count() == 8
+    assert page.locator("#times-plot .shapelayer path").count() == 4
+    assert page.locator("#bandwidth-plot .scatterlayer .trace").count() == 4
+    assert page.locator("#matrix-plot .heatmaplayer image").count() == 1
+    assert "protocols:" in page.locator("#yaml").inner_text()

@@ -11,6 +11,7 @@ from haloscope.base.errors import MachineError, UsageError
 from haloscope.cli import _main
 from haloscope.predict import kind_of, write_machine_page
 from haloscope.predict.tune import Gains
+from support.pages import page_text
 from support.sample import halo_profile
 
 MACHINE = "name: box\nlevels: [{name: box, cores: 4, latency: 1 us, bandwidth: 1 GB/s}]\n"
@@ -89,7 +90,7 @@ def test_a_page_of_each(
 ) -> None:
     page = tmp_path / "page.html"
     assert told(["report", str(files[name]), "-o", str(page)], capsys) == (0, "")
-    assert words in page.read_text()
+    assert words in page_text(page)
 
 
 def test_several_sweeps_are_one_page(
@@ -98,7 +99,7 @@ def test_several_sweeps_are_one_page(
     page = tmp_path / "page.html"
     words = ["report", str(files["sweep"]), str(files["imb"]), "-o", str(page)]
     assert told(words, capsys) == (0, "")
-    text = page.read_text()
+    text = page_text(page)
     assert '"chain"' in text
     assert '"default"' in text
 
@@ -153,4 +154,4 @@ def test_a_machine_without_measured_times_has_a_page(tmp_path: Path) -> None:
     from haloscope.predict import load_machine
 
     write_machine_page(load_machine("orfeo"), tmp_path / "orfeo.html")
-    assert "Latency by level" in (tmp_path / "orfeo.html").read_text()
+    assert "Latency by level" in page_text(tmp_path / "orfeo.html")

@@ -105,6 +105,7 @@ def test_slices_are_of_simulated_time(
     assert first[0]["start"] == 0
     assert all(row["duration"] < 1.0 for row in first)
     (whole,) = here.select("ranks", exclusive=False, rank=0, region="<program>")
+    # What comes after the last call has no slice if the last call ended one.
     end = max(row["start"] + row["duration"] for row in first)
-    assert end == pytest.approx(whole["time"], rel=1e-6)
+    assert whole["time"] - 0.5 < end <= whole["time"] * (1 + 1e-6)
     assert sum(row["colls"] for row in slices) == 2 * 600

@@ -52,7 +52,11 @@ def check_tables(profile: Profile) -> None:
     pop = profile.table("pop").row(0, named=True)
     product = pop["load_balance"] * pop["serialisation"] * pop["transfer"]
     assert pop["parallel"] == pytest.approx(product, rel=1e-9)
+    assert pop["communication"] == pytest.approx(pop["serialisation"] * pop["transfer"], rel=1e-9)
     assert pop["run_time"] == pytest.approx(path["time"].sum())
+    for row in profile.table("pop").drop_nulls("parallel").to_dicts():
+        assert row["parallel"] == pytest.approx(row["load_balance"] * row["communication"], rel=1e-9)
+        assert 0 < row["parallel"] <= row["load_balance"] <= 1 + 1e-9
     # Regions without what is nested in them are all of the run.
     own = profile.table("waits", exclusive=True)
     assert own["time_total"].sum() == pytest.approx(waits["time_total"].sum())

@@ -27,11 +27,11 @@ class Application:
     program: Path
 
     @classmethod
-    def build(cls, compiler: Compiler, mpi: Mpi, name: str) -> Application:
-        """Compiles it as `haloscope where` does."""
+    def build(cls, compiler: Compiler, mpi: Mpi, name: str, options: Sequence[str] = ()) -> Application:
+        """Compiles it as `haloscope where` does; `options` are more words, such as libraries."""
         folder = CHECKOUT / "apps" / name
         others = sorted(str(path) for path in folder.glob("*.cpp") if path.name != "main.cpp")
-        flags = ["-O3", "-std=c++20", *others]
+        flags = ["-O3", "-std=c++20", *others, *options]
         return cls(mpi, compiler(mpi, folder / "main.cpp", flags))
 
     def output(self, ranks: int, *arguments: str) -> dict[str, list[list[str]]]:
@@ -53,7 +53,7 @@ class Application:
         else:
             done = self.mpi.run(ranks, [self.program, *arguments])
         assert done.returncode == 2
-        names = ("amr: ", "cg: ", "sweep: ")
+        names = ("amg: ", "amr: ", "cg: ", "hydro: ", "sweep: ")
         (line,) = [line for line in done.stderr.splitlines() if line.startswith(names)]
         return line
 

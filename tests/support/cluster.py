@@ -14,10 +14,11 @@ __all__ = ["Cluster", "cluster", "obstacle"]
 
 _SCRIPT = CHECKOUT / "tools" / "cluster.sh"
 # A name of its own, so that two test sessions on one machine leave each other's cluster alone; and
-# a network, so that two workers of one session do.
+# a network, so that two workers of one session do; two sessions are told theirs by CLUSTER_NET.
 _NAME = f"halo{os.getpid()}n"
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-_SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": f"10.79.{_WORKER}", "CLUSTER_CLEAN": "1"}
+_NET = os.environ.get("CLUSTER_NET", f"10.79.{_WORKER}")
+_SETTINGS = {"CLUSTER_NAME": _NAME, "CLUSTER_NET": _NET, "CLUSTER_CLEAN": "1"}
 
 
 class Cluster:
@@ -26,6 +27,30 @@ class Cluster:
     def __init__(self, nodes: int, slots: int) -> None:
         self.hosts = [f"{_NAME}{node}" for node in range(nodes)]
         self.slots = slots
+
+    @staticmethod
+    def words(command: Sequence[str | Path], node: int = 0) -> list[str]:
+        """Return what runs a command on a node, in the environment below, as that command itself."""
+        return [str(_SCRIPT), "exec", str(node), *map(str, command)]
+
+    @staticmethod
+    def environment(mpi: Mpi | None = None, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of commands on a node, which find this MPI first."""
+        # Not mpi.environment(): its oversubscription would put all ranks on node 0.
+        path = {"PATH": f"{mpi.mpicc.parent}{os.pathsep}{os.environ['PATH']}"} if mpi else {}
+        return {**os.environ, **path, **_SETTINGS, **(env or {})}
+
+    @staticmethod
+    def address(node: int) -> str:
+        """Return a node's address."""
+        return f"{_SETTINGS['CLUSTER_NET']}.{node + 1}"
+
+    def processes(self, node: int) -> list[int]:
+        """Return the numbers of the processes that run on a node."""
+        done = subprocess.run(
+            ["ip", "netns", "pids", self.hosts[node]], capture_output=True, text=True, check=False
+        )
+        return [int(word) for word in done.stdout.split()]
 
     def run(
         self,
@@ -37,11 +62,9 @@ class Cluster:
         timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command on node 0, for example `[*mpi.launch(4), program]`."""
-        # Not mpi.environment(): its oversubscription would put all ranks on node 0.
-        path = f"{mpi.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
-            [_SCRIPT, "exec", "0", *map(str, command)],
-            env={**os.environ, "PATH": path, **_SETTINGS, **(env or {})},
+            self.words(command),
+            env=self.environment(mpi, env),
             cwd=cwd,
             timeout=timeout,
             stdin=subprocess.DEVNULL,

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from support.missing import missing
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 __all__ = ["ask_perfetto"]
 
-_CHROMIUM = Path("/usr/bin/chromium")
 _LOADED = "(() => { try { return !!(self.app && self.app.trace) } catch (e) { return false } })()"
 _QUERY = """async (text) => {
   const found = await self.app.trace.engine.query(text), rows = [];
@@ -53,21 +55,16 @@ def _site(trace: Path, folder: Path) -> Iterator[str]:
         server.server_close()
 
 
-def ask_perfetto(trace: Path, folder: Path, queries: Mapping[str, str]) -> dict[str, Any]:
+def ask_perfetto(browser: Browser, trace: Path, folder: Path, queries: Mapping[str, str]) -> dict[str, Any]:
     """Return the rows of each query, in SQL, about a trace."""
-    if not _CHROMIUM.is_file():
-        missing("no browser: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with _site(trace, folder) as site, sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(_CHROMIUM), args=["--no-sandbox"])
+    with _site(trace, folder) as site:
         page = browser.new_page()
         # What it asks of other machines would hang the page.
         page.route("**/*", lambda r: r.continue_() if _is_ours(r.request.url) else r.abort())
         page.goto(f"{site}/#!/?url={site}/trace", wait_until="commit")
         page.wait_for_function(_LOADED, timeout=240_000, polling=200)
         found = {name: page.evaluate(_QUERY, text) for name, text in queries.items()}
-        browser.close()
+        page.close()
     return found
 
 

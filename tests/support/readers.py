@@ -13,16 +13,16 @@ from support.mpi import CHECKOUT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PYTHON = CHECKOUT / ".venv-readers" / "bin" / "python"
 SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 
 
-def read_by(script: str, *arguments: Path | str) -> Any:
+def read_by(script: str, *arguments: Path | str, environment: str = "readers") -> Any:
     """Return what a script of `tests/explain/readers` says of some files, from its JSON."""
-    if not PYTHON.is_file():
-        missing("readers of other people's formats are not here: make setup-development")
+    python = CHECKOUT / f".venv-{environment}" / "bin" / "python"
+    if not python.is_file():
+        missing(f"other people's programs ({environment}) are not here: make setup-development")
     done = subprocess.run(
-        [PYTHON, SCRIPTS / f"{script}.py", *map(str, arguments)],
+        [python, SCRIPTS / f"{script}.py", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=240,

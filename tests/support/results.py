@@ -1,6 +1,7 @@
 """Results that survive a report that cannot be made, and a run that does not come to its end.
 
-`HALOSCOPE_TEST_RESULTS=FILE` has each outcome written as it comes, one JSON object a line.
+`HALOSCOPE_TEST_RESULTS=FILE` has each outcome written as it comes, one JSON object a line: `seconds` of
+the test, and those `before` it, in what it asks for: the first that needs a library waits for its build.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 __all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport"]
+
+_BEFORE: dict[str, float] = {}  # of tests that are about to run
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -38,8 +41,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if not place or "PYTEST_XDIST_WORKER" in os.environ:
         return
     if report.when != "call" and report.outcome == "passed":
+        _BEFORE.update({report.nodeid: report.duration} if report.when == "setup" else {})
         return
-    result = {"test": report.nodeid, "outcome": report.outcome, "seconds": report.duration}
+    result = {
+        "test": report.nodeid,
+        "outcome": report.outcome,
+        "seconds": report.duration,
+        "before": _BEFORE.pop(report.nodeid, 0.0),
+    }
     Path(place).parent.mkdir(exist_ok=True)
     with Path(place).open("a", encoding="utf-8") as file:
         file.write(json.dumps(result) + "\n")

@@ -15,6 +15,7 @@ _OFFSETS = np.array([o for o in product((-1, 0, 1), repeat=3) if o != (0, 0, 0)]
 # What a message to a neighbour across a face, an edge, a corner holds.
 _BYTES = np.array([0, 86528, 832, 8])
 _STEPS = 50
+_LEVELS = 8  # messages of each are a quarter of those before
 
 
 def halo_profile(grid: Grid, regions: int = 3, ranks_a_host: int = 64, seed: int = 0) -> Draft:
@@ -51,7 +52,7 @@ def _partners(grid: Grid, leaves: list[int], random: np.random.Generator) -> dic
     partner = np.ravel_multi_index(tuple(near[rank, which].T), grid)
     size = _BYTES[np.abs(_OFFSETS[which]).sum(axis=1)]
     count, many = len(rank), len(leaves)
-    shrink = np.repeat(4 ** np.arange(many), count)
+    shrink = np.repeat(4 ** (np.arange(many) % _LEVELS), count)
     sent = np.tile(size, many) // shrink * _STEPS
     return {
         "path": np.repeat(leaves, count),
@@ -145,8 +146,8 @@ def _sizes(leaves: list[int], ranks: int) -> list[dict[str, Any]]:
         {
             "path": path,
             "kind": "p2p",
-            "bytes": int(size) // 4**level,
-            "bytes_upper": int(size) // 4**level,
+            "bytes": int(size) // 4 ** (level % _LEVELS),
+            "bytes_upper": int(size) // 4 ** (level % _LEVELS),
             "messages": ranks * _STEPS * many,
             "time_total": 1e-6 * ranks * many,
         }

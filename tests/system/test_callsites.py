@@ -114,6 +114,30 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
     assert (row["file"], row["line"], row["function"], row["calls"]) == (None, None, None, 2)
 
 
+def test_libraries_that_are_unloaded(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """Calls of two that lie at the same addresses, one after the other, are told apart."""
+    source = PROGRAMS / "unloaded.c"
+    libraries = [
+        compiler(any_mpi, source, [f"-D{name}", "-shared", "-fPIC"]) for name in ("FIRST", "SECOND", "FIRST")
+    ]
+    program = compiler(any_mpi, source, ["-ldl"])
+    watched = watch(any_mpi, 2, [program, *libraries], tmp_path, options=["--callsites"])
+    assert watched.done.stdout.split() == ["same"] * 2
+    rows = watched.select("sites", False, region="<program>", call="MPI_Barrier")
+    calls = {row["line"]: row["calls"] for row in rows if row["line"]}
+    assert calls == {line_of("first", source): 40, line_of("second", source): 20}
+
+
+def test_code_without_unwinding_information(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """The line is known, and who called it is not."""
+    source = PROGRAMS / "unloaded.c"
+    flags = ["-DALONE", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fomit-frame-pointer"]
+    watched = watch(any_mpi, 2, [compiler(any_mpi, source, flags)], tmp_path, options=DEPTH)
+    line = line_of("alone", source)
+    assert site(watched, "MPI_Barrier") == (source.name, "work", line, 20)
+    assert whole(watched, "MPI_Barrier")["stack"].endswith(f"work ({source.name}:{line})")
+
+
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_lines_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     if mpi.mpifort is None:

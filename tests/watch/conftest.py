@@ -11,6 +11,9 @@ import pytest
 
 from haloscope.base.headers import Headers
 from haloscope.watch._recorder import Recorder
+from support.mounting import mount
+
+__all__ = ["mount"]  # pytest finds it by name
 
 STUB = Path(__file__).with_name("stub")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import shutil
 import stat
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import haloscope
+from haloscope.base.cache import cache
 from haloscope.watch._always import PATTERN, always, asked_for
 from support.missing import missing
-from support.mpi import REMEDY, Mpi, find
+from support.mpi import CHECKOUT, REMEDY, Mpi, find
 from support.mpis import tools
 from support.programs import Compiler
 from support.recorder import library
@@ -202,15 +204,58 @@ def test_who_asks_for_a_profile_gets_it_where_he_wants_it() -> None:
     assert asked_for(own) == own
 
 
+def of_the_guide(name: str, at: Path, **places: Path) -> Path:
+    """A script for Slurm as the guide prints it, with other places in it."""
+    guide = (CHECKOUT / "docs" / "how-to" / "README.md").read_text()
+    text = guide.split(f"$ cat /etc/slurm/{name}\n")[1].partition("```")[0]
+    for place, own in places.items():
+        written = {"script": "/opt/haloscope/openmpi.sh", "cache": "/opt/haloscope/cache"}[place]
+        assert written in text
+        text = text.replace(written, shlex.quote(str(own)))
+    path = at / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@ONE
+def test_a_task_prolog_prints_what_slurm_is_to_set(
+    mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
+) -> None:
+    """Lines `export NAME=value`, as srun reads them; a program that has no more than those is watched."""
+    prolog = of_the_guide("task_prolog.sh", tmp_path, script=script)
+    environment = mpi.environment({"LD_PRELOAD": ""})
+    words = [str(prolog)]
+    printed = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert printed.stderr == ""
+    lines = [line.removeprefix("export ").partition("=") for line in printed.stdout.splitlines()]
+    assert all(line.startswith("export ") for line in printed.stdout.splitlines())
+    told = {name: value for name, _, value in lines}
+    assert {"LD_PRELOAD", "HALOSCOPE_ALWAYS", "HALOSCOPE_OUTPUT"} <= set(told)
+    launch = [*mpi.launch(2), str(program(compiler, mpi, "metadata.c"))]
+    subprocess.run(launch, env=environment | told, capture_output=True, check=True, timeout=120)
+    (profile,) = top.rglob("*.halo")
+    assert profile.name.startswith("metadata-2-")
+
+
 @ONE
 def test_what_was_killed_is_recovered_by_an_epilogue(
     mpi: Mpi, compiler: Compiler, script: Path, top: Path, haloscope: Path, tmp_path: Path
 ) -> None:
+    if os.geteuid() != 0 or shutil.which("runuser") is None:
+        missing("an epilogue runs as root and has runuser: apt-get install util-linux")
     live = tmp_path / "live"
     live.mkdir()
     command = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "ends.c")), "kill", "wait"])
     assert shell(script, mpi, command, HALOSCOPE_LIVE=str(live)).returncode != 0
-    subprocess.run([haloscope, "recover", live], check=True, capture_output=True, timeout=60)
+    environment = {
+        "PATH": f"{haloscope.parent}{os.pathsep}{os.environ['PATH']}",
+        "HALOSCOPE_LIVE": str(live),
+        "SLURM_JOB_USER": pwd.getpwuid(os.geteuid()).pw_name,
+    }
+    epilog = of_the_guide("epilog.sh", tmp_path, cache=cache())
+    done = subprocess.run([epilog], env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "")
     (profile,) = top.rglob("*.halo")
     assert profile.name.startswith("ends-2-0-")
     assert not os.listdir(live)

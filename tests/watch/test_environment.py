@@ -6,12 +6,13 @@ import os
 import shlex
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from support.missing import missing
+from support.mounting import Mount
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import join, library
@@ -19,27 +20,6 @@ from support.watched import Traffic, Watched, program, watch
 
 pytestmark = pytest.mark.slow
 RING = Traffic(20, 240, 20, 240, 1, 1)
-Mount = Callable[[str, str], Path]
-
-
-@pytest.fixture
-def mount(tmp_path: Path) -> Iterator[Mount]:
-    """`mount(name, options)` makes a small file system below `tmp_path`."""
-    if os.geteuid() != 0:
-        missing("mounting needs root")
-    mounted: list[Path] = []
-
-    def make(name: str, options: str) -> Path:
-        place = tmp_path / name
-        place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", options, "haloscope-test", str(place)]
-        subprocess.run(command, check=True, timeout=60)
-        mounted.append(place)
-        return place
-
-    yield make
-    for place in mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
 
 
 @pytest.fixture

@@ -176,6 +176,19 @@ def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path) -> No
 
 
 @TWO
+def test_nothing_waits_for_a_rank_of_this_node_without_a_record(
+    mpi: Mpi, compiler: Compiler, live: Path
+) -> None:
+    """As when one rank is killed in MPI_Init: there is no other node from which its record may come."""
+    place = {"HALOSCOPE_LIVE": str(live)}
+    command = [program(compiler, mpi, "killed.c"), f"rm {live}/haloscope-*/0-*.live"]
+    watched = watch(mpi, RANKS, command, live.parent, env=place, status=None)
+    assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[0]")
+    assert "have records here" not in watched.done.stderr
+    assert list(live.iterdir()) == []
+
+
+@TWO
 def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "throws.cpp", ["-std=c++17"])], live)
     assert (bare.returncode, bare.stdout) == (0, "end\n")

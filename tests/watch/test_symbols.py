@@ -21,7 +21,8 @@ ALLOWED = re.compile(
 ANNOTATIONS = re.compile(
     r"cali_|adiak_|_ZNK?4cali|kokkosp_|p[48]est_(balance|partition|ghost|lnodes|transfer)|"
     r"(InitializeInjectionNvtx2|__itt_api_init|PetscLog(Set|(Event|Stage)Register|StagePush|StagePop)|"
-    r"hypre_(ParCSRCommHandle\w+|BoomerAMG(Setup|Solve|Destroy)|MatvecCommPkgDestroy))$"
+    r"hypre_(ParCSRCommHandle\w+|BoomerAMG(Setup|Solve|Destroy)|MatvecCommPkgDestroy)|ncclProfiler_v5|"
+    r"(cuda|hip)Memcpy(Async)?|hipMemcpy(DtoH|HtoD)|cuMemcpy(DtoH|HtoD)(Async)?_v2|zeContextCreate)$"
 )
 
 
@@ -83,7 +84,7 @@ def test_every_declared_function_is_wrapped(mpi: Mpi, recorder: Path, tmp_path: 
 
 
 def test_nothing_else_is_exported(recorder: Path) -> None:
-    exported = symbols(recorder, "--defined-only")
+    exported = symbols(recorder, "--defined-only") - {"dlclose"}  # it is told what is unloaded
     others = {name for name in exported if not re.match(r"MPIX?_|mpi_|haloscope_", name)}
     assert {name for name in others if not ANNOTATIONS.match(name)} == set()
 

@@ -50,12 +50,14 @@ def killed(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactor
 
 
 def traced(recorder: Path, live: Path, directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Calls and receives of the trace that can be made now."""
+    """Calls and receives of the trace that can be made now; what is not there is counted as lost."""
     path = directory / "joined.halo"
     join(recorder, live, path)
     with haloscope.open(path) as profile:
         assert profile.frame("ranks")["sends"].sum() == 30_000  # of which the trace is no part
         trace = profile.trace()
+        assert profile.info["trace_lost"] == trace.dropped["events"].sum()
+    assert len(trace.calls) + len(trace.receives) + trace.dropped["events"].sum() == 60_000
     return trace.calls.drop("is_exact"), trace.receives
 
 

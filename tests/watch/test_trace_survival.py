@@ -10,6 +10,7 @@ import pytest
 import haloscope
 from haloscope.explain import Profile
 from haloscope.explain.trace import Trace
+from support.mounting import Mount
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
@@ -116,6 +117,17 @@ def test_a_disk_that_is_full_loses_events_and_counts_them(
     more = {"HALOSCOPE_TRACE_MEMORY": "1"}
     watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=more)
     assert_some_are_lost(watched, 81_000)
+    assert "events of the trace were lost for want of room" in watched.done.stderr
+
+
+@ONE
+def test_a_file_system_that_is_full_loses_events_and_counts_them(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, mount: Mount
+) -> None:
+    command = [compiler.text(mpi, "full.c", FULL.replace("60000", "2000000"))]
+    small = {"HALOSCOPE_TRACE_SPOOL": str(mount("spool", "size=256k")), "HALOSCOPE_TRACE_MEMORY": "1"}
+    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=small)
+    assert_some_are_lost(watched, 2_021_000)
     assert "events of the trace were lost for want of room" in watched.done.stderr
 
 

@@ -118,4 +118,12 @@ def test_their_time_is_not_added_to_that_of_mpi(carried: Watched) -> None:
 
 def test_without_a_layer_the_table_is_as_ever(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     bare = watch(any_mpi, 2, [compiler.text(any_mpi, "passing.c", PROGRAM)], tmp_path)
-    assert list(bare.rows("calls")[0]) == ["region", "call", "calls", "bytes", "time_total", "time_max"]
+    assert list(bare.rows("calls")[0]) == [
+        "region",
+        "call",
+        "memory",
+        "calls",
+        "bytes",
+        "time_total",
+        "time_max",
+    ]

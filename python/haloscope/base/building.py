@@ -11,12 +11,15 @@ from pathlib import Path
 
 from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint
+from haloscope.base.errors import ComponentError
 from haloscope.base.headers import Headers
+from haloscope.base.mpi import installed
 from haloscope.base.toolchain import (
     build_environment,
     build_tool,
     compiler,
     compiler_identity,
+    find_hypre,
     run_logged,
     toolchain,
     wrapper_identity,
@@ -29,6 +32,7 @@ __all__ = [
     "build_object",
     "build_preload",
     "build_with_cmake",
+    "hypre_options",
     "preload_name",
 ]
 
@@ -36,19 +40,42 @@ _FLAGS = ("-O3", "-std=c++20")
 # MPI in C alone: C programs can link what C++ was compiled into.
 _LIBRARY_FLAGS = (*_FLAGS, "-fPIC", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _SOURCES = {".cpp", ".hpp", ".h"}
+_WITH_HYPRE = frozenset({"amg"})
 
 
-def applications() -> list[str]:
-    """Return the names of the bundled applications that need nothing but MPI."""
+def applications(with_libraries: bool = False) -> list[str]:
+    """Return the names of the bundled applications that need nothing but MPI, or hypre, too."""
     folders = [path.parent for path in (paths.root() / "apps").glob("*/main.cpp")]
-    return sorted(path.name for path in folders if not (path / "CMakeLists.txt").is_file())
+    names = sorted(path.name for path in folders if not (path / "CMakeLists.txt").is_file())
+    return [name for name in names if with_libraries or name not in _WITH_HYPRE]
 
 
 def build_application(name: str, quiet: bool = False) -> Path:
-    """Return the executable of a bundled application, from the cache or compiled now."""
+    """Return the executable of a bundled application, from the cache or compiled now.
+
+    Raises `ComponentError` if it needs hypre and that is missing, or is made for another MPI.
+    """
     folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
-    return build_executable(name, sources, [paths.source("apps"), paths.include()], quiet=quiet)
+    options = hypre_options(toolchain().compiler) if name in _WITH_HYPRE else []
+    includes = [paths.source("apps"), paths.include()]
+    return build_executable(name, sources, includes, quiet=quiet, options=options)
+
+
+def hypre_options(compiler: Path) -> list[str]:
+    """Return what a compiler wrapper needs for programs with hypre.
+
+    Raises `ComponentError` if hypre is missing, or is made for another MPI.
+    """
+    hypre, mpi = find_hypre(), installed(compiler)
+    if mpi is not None and hypre.abi is not None and mpi.abi != hypre.abi:
+        raise ComponentError(
+            f"{hypre.library}: this hypre was built with {hypre.abi}, and {compiler} is {mpi.abi}'s: "
+            f"put the compiler of that MPI first on PATH, or set HYPRE_DIR"
+        )
+    # The compiler's own directory, given once more, would come before what has to come before it.
+    include = [] if hypre.include == Path("/usr/include") else ["-isystem", str(hypre.include)]
+    return [*include, str(hypre.library), f"-Wl,-rpath,{hypre.library.parent}", "-lm"]
 
 
 def build_executable(

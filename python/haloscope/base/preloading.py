@@ -32,7 +32,7 @@ __all__ = [
     "run_preloaded",
 ]
 
-_NESTED = ("run", "inject", "stencil")
+_NESTED = ("run", "inject", "stencil", "place")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Literal
 __all__ = ["COUNTED", "FORMAT", "INSTANCE_QUANTITIES", "OPTIONAL", "STORED", "Column", "Merge", "Type"]
 
 # Major and minor version of the file. A column that is new raises the minor one, and is `since` it.
-FORMAT = (1, 3)
+FORMAT = (1, 4)
 
 Type = Literal["integer", "real", "string"]
 # What becomes of a column when rows with equal keys are put together.
@@ -63,6 +63,13 @@ def _seconds(name: str, meaning: str, merge: Merge = "sum") -> Column:
 
 _PATH = Column("path", "integer", "key", "the region, a row of `paths`", is_path=True)
 _RANK = _key("rank", "in `MPI_COMM_WORLD`")
+_MEMORY = Column(
+    "memory",
+    "string",
+    "key",
+    "where the buffer lies: `host`, `device` or `managed`; empty for a call that names none",
+    since=4,
+)
 _LONGEST = _seconds("time_max", "the longest single one", "most")
 
 # Each region of each thread counts these. Add a quantity here, and count it: `node.NAME += …` in src/watch.
@@ -106,6 +113,45 @@ COUNTED = (
         "sum",
         "calls of `MPI_Test…`, `Iprobe`, `Improbe` and `Parrived` that found nothing",
         since=1,
+        counted="rarely",
+        over_ranks=("total",),
+    ),
+    Column(
+        "device_copies",
+        "integer",
+        "sum",
+        "copies between a GPU and its host, as far as they are seen",
+        since=4,
+        counted="rarely",
+        over_ranks=("total",),
+    ),
+    Column(
+        "device_copy_bytes",
+        "integer",
+        "sum",
+        "bytes of these copies",
+        "B",
+        since=4,
+        counted="rarely",
+        over_ranks=("total",),
+    ),
+    Column(
+        "device_copy_time",
+        "real",
+        "sum",
+        "time in the calls that make these copies; they are not MPI's",
+        "s",
+        since=4,
+        counted="rarely",
+        over_ranks=("mean",),
+    ),
+    Column(
+        "staged_bytes",
+        "integer",
+        "sum",
+        "part of `device_copy_bytes`: copied to the host into a buffer that MPI then sent from",
+        "B",
+        since=4,
         counted="rarely",
         over_ranks=("total",),
     ),
@@ -193,6 +239,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     "calls": (
         _PATH,
         _key("call", "the function, such as `MPI_Isend`", "string"),
+        _MEMORY,
         _count("calls", "how often"),
         _bytes("bytes", "in these"),
         _seconds("time_total", "over all ranks and calls"),
@@ -201,6 +248,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
     "sizes": (
         _PATH,
         _key("kind", "`p2p`, `coll` or `rma`", "string"),
+        _MEMORY,
         _key("bytes", "of a message"),
         _key("bytes_upper", "equal to `bytes`, or larger: the row is for a range of sizes"),
         _count("messages", "how many; of `p2p` those sent"),
@@ -274,6 +322,18 @@ STORED: Mapping[str, tuple[Column, ...]] = {
         _count("chunks", "in which they were copied"),
         _count("helpers", "other ranks that took part, summed over messages"),
         _seconds("time_total", "of copying, over all ranks"),
+        _LONGEST,
+    ),
+    "nccl": (
+        _PATH,
+        _key("operation", "such as `ncclAllReduce`", "string"),
+        _key("algorithm", "that NCCL chose, such as `RING`; empty for messages between two ranks", "string"),
+        _key("protocol", "likewise, such as `SIMPLE`", "string"),
+        _key("channels", "of its kernel"),
+        _key("comm_size", "ranks of the communicator"),
+        _key("bytes", "of a call"),
+        _count("calls", "of all ranks"),
+        _seconds("time_total", "over all ranks and calls, from its enqueueing to the end of its kernel"),
         _LONGEST,
     ),
     "phases": (
@@ -396,7 +456,7 @@ STORED: Mapping[str, tuple[Column, ...]] = {
 # Written only where they are asked for, or where there is something to say.
 OPTIONAL = frozenset(
     {
-        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers"),
+        *("neighbors", "unaccounted", "series", "instances", "values", "slices", "transfers", "nccl"),
         *("phases", "metadata", "sites", "modules", "symbols"),
         *("trace_sequences", "trace_symbols", "trace_rules", "trace_orders", "trace_pieces", "trace_words"),
         *("trace_communicators", "trace_clocks"),

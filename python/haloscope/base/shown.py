@@ -27,6 +27,12 @@ def _of(names: str, meaning: str) -> Group:
 
 _EXTREMES = tuple(f"{name}_instance_{end}" for name in INSTANCE_QUANTITIES for end in ("min", "max"))
 
+_MEMORY = _of(
+    "memory",
+    "where the buffer lies, `host`, `device` or `managed` (see [GPUs](gpus.md)); null for a call that names "
+    "none, and in older files",
+)
+
 _SHOWN_REGIONS = (
     _of("region path", "last name, full name"),
     _of("ranks", "how many ranks entered the region"),
@@ -119,16 +125,27 @@ _SHOWN_OF_TRACES = {
         _of("share", "of the run's time"),
     ),
     "pop": (
-        _of("parallel", "share of the run that ranks compute: the product of the next three"),
+        _of("region", "as everywhere"),
+        _of("parallel", "share of the region's time that ranks compute: `load_balance` × `communication`"),
         _of("load_balance", "mean over largest computing time of a rank"),
+        _of("communication", "largest computing time of a rank over `run_time`: lost to MPI"),
         _of(
             "serialisation",
-            "largest computing time over `ideal_time`: lost to waiting for each other's order",
+            "of `<program>`, with a trace: largest computing time over `ideal_time`: lost to waiting for "
+            "each other's order",
         ),
-        _of("transfer", "`ideal_time` over `run_time`: lost to the network and the MPI library"),
-        _of("run_time", "from the first to the last event of all ranks"),
+        _of(
+            "transfer",
+            "of `<program>`, with a trace: `ideal_time` over `run_time`: lost to the network and the MPI "
+            "library; `communication` is the product of both",
+        ),
+        _of(
+            "run_time",
+            "the longest time of a rank in the region; of `<program>`, with a trace: from the first to the "
+            "last event of all ranks",
+        ),
         _of("ideal_time", "of a replay in which MPI takes no time, but messages come after they were sent"),
-        _of("computing_mean computing_max", "outside of MPI calls, over ranks"),
+        _of("computing_mean computing_max", "outside of MPI calls, over the ranks that entered the region"),
     ),
     "tolerance": (
         _of("region", "as everywhere"),
@@ -172,6 +189,7 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
     "ranks": _SHOWN_RANKS,
     "calls": (
         _of("region call", "`call` is the function's name, such as `MPI_Isend`"),
+        _MEMORY,
         _of("calls bytes", "how often, and with how many bytes"),
         _of(
             "time_total",
@@ -210,6 +228,7 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
     ),
     "sizes": (
         _of("region kind", "`kind` is `p2p`, `coll` or `rma`"),
+        _MEMORY,
         _of("bytes", "the exact size of each message"),
         _of("messages", "how many; for `p2p` the sends"),
         _of("time_total", "sum over ranks; for `p2p` of both sides"),
@@ -232,6 +251,11 @@ SHOWN: Mapping[str, tuple[Group, ...]] = {
         _of("bytes", "of one call on one rank"),
         _of("calls", "of all ranks"),
         _of("time_total time_max", "sum over ranks and calls, the longest single call"),
+        _of(
+            "algorithm protocol channels",
+            "only if [NCCL or RCCL](gpus.md) was used, whose operations begin with `nccl`: what it chose; "
+            "null for MPI's",
+        ),
     ),
     "communicators": (
         _of("name size", "as `MPI_Comm_set_name` and `MPI_Comm_size` have it"),

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.errors import ComponentError, RecorderError
+from haloscope.base.objects import linked_mpi
 
 __all__ = [
+    "Hypre",
     "P4est",
     "Petsc",
     "Toolchain",
@@ -21,6 +23,7 @@ __all__ = [
     "build_tool",
     "compiler",
     "compiler_identity",
+    "find_hypre",
     "find_p4est",
     "find_petsc",
     "run_logged",
@@ -122,6 +125,10 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
 
 
 _DEBIAN = Path("/usr/lib/petscdir")
+_HYPRE_MISSING = (
+    "hypre not found: install it (Debian: apt-get install libhypre-dev), or set HYPRE_DIR to where its "
+    "include/HYPRE.h is"
+)
 _P4EST_MISSING = (
     "p4est not found: install it (Debian: apt-get install libp4est-dev), or set P4EST_DIR to where "
     "its include/p8est.h is"
@@ -134,6 +141,20 @@ _PETSC_COMPLEX = (
     "{}: this PETSc has complex numbers: install the build with real ones (Debian: apt-get install "
     "libpetsc-real-dev), or set PETSC_DIR to it"
 )
+
+
+@dataclass(frozen=True)
+class Hypre:
+    """An installation of hypre."""
+
+    include: Path
+    library: Path
+
+    @property
+    def abi(self) -> str | None:
+        """The MPI that it was built with; None: a static library does not say."""
+        found = linked_mpi(self.library)
+        return None if found is None else found.abi
 
 
 @dataclass(frozen=True)
@@ -183,6 +204,18 @@ class Petsc:
     def _configuration(self) -> str:
         path = self.configured / "include" / "petscconf.h"
         return path.read_text(encoding="utf-8", errors="replace")
+
+
+def find_hypre() -> Hypre:
+    """Return the installation that `HYPRE_DIR` names, else the system's."""
+    named = os.environ.get("HYPRE_DIR")
+    for place in [Path(named)] if named else [Path("/usr"), Path("/usr/local")]:
+        for include in (place / "include", place / "include" / "hypre"):
+            libraries = [*place.glob("lib*/libHYPRE.so"), *place.glob("lib/*/libHYPRE.so")]
+            libraries += place.glob("lib*/libHYPRE.a")
+            if (include / "HYPRE.h").is_file() and libraries:
+                return Hypre(include, libraries[0])
+    raise ComponentError(_HYPRE_MISSING)
 
 
 def find_p4est() -> P4est:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from haloscope.explain.ensembles import Speeds
     from haloscope.predict import Kind
 
 __all__ = ["report"]
@@ -17,6 +18,8 @@ _EXAMPLES = """\b
 Examples:
   haloscope report run.halo -o report.html
   haloscope report run-*.halo -o scaling.html
+  haloscope report run-*.halo machine.yaml --against nx --by cluster -o scaling.html
+  haloscope report bundle.zip -o scaling.html
   haloscope report sweep.jsonl -o sweep.html
   haloscope report machine.yaml -o machine.html
   haloscope report rules.gains.json -o gains.html
@@ -33,16 +36,41 @@ Examples:
     metavar="PAGE.html",
     help="The page to write; an existing one is replaced when the new one is whole.",
 )
-def report(files: tuple[Path, ...], output: Path) -> None:
+@click.option(
+    "--against",
+    default="run_ranks",
+    show_default=True,
+    metavar="COLUMN",
+    help="What several runs are drawn against: a column of theirs, such as what the program said of the run.",
+)
+@click.option(
+    "--by",
+    default="program",
+    show_default=True,
+    metavar="COLUMN",
+    help="The column of several runs whose values are drawn side by side, such as a cluster's name.",
+)
+def report(files: tuple[Path, ...], output: Path, against: str, by: str) -> None:
     """Write one self-contained interactive page about what the files hold.
 
-    FILE is a profile, or several of them; a sweep of bench collective, or output of the OSU benchmarks
-    or of IMB-MPI1, or several of these; the machine model of bench p2p; or the gains of tune. What it
-    is, its content says.
+    FILE is a profile, or several of them, and with several the machine model that messages are compared
+    with; a sweep of bench collective, or output of the OSU benchmarks or of IMB-MPI1, or several of these;
+    the machine model of bench p2p; the gains of tune; or the bundle of a campaign (lab bundle). What it is,
+    its content says.
     """
     from haloscope.predict import kind_of
 
+    if len(files) == 1 and _is_zip(files[0]):
+        _bundle(files[0], output, against, by)
+        return
     kinds = {file: kind_of(file) for file in files}
+    profiles = [file for file in files if kinds[file] == "profile"]
+    machines = [file for file in files if kinds[file] == "machine"]
+    if len(profiles) > 1 and len(machines) <= 1 and len(profiles) + len(machines) == len(files):
+        _ensemble(profiles, output, against, by, machines)
+        return
+    if (against, by) != ("run_ranks", "program"):
+        raise click.UsageError("--against and --by are about several profiles")
     kind = kinds[files[0]]
     for file, other in kinds.items():
         if other != kind:
@@ -52,6 +80,43 @@ def report(files: tuple[Path, ...], output: Path) -> None:
     if len(files) > 1 and kind in ("machine", "gains"):
         raise click.UsageError(f"{files[1]}: a page is about one {kind} only")
     _PAGES[kind](files, output)
+
+
+def _ensemble(
+    profiles: Sequence[Path], output: Path, against: str, by: str, machines: Sequence[Path]
+) -> None:
+    from haloscope import explain
+
+    speeds = _speeds(machines[0]) if machines else None
+    explain.report(list(profiles), output, against=against, by=by, machine=speeds)
+
+
+def _is_zip(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def _bundle(file: Path, output: Path, against: str, by: str) -> None:
+    from haloscope.reproduce.lab import unbundled
+
+    with unbundled(file) as profiles:
+        if len(profiles) > 1:
+            _ensemble(profiles, output, against, by, [])
+        else:
+            _profiles(profiles, output)
+
+
+def _speeds(file: Path) -> Speeds:
+    """Return what messages between the cores of a machine that are farthest apart take."""
+    from haloscope.explain.ensembles import Speeds
+    from haloscope.predict import load_machine
+
+    machine = load_machine(file)
+    farthest = machine.levels[-1]
+    return Speeds(f"{machine.name} (across a {farthest.name})", farthest.message_time)
 
 
 def _profiles(files: Sequence[Path], output: Path) -> None:

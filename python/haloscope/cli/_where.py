@@ -30,7 +30,8 @@ def where(what: str) -> None:
     WHAT is include (the headers with the markers), caliper-include (those of Caliper's and Adiak's
     interfaces), lib (the recorder for the MPI on PATH, and libraries for these interfaces), stencil
     (the protocol layer for it), heap (its shareable heap), overlap, halo or fem (libraries to be
-    linked), or the name of a bundled application: cg, sweep, poisson. It is built first if need be.
+    linked), or the name of a bundled application: cg, sweep, amr, amg, hydro, poisson. What is not there
+    yet is built first.
     """
     from haloscope.base.errors import UsageError
 
@@ -57,7 +58,7 @@ def _places() -> dict[str, Callable[[], Path]]:
         "fem": lambda: _finite_elements().library,
         "poisson": lambda: _finite_elements().poisson,
     }
-    return fixed | {name: partial(build_application, name) for name in applications()}
+    return fixed | {name: partial(build_application, name) for name in applications(with_libraries=True)}
 
 
 def _recorder() -> Path:

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from haloscope.explain._instances import Instances
     from haloscope.explain._kernels import library as native_library
     from haloscope.explain._page import page, report, write_page
-    from haloscope.explain._profile import Ensemble, Profile, open_all
+    from haloscope.explain._profile import Profile
     from haloscope.explain._profile import open_profile as open
     from haloscope.explain._render import FORMATS, render
     from haloscope.explain._summary import summary
     from haloscope.explain._suspects import suspect_hosts, suspect_sentences
     from haloscope.explain._tables import TABLES
+    from haloscope.explain.ensembles import Ensemble, open_all
     from haloscope.explain.regimes import RegimeModel
     from haloscope.explain.sites import keep_symbols
 
@@ -57,7 +58,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "COSTS": "_history",
-            "Ensemble": "_profile",
+            "Ensemble": "ensembles",
             "FORMATS": "_render",
             "HISTORY": "_history",
             "History": "_history",
@@ -71,7 +72,7 @@ if not TYPE_CHECKING:
             "keep_symbols": "sites",
             "native_library": "_kernels:library",
             "open": "_profile:open_profile",
-            "open_all": "_profile",
+            "open_all": "ensembles",
             "page": "_page",
             "read_history": "_history",
             "read_info": "_head",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from haloscope.explain._columns import keys, reductions
+from haloscope.explain._columns import reductions
 from haloscope.explain._ranks import rank_rows
 from haloscope.explain._tree import Scope
 
@@ -164,7 +164,7 @@ def _over_ranks(by_rank: pl.DataFrame) -> pl.DataFrame:
 
 def _calls(profile: Profile, nodes: NDArray[np.int64]) -> pl.DataFrame:
     scope = Scope(profile.regions, exclusive=True)
-    rows = scope.reduced(profile.frame("calls"), keys("calls"), reductions("calls"))
+    rows = scope.reduced(profile.frame("calls"), ["call"], reductions("calls"))
     node = pl.Series("node", nodes, dtype=pl.Int64)
     return (
         rows.with_columns(node.gather(rows["path"]).alias("node"))

@@ -23,6 +23,7 @@ __all__ = [
     "instance_columns",
     "keys",
     "reductions",
+    "said",
     "typed",
 ]
 
@@ -67,6 +68,11 @@ def keys(table: str) -> list[str]:
 def reductions(table: str) -> dict[str, Reduction]:
     """Return the other columns, with what becomes of them when rows are put together."""
     return {c.name: "max" if c.merge == "most" else "sum" for c in STORED[table] if c.merge != "key"}
+
+
+def said(*names: str) -> list[pl.Expr]:
+    """Return columns of text with null for what says nothing: the file has no null."""
+    return [pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in names]
 
 
 # Of a rank: what adds up over the regions inside one. The others are known for a region as a whole.

@@ -11,34 +11,23 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from haloscope.base.errors import ProfileError
 from haloscope.base.schema import OPTIONAL
 from haloscope.explain._columns import LAYOUT, NEEDED
+from haloscope.explain._framing import HEADER_BYTES, DamageError
 
-__all__ = ["Chunk", "Column", "DamageError", "Directory", "parse"]
+__all__ = ["Chunk", "Column", "Directory", "parse"]
 
-HEADER_BYTES = 16
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
 _MOST_INFLATION = 1032
-REMEDY = "run the program again, or take another copy"
 _TYPES = ("integer", "real", "string")
+_FOUR_COUNTS = [int] * 4  # no bool
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class DamageError(Exception):
-    """What is wrong with a file, without its name."""
-
-    def of(self, path: Path) -> ProfileError:
-        """Return the error to show, with the file's name and the remedy."""
-        return ProfileError(f"{path}: the profile is damaged: {self}; {REMEDY}")
-
-
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """`rows` values of one column: `size` bytes at `offset`, packed by `encoding`."""
 
     rows: int
@@ -144,9 +133,9 @@ def _table(entry: object) -> tuple[str, Table]:
 
 
 def _head(value: object, table: str) -> tuple[str, str, str]:
-    name, kind, unit = (
-        _text(part, f"a column of {table}") for part in _list(value, f"columns of {table}", 3)
-    )
+    name, kind, unit = _list(value, f"columns of {table}", 3)
+    if not type(name) is type(kind) is type(unit) is str:
+        name, kind, unit = (_text(part, f"a column of {table}") for part in (name, kind, unit))
     if kind not in _TYPES:
         raise DamageError(f"column {name} of {table} has the unknown type {kind}")
     return name, kind, unit
@@ -160,8 +149,19 @@ def _chunk(value: object, table: str, columns: int) -> list[Chunk]:
 
 
 def _part(value: object, rows: int, table: str) -> Chunk:
-    numbers = [_count(n, f"a chunk of {table}") for n in _list(value, f"chunks of {table}", 4)]
-    chunk = Chunk(rows, *numbers)
+    # Most of what a directory has: looked at at once, and one by one only to say what is wrong.
+    if type(value) is list and [type(number) for number in value] == _FOUR_COUNTS:
+        offset, size, crc, encoding = value
+        is_packed = encoding == SHUFFLED_ZLIB and 0 <= rows * 8 <= size * _MOST_INFLATION
+        if is_packed and 0 <= offset < 2**63 and size < 2**63 and 0 <= crc < 2**63:
+            return Chunk(rows, offset, size, crc, encoding)
+    return _looked_at(value, rows, table)
+
+
+def _looked_at(value: object, rows: int, table: str) -> Chunk:
+    """Return the chunk, or raise `DamageError` that says what is wrong with it."""
+    numbers = _list(value, f"chunks of {table}", 4)
+    chunk = Chunk(rows, *(_count(number, f"a chunk of {table}") for number in numbers))
     if chunk.encoding not in (PLAIN, SHUFFLED_ZLIB):
         raise DamageError(f"table {table} is packed in the unknown way {chunk.encoding}")
     possible = chunk.size == rows * 8 if chunk.encoding == PLAIN else _inflates_to(rows, chunk.size)

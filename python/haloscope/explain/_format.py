@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
 import zlib
 from collections import deque
 from collections.abc import Mapping
@@ -23,30 +22,19 @@ from zlib_ng import zlib_ng
 
 from haloscope.base.errors import ProfileError
 from haloscope.explain._columns import LAYOUT, NEWER, typed
-from haloscope.explain._directory import (
-    HEADER_BYTES,
-    PLAIN,
-    REMEDY,
-    Chunk,
-    Column,
-    DamageError,
-    Directory,
-    parse,
-)
+from haloscope.explain._directory import PLAIN, Chunk, Column, Directory, parse
+from haloscope.explain._framing import HEADER_BYTES, TRAILER_BYTES, DamageError, check_header, directory_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["TRAILER_BYTES", "ProfileFile", "check_header", "decode", "directory_place", "low_bytes"]
+__all__ = ["ProfileFile", "decode", "low_bytes"]
 
-_MAGIC = b"\x89HALO\r\n\x1a"
-_END = b"HALOEND\n"
-_MAJOR = 1
-_TRAILER = struct.Struct("<QQII8s")
-TRAILER_BYTES = _TRAILER.size
 # Inflating lets go of the interpreter's lock; more threads than this only wait for memory.
 _THREADS = min(4, os.cpu_count() or 1)
+# Fewer values are not worth starting threads, fewer texts not worth making a column of the pool.
+_WORTH_THREADS, _WORTH_POOL = 1 << 18, 1 << 10
 
 _T = TypeVar("_T")
 
@@ -94,8 +82,11 @@ class ProfileFile:
     def columns(self, table: str, names: Sequence[str]) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
         """Return several columns of one table by name, unpacked side by side."""
         wanted = [self.tables[table][name] for name in names]
-        with ThreadPoolExecutor(_THREADS) as pool:
-            arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
+        if sum(column.rows for column in wanted) < _WORTH_THREADS:
+            arrays = self._checked(lambda: [self._load(column) for column in wanted])
+        else:
+            with ThreadPoolExecutor(_THREADS) as pool:
+                arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
         return dict(zip(names, arrays, strict=True))
 
     def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
@@ -109,8 +100,10 @@ class ProfileFile:
         return typed(table, columns, {name: self._series(table, name, arrays[name]) for name in known})
 
     def _series(self, table: str, name: str, array: NDArray[np.int64] | NDArray[np.float64]) -> pl.Series:
-        series = pl.Series(name, array)
         kind = LAYOUT[table][name]
+        if kind == "string" and len(array) < _WORTH_POOL:
+            return pl.Series(name, [self.strings[index] for index in array.tolist()], dtype=pl.String)
+        series = pl.Series(name, array)
         if kind == "string":
             return self._pool.gather(series).alias(name)
         if kind == "real" and not np.isfinite(array).all():
@@ -242,38 +235,6 @@ class ProfileFile:
         return decode(self._read(chunk.offset, chunk.size), chunk, name)
 
 
-def check_header(path: Path, header: bytes) -> None:
-    """Check the first bytes of a file, as many of `HEADER_BYTES` as it has. Raises `ProfileError`."""
-    if not header:
-        raise ProfileError(f"{path}: is empty; {REMEDY}")
-    if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
-        raise ProfileError(f"{path}: is not a Haloscope profile; name a file that `haloscope run` wrote")
-    if len(header) == HEADER_BYTES:
-        major, minor = struct.unpack_from("<II", header, len(_MAGIC))
-        if major > _MAJOR:
-            raise ProfileError(
-                f"{path}: has the newer format version {major}.{minor}, and this"
-                f" Haloscope reads up to {_MAJOR}; install a newer Haloscope"
-            )
-
-
-def directory_place(header: bytes, trailer: bytes, size: int) -> tuple[int, int, int]:
-    """Return where the directory of a file of `size` bytes stands, its length and its checksum.
-
-    Raises `DamageError` for a trailer that cannot be.
-    """
-    if size < HEADER_BYTES + TRAILER_BYTES:
-        raise DamageError(f"it was cut short at byte {size}")
-    start, length, directory_crc, crc, end = _TRAILER.unpack(trailer)
-    if end != _END:
-        raise DamageError("it was cut short, its last bytes are missing")
-    if zlib.crc32(trailer[:20], zlib.crc32(header)) != crc:
-        raise DamageError("the checksum of its header is wrong")
-    if start < HEADER_BYTES or start + length != size - TRAILER_BYTES:
-        raise DamageError("its directory stands outside the file")
-    return start, length, directory_crc
-
-
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     if len(parts) == 1:
         return parts[0]
@@ -285,6 +246,7 @@ def _within(indices: NDArray[np.int64], length: int) -> bool:
 
 
 _WIDTH = 8
+_FEW_ROWS = 4096  # looking for planes that are zero takes as long as copying those of so few rows
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
 
@@ -331,9 +293,10 @@ def _inflated(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.ui
 
 
 def _unshuffle(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    if planes.shape[1] <= _FEW_ROWS:
+        return np.ascontiguousarray(planes.T).view("<i8")[:, 0]
     values = np.zeros((planes.shape[1], _WIDTH), dtype=np.uint8)
-    for position, plane in enumerate(planes):
-        # The high bytes of counts are nearly always zero, as is the array already.
-        if plane.any():
-            values[:, position] = plane
+    # The high bytes of counts are nearly always zero, as is the array already.
+    for position in np.flatnonzero(planes.any(axis=1)):
+        values[:, position] = planes[position]
     return values.view("<i8")[:, 0]

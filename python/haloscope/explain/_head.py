@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import ProfileError
-from haloscope.explain._directory import HEADER_BYTES, DamageError
-from haloscope.explain._format import TRAILER_BYTES, check_header, directory_place
+from haloscope.explain._framing import HEADER_BYTES, TRAILER_BYTES, DamageError, check_header, directory_place
 
 __all__ = ["read_info"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from haloscope.base.errors import UsageError
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain._kernels import library
 
 if TYPE_CHECKING:

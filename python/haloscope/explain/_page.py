@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import json
 import re
+import zlib
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.offline
 
 from haloscope.base.errors import UsageError, printable
@@ -21,9 +24,14 @@ from haloscope.explain._report_data import page_data
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from haloscope.explain.ensembles import Speeds
+
     File = str | PathLike[str]
 
 __all__ = ["page", "report", "write_page"]
+
+# Scripts of all pages, before their own.
+_SHARED = ("units.js", "csv.js", "tables.js", "draw.js")
 
 
 def page(
@@ -31,15 +39,20 @@ def page(
 ) -> str:
     """Return the page `template` with its data; nothing of `title` and `data` becomes markup.
 
-    Template, a body for `frame.html`, and scripts are in the directory `page` of the room.
+    Template, a body for `frame.html`, and scripts are in the directory `page` of the room. A script finds
+    its data as JSON in the element `data`, and before it come those that all pages share.
     """
     parts = {
         "title": html.escape(title),
         "style": _part("explain", "report.css"),
         "version": html.escape(printable(version("haloscope"))),
-        "data": _script_safe(json.dumps(data, allow_nan=False)),
-        "plotly": plotly.offline.get_plotlyjs(),
-        "script": "\n".join(_part(room, name) for name in scripts),
+        # Data may be long, and are hardly smaller with more effort.
+        "data": _packed("data", json.dumps(data, allow_nan=False), 6),
+        "plotly": _plotly(),
+        "frame": _part("explain", "frame.js"),
+        "script": "\n".join(
+            [*(_part("explain", name) for name in _SHARED), *(_part(room, name) for name in scripts)]
+        ),
     }
     whole = _part("explain", "frame.html").replace("{{body}}", _part(room, template).rstrip())
     # In one pass, so that text which was put in is never searched for places.
@@ -50,9 +63,24 @@ def _part(room: str, name: str) -> str:
     return (files(f"haloscope.{room}") / "page" / name).read_text("utf-8")
 
 
-def _script_safe(text: str) -> str:
-    """Return JSON that no HTML parser takes for the end of its script, or for a comment."""
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+@cache
+def _plotly() -> str:
+    return _packed("plotly", plotly.offline.get_plotlyjs(), 9)
+
+
+def _packed(name: str, text: str, level: int) -> str:
+    """Return an element of the page with `text`, deflated: Plotly alone would be 4.8 MB.
+
+    Four bytes are five digits of base 85, most significant first, a digit the character 40 and on. None is
+    markup: `}` stands for `<`.
+    """
+    raw = zlib.compress(text.encode("utf-8"), level)
+    left = np.frombuffer(raw + bytes(-len(raw) % 4), dtype=">u4").astype(np.uint32)
+    digits = np.empty((len(left), 5), dtype=np.uint8)
+    for place in range(4, -1, -1):
+        left, digits[:, place] = np.divmod(left, np.uint32(85))
+    packed = (digits + 40).tobytes().translate(bytes.maketrans(b"<", b"}")).decode("ascii")
+    return f'<script type="text/plain" id="{name}" data-bytes="{len(raw)}">{packed}</script>'
 
 
 def write_page(text: str, output: Path) -> None:
@@ -61,11 +89,12 @@ def write_page(text: str, output: Path) -> None:
 
 
 _SCRIPTS = (
-    "units.js",
     "data.js",
-    "tables.js",
-    "draw.js",
     "figures.js",
+    "calls.js",
+    "findings.js",
+    "waiting.js",
+    "timeline.js",
     "sizes.js",
     "history.js",
     "sites.js",
@@ -74,31 +103,34 @@ _SCRIPTS = (
 )
 
 
-def report(profiles: File | Sequence[File], output: File) -> None:
+def report(
+    profiles: File | Sequence[File],
+    output: File,
+    *,
+    against: str = "run_ranks",
+    by: str = "program",
+    machine: Speeds | None = None,
+) -> None:
     """Write one page about the profiles to `output`, which is replaced when the page is whole.
 
-    Every byte of the profiles is checked first. Raises `UsageError` without profiles, `ProfileError`
-    for one that cannot be read or is damaged, and `OutputError` if the page cannot be written.
+    Several profiles make a page about how regions scale against the column `against` of `Ensemble.runs`, with
+    a line for each value of the column `by`, and, where `machine` is given, what messages would take alone.
+    Those that cannot be read are left out by name. Of a single profile every byte is checked first.
+
+    Raises `UsageError` without profiles and for a column that no run has, `ProfileError` if none can be read,
+    and `OutputError` if the page cannot be written.
 
     >>> haloscope.report(["app-8.halo", "app-16.halo"], "scaling.html")
     """
     paths = [profiles] if isinstance(profiles, (str, PathLike)) else list(profiles)
     if not paths:
         raise UsageError("a report needs at least one profile")
-    runs = []
-    for path in paths:
-        with Profile(path) as profile:
-            profile.verify()
-            runs.append(_run_data(profile, len(paths)))
-    write_page(_report_page(runs), Path(output))
+    if len(paths) > 1:
+        from haloscope.explain.ensembles import open_all, write_ensemble_page
 
-
-def _run_data(profile: Profile, runs: int) -> dict[str, Any]:
-    return profile.guarded(lambda: page_data(profile, runs))
-
-
-def _report_page(runs: Sequence[Mapping[str, Any]]) -> str:
-    programs = dict.fromkeys(run["program"] for run in runs)
-    many = f" ({len(runs)} runs)" if len(runs) > 1 else ""
-    title = f"{', '.join(programs)}{many} – Haloscope"
-    return page("report.html", title, _SCRIPTS, {"runs": runs})
+        write_ensemble_page(open_all(paths), Path(output), against=against, by=by, machine=machine)
+        return
+    with Profile(paths[0]) as profile:
+        profile.verify()
+        data = profile.guarded(lambda: page_data(profile))
+    write_page(page("report.html", f"{data['program']} – Haloscope", _SCRIPTS, data), Path(output))

@@ -1,27 +1,26 @@
-"""Profiles as tables: one profile, or many read together."""
+"""One profile as tables."""
 
 from __future__ import annotations
 
 import os
 from functools import cached_property
-from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from haloscope.base.errors import ProfileError, UsageError
+from haloscope.base.errors import UsageError
 from haloscope.explain._columns import NEEDED
-from haloscope.explain._directory import DamageError
 from haloscope.explain._format import ProfileFile
+from haloscope.explain._framing import DamageError
 from haloscope.explain._ranks import Hosts
 from haloscope.explain._source import open_source
-from haloscope.explain._tables import run_information
+from haloscope.explain._tables import checked_info
 from haloscope.explain._tree import RegionTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from haloscope.explain.trace import Trace
     from haloscope.explain.waiting import Analysis
 
-__all__ = ["Ensemble", "Profile", "labelled", "open_all", "open_profile", "run_columns"]
+__all__ = ["RUN_COLUMNS", "Profile", "labelled", "open_profile", "run_columns", "run_row"]
 
 _T = TypeVar("_T")
 _NO_TRACE = "the run was recorded without a trace: record it with `haloscope run --trace`"
@@ -166,7 +165,7 @@ class Profile:
     def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
         frame = self.source.frame(table, NEEDED[table] if columns is None else list(columns))
         if table != "paths" and "path" in frame.columns:
-            self._check_paths(frame["path"].to_numpy(), table)
+            self.check_paths(frame["path"].to_numpy(), table)
         return frame
 
     def exchanges(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -185,9 +184,18 @@ class Profile:
     @cached_property
     def hosts(self) -> Hosts:
         """Which rank ran where."""
-        processes = self.frame("processes", ["rank", "host"]).drop_nulls()
+        processes = self.frame("processes", ["rank", "host"])
+        if any(column.null_count() for column in processes):
+            processes = processes.drop_nulls()
         ranks = processes["rank"].to_numpy()
         return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
+
+    @cached_property
+    def sent_away(self) -> pl.DataFrame:
+        """What was sent to other hosts: partners are by far the longest table, and are read once for all."""
+        from haloscope.explain._ranks import sent_away
+
+        return self.guarded(lambda: sent_away(self))
 
     @cached_property
     def site_book(self) -> SiteBook:
@@ -196,7 +204,8 @@ class Profile:
 
         return SiteBook(self)
 
-    def _check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
+    def check_paths(self, paths: np.ndarray[Any, Any], table: str) -> None:
+        """Raise `DamageError` if a table has rows of a region that is not there."""
         if len(paths) and not (paths.min() >= 0 and paths.max() < len(self.regions)):
             raise DamageError(f"its table {table} names a region that is not there")
 
@@ -206,97 +215,33 @@ def open_profile(path: str | os.PathLike[str]) -> Profile:
     return Profile(path)
 
 
-_RUN_KEYS = ("ranks", "hosts", "mpi_library", "start", "duration", "partial", "version")
+# What says which run a row of several profiles' tables is of.
+RUN_COLUMNS: Mapping[str, Any] = {
+    "profile": pl.String,
+    "program": pl.String,
+    "run_ranks": pl.Int64,
+    "run_hosts": pl.Int64,
+    "run_mpi_library": pl.String,
+    "run_start": pl.Float64,
+    "run_duration": pl.Float64,
+    "run_partial": pl.Boolean,
+    "run_version": pl.String,
+}
 
 
-class Ensemble:
-    """The profiles at `paths`, opened one after the other for each table."""
-
-    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        self.paths = [Path(path) for path in paths]
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    @property
-    def runs(self) -> pl.DataFrame:
-        """One row a profile: profile, program, run_ranks, run_hosts (how many), run_start, …"""
-        return pl.concat([self._each(path, run_columns) for path in self.paths])
-
-    def table(self, name: str, *, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
-        """Return the profiles' tables one below the other, the columns of `runs` before each.
-
-        A profile without `region` adds no rows. Raises `UsageError` if no profile has it, and
-        `ProfileError` for the first profile that cannot be read.
-        """
-        with_region = self.paths if region is None else self._having(region)
-        parts = [
-            self._each(path, lambda profile: labelled(profile, name, exclusive, region))
-            for path in with_region
-        ]
-        # Diagonal: profiles may have recorded different values, or no range of sizes.
-        return pl.concat(parts, how="diagonal")
-
-    def _having(self, region: str) -> list[Path]:
-        """Return the profiles that know `region`; the last one's `UsageError` if none does."""
-        paths, missing = [], None
-        for path in self.paths:
-            missing = self._lacks(path, region)
-            paths += [] if missing else [path]
-        if missing and not paths:
-            raise missing
-        return paths
-
-    @staticmethod
-    def _lacks(path: Path, region: str) -> UsageError | None:
-        with Profile(path) as profile:
-            try:
-                profile.guarded(lambda: profile.regions.matching(region))
-            except UsageError as error:
-                return error
-        return None
-
-    @staticmethod
-    def _each(path: Path, action: Callable[[Profile], pl.DataFrame]) -> pl.DataFrame:
-        with Profile(path) as profile:
-            return profile.guarded(lambda: action(profile))
-
-
-def open_all(profiles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Ensemble:
-    """Return the ensemble of a glob pattern such as `runs/*.halo`, or of several paths.
-
-    Paths of a pattern come sorted. Raises `ProfileError` if nothing matches.
-    """
-    if isinstance(profiles, str | os.PathLike):
-        pattern = os.fspath(profiles)
-        paths = [pattern] if Path(pattern).exists() else sorted(glob(pattern, recursive=True))
-    else:
-        pattern, paths = "the list of profiles", [os.fspath(path) for path in profiles]
-    if not paths:
-        raise ProfileError(f"{pattern}: no profile matches; name files that `haloscope run` wrote")
-    return Ensemble(paths)
+def run_row(profile: Profile) -> dict[str, Any]:
+    """Return the values of `RUN_COLUMNS` for a profile; `run_hosts` is how many. Raises `DamageError`."""
+    told = checked_info(profile) | {"hosts": len(profile.hosts.names)}
+    known = {name: told.get(name.removeprefix("run_")) for name in RUN_COLUMNS}
+    return known | {"profile": str(profile.path)}
 
 
 def run_columns(profile: Profile) -> pl.DataFrame:
-    """Return the row of `Ensemble.runs` for a profile."""
-    told = run_information(profile)
-    told["hosts"] = len(told["hosts"])
-    types = {
-        "ranks": pl.Int64,
-        "hosts": pl.Int64,
-        "start": pl.Float64,
-        "duration": pl.Float64,
-        "partial": pl.Boolean,
-    }
-    columns = [
-        pl.Series("profile", [str(profile.path)], dtype=pl.String),
-        pl.Series("program", [told["program"]], dtype=pl.String),
-        *(pl.Series(f"run_{key}", [told[key]], types.get(key, pl.String)) for key in _RUN_KEYS),
-    ]
-    return pl.DataFrame(columns)
+    """Return `RUN_COLUMNS` of a profile, one row."""
+    return pl.DataFrame([run_row(profile)], schema=RUN_COLUMNS)
 
 
 def labelled(profile: Profile, name: str, exclusive: bool = False, region: str | None = None) -> pl.DataFrame:
-    """Return a table of a profile with the columns of `run_columns` before it."""
+    """Return a table of a profile with `RUN_COLUMNS` before it."""
     table = profile.table(name, exclusive=exclusive, region=region)
     return run_columns(profile).join(table, how="cross")

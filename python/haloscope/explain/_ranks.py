@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain._columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
     from haloscope.explain._tree import Reduction, Scope
 
-__all__ = ["REGION_COLUMNS", "Hosts", "instance_columns", "rank_rows", "ranks", "region_rows", "regions"]
+__all__ = [
+    "REGION_COLUMNS",
+    "Hosts",
+    "instance_columns",
+    "rank_rows",
+    "ranks",
+    "region_rows",
+    "regions",
+    "sent_away",
+]
 
 _UNKNOWN = -1
 # Of `REGION_COLUMNS`, those that are no names.
@@ -37,8 +46,8 @@ class Hosts:
     def __init__(self, ranks: NDArray[np.int64], hosts: Sequence[str]) -> None:
         """Take ranks and their hosts, one each. Raises `DamageError` if a rank comes twice."""
         order = np.argsort(ranks, kind="stable")
-        self._ranks = ranks[order]
-        if bool(np.any(self._ranks[1:] == self._ranks[:-1])):
+        self.ranks = ranks[order]
+        if bool(np.any(self.ranks[1:] == self.ranks[:-1])):
             raise DamageError("its table processes has a rank twice")
         # In the order of the ranks, so that the first host is that of rank 0.
         self.names = list(dict.fromkeys(hosts[place] for place in order.tolist()))
@@ -47,18 +56,18 @@ class Hosts:
 
     def codes(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return an index into `names` for each rank, −1 where unknown; same shape."""
-        if not len(self._ranks):
+        if not len(self.ranks):
             return np.full(len(ranks), _UNKNOWN, dtype=np.int64)
         place = self._places(ranks)
-        return np.where(self._ranks[place] == ranks, self._codes[place], _UNKNOWN)
+        return np.where(self.ranks[place] == ranks, self._codes[place], _UNKNOWN)
 
     def _places(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where in `_ranks` each rank stands if it is there at all."""
-        last = len(self._ranks) - 1
+        last = len(self.ranks) - 1
         # No rank is missing, nearly always; then there is nothing to search for.
-        if self._ranks[0] == 0 and self._ranks[last] == last:
+        if self.ranks[0] == 0 and self.ranks[last] == last:
             return np.clip(ranks, 0, last)
-        return np.minimum(np.searchsorted(self._ranks, ranks), last)
+        return np.minimum(np.searchsorted(self.ranks, ranks), last)
 
     def of(self, ranks: pl.Series) -> pl.Series:
         """Return the host's name for each rank, null where unknown."""
@@ -83,7 +92,7 @@ def ranks(profile: Profile, scope: Scope) -> pl.DataFrame:
 def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
     """Return `path`, `rank` and every quantity of a rank, one row for each pair that exists."""
     rows = scope.needed(_own_rows(profile, scope.exclusive))
-    rows = _with_offnode(profile, scope, rows)
+    rows = _with_offnode(profile, rows)
     whole = rows.select("path", "rank", *_WHOLE, *_PARTNERS, *instance_columns())
     if scope.exclusive:
         whole = _exclusive_time(whole, scope)
@@ -104,21 +113,24 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
     return frame.rename({name + suffix: name for name in varying})
 
 
-def _with_offnode(profile: Profile, scope: Scope, rows: pl.DataFrame) -> pl.DataFrame:
+def _with_offnode(profile: Profile, rows: pl.DataFrame) -> pl.DataFrame:
     if len(profile.hosts.names) <= 1:
         # Partners are by far the longest table, and there is nothing to learn from it.
         known = 0 if profile.hosts.names or not profile.source.rows("processes") else None
         return rows.with_columns(pl.lit(known, pl.Int64).alias(name) for name in _OFFNODE)
-    names = ["path", "rank", "partner", "sends", "bytes_sent"]
-    partners = scope.needed(profile.frame("partners", names))
+    joined = rows.join(profile.sent_away, on=["path", "rank"], how="left")
+    return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
+
+
+def sent_away(profile: Profile) -> pl.DataFrame:
+    """Return `sends_offnode` and `bytes_offnode` of each path and rank that sent to other hosts."""
+    partners = profile.frame("partners", ["path", "rank", "partner", "sends", "bytes_sent"])
     same = profile.hosts.same(partners["rank"], partners["partner"])
-    away = (
+    return (
         partners.filter(~same)
         .group_by("path", "rank")
         .agg(pl.col("sends").sum().alias("sends_offnode"), pl.col("bytes_sent").sum().alias("bytes_offnode"))
     )
-    joined = rows.join(away, on=["path", "rank"], how="left")
-    return joined.with_columns(pl.col(_OFFNODE).fill_null(0))
 
 
 def _exclusive_time(whole: pl.DataFrame, scope: Scope) -> pl.DataFrame:
@@ -157,12 +169,16 @@ def regions(profile: Profile, scope: Scope) -> pl.DataFrame:
     return named.rename({"last_name": "region", "full_name": "path"}).select(REGION_COLUMNS)
 
 
-def region_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
-    """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered."""
+def region_rows(profile: Profile, scope: Scope, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return `path` and the numbers of `REGION_COLUMNS`, for each path that a rank entered.
+
+    `rows` are those of `rank_rows`, if they are there already.
+    """
     totals = profile.source.over_ranks(scope.exclusive)
     if totals is not None:
         return scope.wanted(_all_columns(totals))
-    reduced = rank_rows(profile, scope).group_by("path").agg(_reductions())
+    known = rank_rows(profile, scope) if rows is None else rows
+    reduced = known.group_by("path").agg(_reductions())
     mean = pl.col("bytes_sent_total") / pl.col("sends_total")
     return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
 

@@ -10,9 +10,10 @@ import polars as pl
 
 from haloscope.base.errors import printable, shortened
 from haloscope.base.units import bytes_text, count_text, percent_text, ranks_text, time_text
-from haloscope.explain._render import site_text
+from haloscope.explain._cells import site_text
 from haloscope.explain._tables import run_information
 from haloscope.explain._tree import PROGRAM, region_text
+from haloscope.explain.findings import finding_line, findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["summary", "warnings"]
 
 _COSTLIEST = 3
+_FINDINGS = 2
+_MOST_EVENTS = 200_000  # of a trace that a summary waits for
 _LONGEST_END = 300  # characters
 # Shares of the time that are not mentioned: in functions that are not named, and by rounding.
 _UNSAID, _ROUNDING = 0.05, 1e-3
 
 
 def summary(profile: Profile) -> list[str]:
-    """Return at most ten lines: the run, its costliest regions, warnings, where to look further.
+    """Return at most twelve lines: the run, its costliest regions, findings, warnings, where to look further.
 
     With call sites there are three more, for the costliest of them.
 
@@ -54,6 +57,8 @@ def _summary(profile: Profile) -> list[str]:
             lines += functions.in_lines(printable, "functions")
     lines += _sites(profile)
     lines += _phases(profile)
+    found = findings(profile, most_events=_MOST_EVENTS)[:_FINDINGS]
+    lines += [finding_line(finding) for finding in found]
     name = printable(shlex.quote(str(profile.path)))
     return [*lines, *warnings(told), f"profile: {name}", f"look further: haloscope show {name}"]
 
@@ -172,7 +177,7 @@ class _Shares:
 
 
 def warnings(told: dict[str, Any]) -> list[str]:
-    """Return at most three lines, so that the summary never has more than ten."""
+    """Return at most three lines, so that the summary never has more than twelve."""
     lines = (
         [f"read from {told['source']}: what that does not know is left open"] if told.get("source") else []
     )

@@ -57,19 +57,23 @@ def suspect_hosts(frame: pl.DataFrame) -> pl.DataFrame:
     scored = cells if cells.is_empty() else _scored(cells)
     if scored.is_empty():
         return pl.DataFrame(schema=_COLUMNS)
+    others = pl.col("size") - pl.col("own")
     hosts = scored.group_by("host").agg(
         pl.len().alias("observations"),
         pl.col("runs").sum(),
         pl.col("program").n_unique().alias("programs"),
         (pl.col("score").sum() / pl.col("variance").sum().sqrt()).alias("z"),
         pl.col("excess"),
+        ((1 + pl.col("own") / others).sum() / (1 + 1 / others).sum()).sqrt().alias("wider"),
     )
     hosts = hosts.filter(pl.col("observations") >= _LEAST_OBSERVATIONS)
     if hosts.is_empty():
         return pl.DataFrame(schema=_COLUMNS)
-    intervals = np.array([_median(np.asarray(values)) for values in hosts["excess"].to_list()])
+    days = np.sqrt(_dispersion(scored))
+    pairs = zip(hosts["excess"].to_list(), (hosts["wider"] * days).to_list(), strict=True)
+    intervals = np.array([_median(np.asarray(values), wider) for values, wider in pairs])
     low, middle, high = np.expm1(intervals).T
-    p_values = _corrected(ndtr(-hosts["z"].to_numpy() / np.sqrt(_dispersion(scored))))
+    p_values = _corrected(ndtr(-hosts["z"].to_numpy() / days))
     suspect = (p_values <= SUSPECT_LEVEL) & (middle >= _LEAST_SLOWDOWN)
     return (
         hosts.with_columns(
@@ -153,7 +157,8 @@ def _medians(each: pl.DataFrame) -> pl.DataFrame:
 def _scored(cells: pl.DataFrame) -> pl.DataFrame:
     """Return cells with `score`, its `variance`, and `excess` over the median of the block's other hosts.
 
-    Scores of one host in one block are drawn without replacement: the variance of their sum is less.
+    Scores of one host in one block are drawn without replacement: the variance of their sum is less than that
+    of each `alone`.
     """
     ranked = cells.with_columns(pl.col("value").rank().over("block").alias("place"))
     score = ndtri((ranked["place"] / (ranked["size"] + 1)).to_numpy())
@@ -162,8 +167,10 @@ def _scored(cells: pl.DataFrame) -> pl.DataFrame:
         pl.len().over("block", "host").alias("own"),
     )
     size, own = pl.col("size"), pl.col("own")
-    variance = pl.col("score").pow(2).sum().over("block") / (size - 1) * (size - own) / size
-    compared = scored.with_columns(variance.alias("variance")).filter(own < size).sort("block")
+    alone = pl.col("score").pow(2).sum().over("block") / size
+    variance = alone / (size - 1) * (size - own)
+    columns = [alone.alias("alone"), variance.alias("variance")]
+    compared = scored.with_columns(columns).filter(own < size).sort("block")
     if compared.is_empty():
         return compared
     blocks, hosts, values = (
@@ -188,11 +195,18 @@ def _of_others(values: NDArray[np.float64], hosts: NDArray[np.int64]) -> NDArray
 def _dispersion(scored: pl.DataFrame) -> float:
     """Return by how much scores of one host on one day vary more than independent ones, at least 1.
 
-    What was wrong on a day may have been wrong with several programs.
+    What was wrong on a day may have been wrong with several programs. Days are compared with others of their
+    host: that a host is slow on all days does not make days differ.
     """
-    days = scored.group_by("host", "day").agg(pl.col("score").sum(), pl.col("variance").sum())
-    squares, expected = days["score"].to_numpy() ** 2, days["variance"].to_numpy()
-    return max(float(squares.sum() / expected.sum()), 1.0)
+    days = scored.group_by("host", "day").agg(pl.col("score", "alone", "variance").sum())
+    score, variance = pl.col("score"), pl.col("variance")
+    share = variance / variance.sum().over("host")
+    found = days.select(
+        ((score - share * score.sum().over("host")) ** 2).sum().alias("squares"),
+        (pl.col("alone") - share * variance).sum().alias("expected"),
+    )
+    squares, expected = found.row(0)
+    return max(squares / expected, 1.0) if expected > 0 else 1.0
 
 
 def _corrected(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -204,8 +218,13 @@ def _corrected(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return corrected
 
 
-def _median(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the median between the bounds of its 95 % interval, which are two of the values."""
+def _median(values: NDArray[np.float64], wider: float) -> tuple[float, float, float]:
+    """Return the median between the bounds of its 95 % interval: two of the values, so much further away.
+
+    They would do as they are for independent values. But those of one block are compared with the same runs
+    of other hosts, which may have been slow or fast by chance, and days have something in common.
+    """
     ordered = np.sort(values)
     below = max(int(binom.ppf(0.025, len(values), 0.5)) - 1, 0)
-    return float(ordered[below]), float(np.median(ordered)), float(ordered[-1 - below])
+    low, middle, high = ordered[below], np.median(ordered), ordered[-1 - below]
+    return float(middle - wider * (middle - low)), float(middle), float(middle + wider * (high - middle))

@@ -11,8 +11,9 @@ import polars as pl
 from haloscope.base.errors import UsageError
 from haloscope.base.shown import shown_columns
 from haloscope.explain._binding import binding, binding_text
-from haloscope.explain._columns import keys, reductions
-from haloscope.explain._directory import DamageError
+from haloscope.explain._columns import LAYOUT, keys, reductions, said
+from haloscope.explain._efficiencies import pop
+from haloscope.explain._framing import DamageError
 from haloscope.explain._instances import QUANTITIES, Series
 from haloscope.explain._ranks import ranks, regions
 from haloscope.explain._tree import Scope
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
     from haloscope.explain._tree import Reduction
 
-__all__ = ["TABLES", "TEXT_KEYS", "TRACE_TABLES", "as_text", "build", "info", "run_information"]
+__all__ = [
+    "TABLES",
+    "TEXT_KEYS",
+    "TRACE_TABLES",
+    "as_text",
+    "build",
+    "call_rows",
+    "checked_info",
+    "info",
+    "run_information",
+    "said_texts",
+]
 
 # Their values are text, also where they look like a number.
 TEXT_KEYS = frozenset(
@@ -108,6 +120,23 @@ _ORDER = [
 ]
 
 
+def checked_info(profile: Profile) -> dict[str, Any]:
+    """Return what the file says of the run, without its tables.
+
+    Raises `DamageError` if a documented key has a value of another type.
+    """
+    told = dict(profile.info)
+    for key, fits in _KNOWN.items():
+        if told.get(key) is not None and not fits(told[key]):
+            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
+    return told
+
+
+def said_texts(told: Mapping[str, Any]) -> dict[str, str]:
+    """Return the program's and its surroundings' texts of a run's information, by key as in `info`."""
+    return _flat({key: told.get(key) for key in (_SAID, *_AROUND)})
+
+
 def run_information(profile: Profile) -> dict[str, Any]:
     """Return the run's information by key, typed; what the file does not say is None.
 
@@ -115,10 +144,7 @@ def run_information(profile: Profile) -> dict[str, Any]:
     to MPI_Finalize. `unaccounted` maps an MPI function to its calls.
     Raises `DamageError` if a documented key has a value of another type.
     """
-    told = dict(profile.info)
-    for key, fits in _KNOWN.items():
-        if told.get(key) is not None and not fits(told[key]):
-            raise DamageError(f"its info {key} is {json.dumps(told[key])[:40]}")
+    told = checked_info(profile)
     sums = ["unmatched_begins", "unmatched_ends", "dropped"]
     processes = profile.frame("processes", ["rank", "finalized", *sums])
     unfinished = processes.filter(pl.col("finalized") == 0)["rank"].unique().sort()
@@ -164,8 +190,8 @@ def as_text(key: str, value: object) -> str | None:
 _KEYS = ["path", "rank", "instance"]
 _COLUMNS = ("region", *_KEYS, *QUANTITIES)
 # Of the calls of a trace.
-TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance")
-_WITHOUT_REGION = ("communicators", "phases", "pop", "slices", "clocks", "binding", "info")
+TRACE_TABLES = ("waits", "wait_pairs", "delays", "critical_path", "tolerance")
+_WITHOUT_REGION = ("communicators", "phases", "slices", "clocks", "binding", "info")
 
 
 def series(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -226,14 +252,20 @@ def calls(profile: Profile, scope: Scope) -> pl.DataFrame:
     Protocols of the stencil layer are functions, too: there are columns `chunks` and `helpers`,
     null for those of MPI, only if it has carried some message.
     """
-    rows = scope.reduced(profile.frame("calls"), keys("calls"), reductions("calls"))
+    return scope.named(call_rows(profile, scope), ["time_total", "call"], [True, False])
+
+
+def call_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return the table `calls` by path, unsorted."""
+    rows = scope.reduced(profile.frame("calls", list(LAYOUT["calls"])), keys("calls"), reductions("calls"))
     carried = profile.frame("transfers").rename({"protocol": "call", "messages": "calls"})
     if len(carried):
-        named = carried.with_columns(pl.col("call") + " (stencil)")
+        nowhere = pl.lit(None, pl.String).alias("memory")
+        named = carried.with_columns(pl.col("call") + " (stencil)", nowhere)
         more: dict[str, Reduction] = {"chunks": "sum", "helpers": "sum"}
         layer = scope.reduced(named, keys("calls"), reductions("calls") | more)
         rows = pl.concat([rows, layer], how="diagonal")
-    return scope.named(rows, ["time_total", "call"], [True, False])
+    return rows.with_columns(said("memory"))
 
 
 def _sites(profile: Profile, scope: Scope) -> pl.DataFrame:
@@ -266,8 +298,8 @@ def sizes(profile: Profile, scope: Scope) -> pl.DataFrame:
 
     There is a last column `bytes_upper` only if some row is a range and not one exact size.
     """
-    rows = scope.reduced(profile.frame("sizes"), keys("sizes"), reductions("sizes"))
-    named = scope.named(rows, keys("sizes"))
+    rows = scope.reduced(profile.frame("sizes", list(LAYOUT["sizes"])), keys("sizes"), reductions("sizes"))
+    named = scope.named(rows.with_columns(said("memory")), keys("sizes"))
     if (named["bytes"] == named["bytes_upper"]).all():
         return named.drop("bytes_upper")
     return named.select(pl.exclude("bytes_upper"), "bytes_upper")
@@ -283,9 +315,19 @@ def partners(profile: Profile, scope: Scope) -> pl.DataFrame:
 
 
 def collectives(profile: Profile, scope: Scope) -> pl.DataFrame:
-    """Return region × operation × size of the communicator × bytes of a call."""
+    """Return region × operation × size of the communicator × bytes of a call.
+
+    Those of NCCL come with columns `algorithm`, `protocol` and `channels`, which are null for MPI's, and are
+    there only if there are any.
+    """
     rows = scope.reduced(profile.frame("collectives"), keys("collectives"), reductions("collectives"))
-    return scope.named(rows, keys("collectives"))
+    nccl = profile.frame("nccl")
+    if not len(nccl):
+        return scope.named(rows, keys("collectives"))
+    theirs = scope.reduced(nccl, keys("nccl"), reductions("nccl"))
+    more = ("algorithm", "protocol", "channels")
+    both = pl.concat([rows, theirs.with_columns(said("algorithm", "protocol"))], how="diagonal")
+    return scope.named(both.select(*rows.columns, *more), [*keys("collectives"), *more])
 
 
 def communicators(profile: Profile, _scope: Scope) -> pl.DataFrame:
@@ -297,6 +339,7 @@ def communicators(profile: Profile, _scope: Scope) -> pl.DataFrame:
 _BUILDERS: Mapping[str, Callable[[Profile, Scope], pl.DataFrame]] = {
     "regions": regions,
     "ranks": ranks,
+    "pop": pop,
     "calls": calls,
     "sites": _sites,
     "sizes": sizes,

@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import UsageError, printable, shortened
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["PROGRAM", "Reduction", "RegionTree", "Scope", "joined", "parts", "region_text"]
+__all__ = ["PROGRAM", "Reduction", "RegionTree", "Scope", "joined", "no_region", "parts", "region_text"]
 
 PROGRAM = "<program>"
 # Of a region's name or path, in tables and sentences.
@@ -89,7 +89,7 @@ class RegionTree:
         if not chosen.any():
             chosen = np.array([name == region for name in self.names], dtype=np.bool_)
         if not chosen.any():
-            raise UsageError(f"no region is called {region!r}; {self._suggestion(region)}")
+            raise no_region(region, {*self._steps, *self.full_names})
         return chosen
 
     def with_descendants(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -150,10 +150,13 @@ class RegionTree:
             waiting.extend(reversed(children[path]))
         return place
 
-    def _suggestion(self, region: str) -> str:
-        known = sorted({*self._steps, *self.full_names})
-        near = difflib.get_close_matches(region, known, n=3) or known[:8]
-        return "there is " + ", ".join(near) + (" …" if len(near) < len(known) else "")
+
+def no_region(region: str, known: Collection[str]) -> UsageError:
+    """Return what to say where none of the `known` names and paths is `region`."""
+    names = sorted(known)
+    near = difflib.get_close_matches(region, names, n=3) or names[:8]
+    more = " …" if len(near) < len(names) else ""
+    return UsageError(f"no region is called {region!r}; there is {', '.join(near)}{more}")
 
 
 Reduction = Literal["sum", "max"]

@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from haloscope.hide._inject import Event, inject
     from haloscope.hide._libraries import (
         Injector,
+        Placer,
         Protocols,
         build_halo,
         build_heap,
         build_injector,
         build_overlap,
+        build_placer,
         build_protocols,
         build_protocols_for,
     )
+    from haloscope.hide._place import place
     from haloscope.hide._stencil import STENCIL_SETTINGS, stencil
 
 __all__ = [
@@ -27,16 +30,19 @@ __all__ = [
     "Event",
     "Fem",
     "Injector",
+    "Placer",
     "Protocols",
     "build_fem",
     "build_halo",
     "build_heap",
     "build_injector",
     "build_overlap",
+    "build_placer",
     "build_protocols",
     "build_protocols_for",
     "fem_flags",
     "inject",
+    "place",
     "stencil",
 ]
 
@@ -47,6 +53,7 @@ if not TYPE_CHECKING:
             "Event": "_inject",
             "Fem": "_fem",
             "Injector": "_libraries",
+            "Placer": "_libraries",
             "Protocols": "_libraries",
             "STENCIL_SETTINGS": "_stencil",
             "build_fem": "_fem",
@@ -54,10 +61,12 @@ if not TYPE_CHECKING:
             "build_heap": "_libraries",
             "build_injector": "_libraries",
             "build_overlap": "_libraries",
+            "build_placer": "_libraries",
             "build_protocols": "_libraries",
             "build_protocols_for": "_libraries",
             "fem_flags": "_fem:include_flags",
             "inject": "_inject",
+            "place": "_place",
             "stencil": "_stencil",
         },
     )

@@ -16,11 +16,13 @@ from haloscope.base.toolchain import compiler, compiler_identity
 
 __all__ = [
     "Injector",
+    "Placer",
     "Protocols",
     "build_halo",
     "build_heap",
     "build_injector",
     "build_overlap",
+    "build_placer",
     "build_protocols",
     "build_protocols_for",
 ]
@@ -71,6 +73,24 @@ def build_injector(headers: Headers, quiet: bool = False) -> Injector:
     sources = [paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)
     return Injector(build_preload("injector", headers, made, sources, quiet))
+
+
+@dataclass(frozen=True)
+class Placer:
+    """The directory of one build."""
+
+    directory: Path
+
+    @property
+    def library(self) -> Path:
+        """Return the file to be preloaded."""
+        return self.directory / "libhaloscope-place.so"
+
+
+def build_placer(headers: Headers, quiet: bool = False) -> Placer:
+    """Return the placer for these headers, from the cache or built now."""
+    sources = [paths.source("src", *place) for place in (("hide", "place"), ("interpose",))]
+    return Placer(build_preload("placer", headers, ("libhaloscope-place.so",), sources, quiet))
 
 
 @dataclass(frozen=True)

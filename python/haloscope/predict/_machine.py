@@ -286,6 +286,11 @@ class Machine(_Rules):
         """All cores of the machine."""
         return self.levels[-1].cores
 
+    @property
+    def node_cores(self) -> int:
+        """Cores of a node: of the level that is called so, else of the last that is no network."""
+        return _node(self.levels)
+
     def level(self, i: int, j: int) -> Level:
         """Return the smallest thing that two different cores share."""
         for level in self.levels:

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 __all__ = ["left_to_others", "tool_variables"]
 
 # Whose interface opens the library that the variable names. All others call the recorder as it is.
-_VARIABLES = {"kokkos": "KOKKOS_TOOLS_LIBS", "nvtx": "NVTX_INJECTION64_PATH", "itt": "INTEL_LIBITTNOTIFY64"}
+_VARIABLES = {
+    "kokkos": "KOKKOS_TOOLS_LIBS",
+    "nvtx": "NVTX_INJECTION64_PATH",
+    "itt": "INTEL_LIBITTNOTIFY64",
+    "nccl": "NCCL_PROFILER_PLUGIN",
+}
 # Kokkos before 3.7 knows another one, newer ones take either and complain where two differ.
 _OLDER = {"kokkos": "KOKKOS_PROFILE_LIBRARY"}
 _OURS = "libhaloscope-watch.so"

@@ -59,6 +59,7 @@ def doctor() -> Iterator[Finding]:
     yield _hwloc()
     yield _simgrid()
     yield _finite_elements()
+    yield _hypre()
     yield _browser()
 
 
@@ -198,6 +199,16 @@ def _finite_elements() -> Finding:
     except ComponentError as error:
         return Finding(False, what, "not both found", purpose + str(error))
     return Finding(True, what, detail)
+
+
+def _hypre() -> Finding:
+    from haloscope.base.toolchain import find_hypre
+
+    what = "hypre (optional)"
+    try:
+        return Finding(True, what, str(find_hypre().library))
+    except ComponentError as error:
+        return Finding(False, what, "not found", f"for the application amg: {error}")
 
 
 def _hwloc() -> Finding:

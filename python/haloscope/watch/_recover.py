@@ -132,7 +132,8 @@ def join_and_clear(
     `just_ended` says that the processes have, as far as they do not run: until then they were in their calls.
     """
     target, remarks = join(world, wanted, replaceable, just_ended)
-    if world.missing:
+    # Ranks that have ended on this node and have no record never began one: there is none to wait for.
+    if world.missing and not (just_ended and world.on_one_node):
         there = world.size - world.missing
         remarks.append(
             f"{there} of {world.size} ranks have records here; those of other nodes are in a "
@@ -166,6 +167,7 @@ class World:
     size: int
     program: str
     output: Path
+    on_one_node: bool  # as the launcher said
     recorder: Recorder
     records: list[Record] = field(default_factory=list)
 
@@ -258,9 +260,10 @@ def _listed(recorder: Recorder, places: Sequence[Path]) -> Iterator[tuple[Record
         return
     words = [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] if not done.returncode else []
     for path, world, rank, size, pid, program, output in zip(*[iter(words)] * 7, strict=True):
+        ranks, _, nodes = size.partition("/")
         yield (
             Record(Path(path), int(rank), int(pid)),
-            World(world, int(size), program, Path(output), recorder),
+            World(world, int(ranks), program, Path(output), nodes == "1", recorder),
         )
 
 

@@ -67,7 +67,7 @@ def _is_rank(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text) < 2**31
 
 
-INTERFACES = ("caliper", "adiak", "kokkos", "nvtx", "itt", "petsc", "hypre", "p4est")
+INTERFACES = ("caliper", "adiak", "kokkos", "nvtx", "itt", "petsc", "hypre", "p4est", "nccl")
 
 
 def _interfaces(setting: Setting, value: Value) -> str:

@@ -99,6 +99,7 @@ struct State : interpose::Entered {
   int spawned = 0; // a number of our world's, if a program spawned it that has its own record
   int world_rank = 0;
   std::vector<std::uint64_t> nodes; // of world ranks, a number each; 0: not known
+  bool crowded = true;              // more ranks on our node than processors
   Plan plan;
   std::vector<Source> sources; // one a link class
   bool tells_exchanges = true; // whether the library says whose message an MPI_Isendrecv got

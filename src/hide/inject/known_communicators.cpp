@@ -196,6 +196,7 @@ void begin_world() {
   real.Comm_group(MPI_COMM_WORLD, &state.world);
   state.nodes.resize(static_cast<std::size_t>(size));
   real.Allgather(&own, sizeof own, MPI_BYTE, state.nodes.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  state.crowded = std::ranges::count(state.nodes, own) > sysconf(_SC_NPROCESSORS_ONLN);
   attach(MPI_COMM_WORLD);
   const Communicator &world = *communicator_of(MPI_COMM_WORLD);
   synchronise_clock(world);

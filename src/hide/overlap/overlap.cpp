@@ -31,13 +31,15 @@ public:
       : overlap_(&overlap), phase_(&phase), pattern_(&pattern),
         polls_(overlap.settings.policy == HALOSCOPE_OVERLAP_TEST ||
                overlap.settings.policy == HALOSCOPE_OVERLAP_ADAPTIVE),
-        measures_(overlap.settings.policy == HALOSCOPE_OVERLAP_ADAPTIVE) {}
+        measures_(overlap.settings.policy == HALOSCOPE_OVERLAP_ADAPTIVE),
+        attributes_(overlap.settings.partners != 0) {}
 
   int operator()(haloscope_overlap_times &times) {
     const bool consistent = overlap_->settings.consistent != 0, early = overlap_->settings.early_sends != 0;
     const auto &input = pattern_->input, &output = pattern_->output;
     // Consistent input: dependent items first, contributions are gathered, then results are scattered.
     const auto &first = consistent ? output : input, &second = consistent ? input : output;
+    if (attributes_) phase_->expect(second.receive_count);
     start(first, false);
     start(second, false);
     if (consistent) dependent(early, output);
@@ -60,6 +62,7 @@ public:
     at(consistent ? HALOSCOPE_OVERLAP_UNPACK_INPUT : HALOSCOPE_OVERLAP_UNPACK_OUTPUT);
     finish(first.sends, first.send_count);
     finish(second.sends, second.send_count);
+    if (attributes_) times.partner_wait = phase_->partner_wait();
     times.alpha = polls_ ? share(before, items) : phase_->alpha();
     times.polls = poll_count_;
     return error_;
@@ -93,7 +96,7 @@ private:
     int there = 0;
     note(MPI_Testall(exchange.receive_count, exchange.receives, &there, MPI_STATUSES_IGNORE));
     poll_count_++;
-    if (measures_) phase_->polled(seconds() - before);
+    if (measures_ && there == 0) phase_->polled(seconds() - before);
     return there != 0;
   }
 
@@ -112,10 +115,25 @@ private:
       done = end;
     }
     const double worked = seconds();
-    if (!there) finish(exchange.receives, exchange.receive_count);
+    if (attributes_ && !leaves)
+      finish_each(exchange, worked);
+    else if (!there)
+      finish(exchange.receives, exchange.receive_count);
     const double ended = seconds();
     waited = ended - worked;
     return ended - begin;
+  }
+
+  // As they come, so that it is known which was waited for how long.
+  void finish_each(const haloscope_overlap_exchange &exchange, double worked) {
+    phase_->not_waited();
+    for (int done = 0; done != MPI_UNDEFINED && error_ == MPI_SUCCESS;) {
+      const auto completed = phase_->completed();
+      note(MPI_Waitsome(exchange.receive_count, exchange.receives, &done, completed.data(),
+                        MPI_STATUSES_IGNORE));
+      const double waited = seconds() - worked;
+      for (int i = 0; i < done; i++) phase_->waited(completed[static_cast<std::size_t>(i)], waited);
+    }
   }
 
   bool chunks(const haloscope_overlap_exchange &exchange, std::size_t &done, std::size_t end, bool leaves) {
@@ -134,7 +152,7 @@ private:
   const haloscope_overlap *overlap_;
   Phase *phase_;
   const haloscope_overlap_pattern *pattern_;
-  bool polls_, measures_;
+  bool polls_, measures_, attributes_;
   std::size_t poll_count_ = 0;
   int error_ = MPI_SUCCESS;
 };
@@ -214,7 +232,7 @@ const Phase *phase_of(const haloscope_overlap *overlap, int phase) {
 extern "C" {
 
 haloscope_overlap_settings haloscope_overlap_defaults() {
-  return {HALOSCOPE_OVERLAP_FIXED, 0.5, 0.5, 1e-4, 4, 0, 0.005, 1, 0, 0, nullptr, nullptr};
+  return {HALOSCOPE_OVERLAP_FIXED, 0.5, 0.5, 1e-4, 4, 0, 0.005, 1, 0, 0, 0, nullptr, nullptr};
 }
 
 int haloscope_overlap_create(const haloscope_overlap_settings *settings, size_t items, MPI_Comm comm,
@@ -244,11 +262,26 @@ int haloscope_overlap_run(haloscope_overlap *overlap, int phase, const haloscope
                           haloscope_overlap_times *times) {
   if (phase_of(overlap, phase) == nullptr) return MPI_ERR_ARG;
   haloscope_overlap_times own{};
-  const int result =
-      haloscope::overlap::run(*overlap, overlap->phases[static_cast<std::size_t>(phase)], *pattern, own);
+  int result = MPI_SUCCESS;
+  try {
+    result =
+        haloscope::overlap::run(*overlap, overlap->phases[static_cast<std::size_t>(phase)], *pattern, own);
+  } catch (const std::bad_alloc &) { // before any message
+    result = MPI_ERR_NO_MEM;
+  }
   if (result != MPI_SUCCESS) error_text = "overlap: MPI failed with code " + std::to_string(result);
   if (times != nullptr) *times = own;
   return result;
+}
+
+double haloscope_overlap_waited(const haloscope_overlap *overlap, int phase, int receive) {
+  const Phase *found = phase_of(overlap, phase);
+  return found == nullptr ? 0 : found->waited(receive);
+}
+
+void haloscope_overlap_partner_waited(haloscope_overlap *overlap, int phase, double seconds) {
+  if (phase_of(overlap, phase) != nullptr)
+    overlap->phases[static_cast<std::size_t>(phase)].partner_waited(seconds);
 }
 
 double haloscope_overlap_alpha(const haloscope_overlap *overlap, int phase) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace haloscope::overlap {
@@ -78,6 +79,22 @@ public:
       alpha_ = times.alpha; // as it came out
   }
 
+  // With `partners`, before a run of so many receives in the second exchange. Only the first one allocates.
+  void expect(int receives) {
+    waited_.resize(static_cast<std::size_t>(receives));
+    completed_.resize(waited_.size());
+    partner_wait_ = 0;
+  }
+  [[nodiscard]] std::span<int> completed() noexcept { return completed_; } // room for MPI_Waitsome
+  void not_waited() noexcept { std::ranges::fill(waited_, 0.0); }
+  void waited(int receive, double seconds) noexcept { waited_[static_cast<std::size_t>(receive)] = seconds; }
+  [[nodiscard]] double waited(int receive) const noexcept {
+    const auto at = static_cast<std::size_t>(receive);
+    return receive >= 0 && at < waited_.size() ? waited_[at] : 0;
+  }
+  void partner_waited(double seconds) noexcept { partner_wait_ = std::max(partner_wait_, seconds); }
+  [[nodiscard]] double partner_wait() const noexcept { return partner_wait_; }
+
   [[nodiscard]] std::size_t chunk() const noexcept {
     if (settings_->policy == HALOSCOPE_OVERLAP_ADAPTIVE && item_ > 0)
       return overlap::chunk(items_, settings_->budget, poll_, item_);
@@ -87,7 +104,13 @@ public:
     constexpr double weight = 0.05; // of what is new
     mean = mean > 0 ? (1 - weight) * mean + weight * std::min(value, 4 * mean) : value;
   }
-  void polled(double seconds) noexcept { measured(poll_, seconds); }
+  // Of a poll that found nothing: the others copy messages. A low quantile, followed in small steps: what
+  // interrupts a poll is not its price.
+  void polled(double seconds) noexcept {
+    constexpr double share = 0.25, step = 0.1;
+    const double factor = seconds < poll_ ? 1 - step * (1 - share) : 1 + step * share;
+    poll_ = poll_ > 0 ? poll_ * factor : seconds;
+  }
   void worked(std::size_t items, double seconds) noexcept {
     if (items > 0) measured(item_, seconds / static_cast<double>(items));
   }
@@ -97,8 +120,9 @@ private:
   [[nodiscard]] double first_wait(const haloscope_overlap_times &times) const noexcept {
     return settings_->consistent != 0 ? times.output_wait : times.input_wait;
   }
+  // What is sent in the second exchange is late for its receiver, who may be somebody else.
   [[nodiscard]] double second_wait(const haloscope_overlap_times &times) const noexcept {
-    return settings_->consistent != 0 ? times.input_wait : times.output_wait;
+    return std::max(settings_->consistent != 0 ? times.input_wait : times.output_wait, times.partner_wait);
   }
 
   // Each regime learns by how probable it was, before the run, which was split for it, and after: one that
@@ -130,6 +154,9 @@ private:
   double poll_ = 0, item_ = 0; // seconds
   Filter filter_;
   std::vector<double> alphas_;
+  std::vector<double> waited_; // for each receive of the second exchange, in the last run
+  std::vector<int> completed_;
+  double partner_wait_ = 0;
 };
 
 } // namespace haloscope::overlap

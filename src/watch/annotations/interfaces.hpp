@@ -6,10 +6,10 @@
 
 namespace haloscope::watch {
 
-enum class Interface : std::uint8_t { caliper, adiak, kokkos, nvtx, itt, petsc, hypre, p4est };
+enum class Interface : std::uint8_t { caliper, adiak, kokkos, nvtx, itt, petsc, hypre, p4est, nccl };
 // As the setting and `info` call them.
-inline constexpr std::array interface_names{"caliper", "adiak", "kokkos", "nvtx",
-                                            "itt",     "petsc", "hypre",  "p4est"};
+inline constexpr std::array interface_names{"caliper", "adiak", "kokkos", "nvtx", "itt",
+                                            "petsc",   "hypre", "p4est",  "nccl"};
 
 // From any thread, also before MPI_Init. The setting is read once.
 bool is_wanted(Interface interface) noexcept;

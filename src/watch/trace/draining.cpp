@@ -61,6 +61,7 @@ private:
   void write(SpoolWriter &spool) {
     if (spool.add(pack(encoder_.piece(), ring_.thread, encoder_.progress()))) {
       written_ = encoder_.progress();
+      ring_.spooled += encoder_.events();
       encoder_.next_piece();
     } else {
       process_.trace.lost.fetch_add(encoder_.take_back(written_), std::memory_order_relaxed);

@@ -47,12 +47,16 @@ void Encoder::resume(std::span<const Symbol> symbols, const Progress &progress) 
   progress_ = progress;
 }
 
+std::uint64_t Encoder::events() const noexcept {
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      piece_.sequence, [&](std::uint32_t number) { return symbols_[number].kind != Kind::lost; }));
+}
+
 std::uint64_t Encoder::take_back(const Progress &before) {
-  std::uint64_t events = 0, lost_already = 0;
-  for (const std::uint32_t number : piece_.sequence) {
-    const Symbol &symbol = symbols_[number];
-    (symbol.kind == Kind::lost ? lost_already : events) += symbol.kind == Kind::lost ? symbol.bytes : 1;
-  }
+  const std::uint64_t events = this->events();
+  std::uint64_t lost_already = 0;
+  for (const std::uint32_t number : piece_.sequence)
+    if (symbols_[number].kind == Kind::lost) lost_already += symbols_[number].bytes;
   for (std::size_t i = 0; i < piece_.symbols.size(); i++) symbols_.pop_back();
   followers_.clear();
   before_ = 0;
@@ -115,19 +119,38 @@ void Encoder::add_time(std::uint64_t begin) {
   progress_.last += gap;
 }
 
+namespace {
+
+// Visits the first unit of each entry, as far as they are whole: visit(units, how many).
+template <class Visit> void each_entry(const Block &block, Visit &&visit) {
+  const std::uint32_t used = std::min(block.used.load(std::memory_order_acquire), Block::capacity);
+  for (std::uint32_t i = 0; i < used;) {
+    const std::uint32_t units = units_of(block.units[i].entry);
+    if (i + units > used) return;
+    visit(&block.units[i], units);
+    i += units;
+  }
+}
+
+} // namespace
+
+std::uint64_t events_of(const Block &block) noexcept {
+  std::uint64_t events = 0;
+  each_entry(block, [&](const Unit *unit, std::uint32_t) {
+    events += unit->entry != Entry::none && unit->entry != Entry::place ? 1 : 0;
+  });
+  return events;
+}
+
 void Encoder::take(const Block &block) {
   if (block.lost > 0) take_lost(block.lost, block.lost_starts);
-  const std::uint32_t used = std::min(block.used.load(std::memory_order_acquire), Block::capacity);
   std::uint32_t place = 0;
-  for (std::uint32_t i = 0; i < used;) {
-    const Unit &head = block.units[i];
-    const std::uint32_t units = units_of(head.entry);
-    if (i + units > used) break;
+  each_entry(block, [&](const Unit *unit, std::uint32_t units) {
+    const Unit &head = *unit;
     Details details{-1, -1, 0, 0};
-    if (units > 1) std::memcpy(&details, &block.units[i + 1], sizeof details);
+    if (units > 1) std::memcpy(&details, unit + 1, sizeof details);
     Rest rest{};
-    if (units > 2) std::memcpy(&rest, &block.units[i + 2], sizeof rest);
-    i += units;
+    if (units > 2) std::memcpy(&rest, unit + 2, sizeof rest);
     if (head.entry == Entry::place)
       place = head.about;
     else if (head.entry == Entry::enter || head.entry == Entry::leave)
@@ -136,7 +159,7 @@ void Encoder::take(const Block &block) {
       add_call(head, details, units > 2 ? &rest : nullptr, place);
     else if (head.entry != Entry::none)
       add_part(head, details);
-  }
+  });
   progress_.block = block.sequence;
 }
 

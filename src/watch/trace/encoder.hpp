@@ -57,6 +57,8 @@ public:
   void take_lost(std::uint64_t events, std::uint64_t starts);
 
   [[nodiscard]] const Piece &piece() const noexcept { return piece_; }
+  // Events of the piece: what was lost is none.
+  [[nodiscard]] std::uint64_t events() const noexcept;
   [[nodiscard]] const Progress &progress() const noexcept { return progress_; }
   void next_piece() noexcept { piece_.clear(); }
   // The piece was lost: the next one begins with that. Returns how many events more that are than were lost
@@ -84,5 +86,8 @@ private:
   Piece piece_;
   Progress progress_;
 };
+
+// Events that its units are.
+std::uint64_t events_of(const Block &block) noexcept;
 
 } // namespace haloscope::watch::trace

@@ -100,6 +100,7 @@ struct Ring {
   std::uint64_t sequence;          // of the newest block
   std::uint64_t lost, lost_starts; // since the newest block was full
   std::uint64_t all_lost;
+  std::uint64_t spooled; // events that are in the spool; by who writes that
   Ring *following;
 
   // Room for so many units; nullptr if there is none. A new block has named no node.

@@ -73,22 +73,34 @@ void TraceRows::read_ring(const Ring &ring) {
     if (ring.blocks[i].state.load() != Block::free) blocks[ring.blocks[i].sequence] = &ring.blocks[i];
   Encoder encoder{arena(), ring.thread, process_.first.tick, process_.trace.compact};
   if (thread.progress.last != 0) encoder.resume(thread.symbols, thread.progress);
+  // What the spool had and has no longer, and what came behind that.
+  std::uint64_t missing = ring.spooled - std::min(ring.spooled, thread.events);
   // A copy: the process may be running still, and take the block for something else meanwhile.
   const auto copy = std::make_unique<Block>();
-  for (;;) {
-    const std::uint64_t wanted = encoder.progress().block + 1;
-    const auto found = blocks.find(wanted);
-    if (found == blocks.end()) return;
-    std::memcpy(static_cast<void *>(copy.get()), found->second, sizeof *copy);
+  for (const auto &[sequence, block] : blocks) {
+    if (sequence <= encoder.progress().block) continue;
+    std::memcpy(static_cast<void *>(copy.get()), block, sizeof *copy);
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (found->second->sequence != wanted || found->second->state.load() == Block::free) return;
-    encoder.take(*copy);
-    if (encoder.piece().sequence.empty()) continue;
-    const auto piece = std::make_shared<Spooled>(pack(encoder.piece(), ring.thread, encoder.progress()));
-    encoder.next_piece();
-    add_piece(*piece);
-    rest_.push_back(piece);
+    if (block->sequence != sequence || block->state.load() == Block::free) break;
+    if (missing == 0 && sequence == encoder.progress().block + 1) {
+      encoder.take(*copy);
+      add_rest(ring.thread, encoder);
+    } else {
+      missing += events_of(*copy);
+    }
   }
+  if (missing == 0) return;
+  missing_ += missing;
+  encoder.take_lost(missing, 0);
+  add_rest(ring.thread, encoder);
+}
+
+void TraceRows::add_rest(std::uint32_t thread, Encoder &encoder) {
+  if (encoder.piece().sequence.empty()) return;
+  const auto piece = std::make_shared<Spooled>(pack(encoder.piece(), thread, encoder.progress()));
+  encoder.next_piece();
+  add_piece(*piece);
+  rest_.push_back(piece);
 }
 
 void TraceRows::add_piece(const Spooled &piece) {
@@ -99,6 +111,7 @@ void TraceRows::add_piece(const Spooled &piece) {
   for (std::uint64_t i = 0; i < piece.head.events; i++) {
     if (thread.repeats.is_full()) end_segment(piece.head.thread, thread);
     const std::uint64_t symbol = take_number(rest);
+    if (symbol < thread.symbols.size() && thread.symbols[symbol].kind != Kind::lost) thread.events++;
     thread.repeats.append(static_cast<std::uint32_t>(symbol));
   }
 }
@@ -236,7 +249,7 @@ void TraceRows::add_communicators(const Thread &thread) {
 }
 
 void TraceRows::add_clock(double tick) {
-  std::uint64_t lost = process_.trace.lost.load();
+  std::uint64_t lost = process_.trace.lost.load() + missing_;
   for (const Ring *ring = valid(process_.trace.rings.load()); ring != nullptr; ring = valid(ring->following))
     lost += ring->all_lost;
   const std::array<std::uint64_t, 8> row{number(process_.rank),

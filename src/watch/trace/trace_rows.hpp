@@ -33,11 +33,13 @@ private:
     Repeats repeats;
     std::uint64_t segment = 0;
     Progress progress;
+    std::uint64_t events = 0; // but those that stand for lost ones
   };
   std::uint32_t place_of(const Node &node) const noexcept;
   void read_spool();
   void read_rings();
   void read_ring(const Ring &ring);
+  void add_rest(std::uint32_t thread, Encoder &encoder);
   void add_piece(const Spooled &piece);
   void end_segment(std::uint32_t number, Thread &thread);
   std::uint64_t structure_of(const std::vector<Symbol> &symbols, const Bytes &packed);
@@ -57,6 +59,7 @@ private:
   std::unordered_map<std::uint64_t, std::string> path_texts_;
   std::map<std::uint32_t, Thread> threads_;
   std::vector<std::shared_ptr<const Spooled>> rest_; // of pieces that are in no spool
+  std::uint64_t missing_ = 0;                        // events of a spool that has no end
   std::map<std::uint32_t, bool> told_;               // communicators
   std::set<std::uint64_t> told_structures_;
 };

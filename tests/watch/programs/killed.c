@@ -1,4 +1,4 @@
-// Rank 1 is killed in the middle of what it does; the others wait for it.
+// Rank 1 is killed in the middle of what it does; the others wait for it. A command is carried out before.
 #include "common.h"
 
 #include <signal.h>
@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
     }
   HALOSCOPE_REGION_BEGIN("open");
   MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1 && argc > 1) CHECK(system(argv[1]) == 0);
   if (rank == 1) raise(SIGKILL);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

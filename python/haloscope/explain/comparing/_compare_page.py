@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["write_compare_page"]
 
-_SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "compare.js")
+_SCRIPTS = ("sections.js", "regimes.js")
 _MOST_ROWS = 2000
 _Cell = tuple[float | str | None, str]
 

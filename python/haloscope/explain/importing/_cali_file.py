@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 
 __all__ = ["CaliFile", "CaliRecord", "parse_cali"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain._tree import RegionTree, roll_up
 from haloscope.explain.importing._cali_file import CaliFile, parse_cali
 from haloscope.explain.importing._cali_regions import ALL, CaliRegions, Values, number_in

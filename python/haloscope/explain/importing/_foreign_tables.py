@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Foreign", "path_rows", "unreadable"]
 
 # Tables for people that are not called as the stored one that they are made of.
-_STORED_AS = {"regions": "ranks", "binding": "processes", "info": "processes"}
+_STORED_AS = {"regions": "ranks", "pop": "ranks", "binding": "processes", "info": "processes"}
 
 
 def unreadable(path: Path, what: str, why: str) -> ProfileError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain.importing._mpi_functions import call_name
 
 if TYPE_CHECKING:

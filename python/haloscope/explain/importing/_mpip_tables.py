@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain._tree import PROGRAM
 from haloscope.explain.importing._foreign_tables import Foreign, path_rows, unreadable
 from haloscope.explain.importing._mpi_functions import FAMILIES, kinds_of

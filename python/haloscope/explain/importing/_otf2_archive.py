@@ -15,7 +15,7 @@ from haloscope.base import paths
 from haloscope.base.building import build_executable
 from haloscope.base.errors import ProfileError
 from haloscope.base.toolchain import compiler
-from haloscope.explain._directory import REMEDY
+from haloscope.explain._framing import REMEDY
 from haloscope.explain.export._otf2_library import find_otf2
 from haloscope.explain.importing._foreign_tables import unreadable
 

@@ -1,10 +1,12 @@
 // The embedded numbers. Regions are numbered depth first: region p and all below it are p … end[p] − 1.
 
-const RUNS = JSON.parse(at("data").textContent).runs;
-const ARRAYS = { u2: Uint16Array, f8: Float64Array };
+const RUN = JSON.parse(at("data").textContent);
+const ARRAYS = { u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 const PARTS = ["compute", "p2p", "coll", "other"];
-const PART_NAMES = { compute: "compute", p2p: "point-to-point", coll: "collective", other: "other MPI" };
-const COLOURS = { compute: "#cbd3db", p2p: "#0072b2", coll: "#e69f00", other: "#7a6a9e" };
+const LOOKS = {
+  compute: { name: "compute", colour: "#cbd3db" }, p2p: { name: "point-to-point", colour: "#0072b2" },
+  coll: { name: "collective", colour: "#e69f00" }, other: { name: "other MPI", colour: "#7a6a9e" },
+};
 
 function unpacked(packed) {
   const text = atob(packed.data);
@@ -13,7 +15,7 @@ function unpacked(packed) {
   return new ARRAYS[packed.type](bytes.buffer);
 }
 
-// Decoding waits until a run is looked at: a page may hold many.
+// Decoding waits until a table is looked at.
 function columnsOf(table) {
   if (!table.decoded) {
     table.decoded = {};
@@ -27,8 +29,7 @@ function rowsOf(run, table, p, inclusive) {
   return [table.offsets[p], table.offsets[inclusive ? run.end[p] : p + 1]];
 }
 
-function matrixOf(run, p, inclusive, measure) {
-  const table = run.matrix;
+function matrixOf(run, table, p, inclusive, measure) {
   const { row, column, [measure]: value } = columnsOf(table);
   const [first, last] = rowsOf(run, table, p, inclusive);
   const cells = Array.from({ length: table.bins }, () => new Array(table.bins).fill(null));
@@ -41,16 +42,19 @@ function matrixOf(run, p, inclusive, measure) {
   return any ? cells : null;
 }
 
-function timeByRank(run, p, inclusive) {
-  const columns = columnsOf(run.split);
-  const [first, last] = rowsOf(run, run.split, p, inclusive);
-  const sums = {};
-  for (const part of PARTS) sums[part] = new Array(run.split.bins).fill(0);
-  for (let i = first; i < last; i++) {
-    for (const part of PARTS) sums[part][columns.bin[i]] += columns[part][i];
-  }
-  for (let bin = 0; bin < run.split.bins; bin++) sums.compute[bin] = Math.max(0, sums.compute[bin]);
+// Sums of the columns `parts` for each bin of ranks, null where the region has no row.
+function sumsByRank(run, table, p, inclusive, parts) {
+  const columns = columnsOf(table);
+  const [first, last] = rowsOf(run, table, p, inclusive);
+  const sums = Object.fromEntries(parts.map((part) => [part, new Array(table.bins).fill(0)]));
+  for (let i = first; i < last; i++) for (const part of parts) sums[part][columns.bin[i]] += columns[part][i];
   return last > first ? sums : null;
+}
+
+function timeByRank(run, p, inclusive) {
+  const sums = sumsByRank(run, run.split, p, inclusive, PARTS);
+  if (sums) sums.compute = sums.compute.map((time) => Math.max(0, time));
+  return sums;
 }
 
 function sizesOf(run, p, inclusive) {

@@ -1,27 +1,65 @@
-// How all figures are drawn.
+// How all figures are drawn: in the colours of the page, with their numbers as CSV.
 
 const FONT = { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" };
 const GRID = "#e8ecf0";
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
 const SCALE = [[0, "#eaf3f9"], [0.25, "#a9cfe5"], [0.5, "#5a9fc9"], [0.75, "#1f6a9f"], [1, "#0a2f51"]];
+// What stands for the colours of the light theme in the dark one; others are seen on both grounds.
+const IN_THE_DARK = {
+  "#fff": "#1d242b", "#1c2733": "#e3e8ed", "#e8ecf0": "#333d47", "#cbd3db": "#5d6873", "#c0392b": "#ff8f80",
+  "#eaf3f9": "#22303c", "#a9cfe5": "#1f5580", "#5a9fc9": "#3f88bd", "#1f6a9f": "#83bde2", "#0a2f51": "#e3f2fc", "#31408f": "#8f9df0", "#7a1f5c": "#d273b0",
+};
+const drawn = new Map();
+
+function inTheme(value) {
+  if (!isDark()) return value;
+  if (typeof value === "string") return IN_THE_DARK[value] || value;
+  // Numbers and texts of a figure are long arrays, and have no colours.
+  if (Array.isArray(value)) return value.length > 64 && typeof value[0] !== "string" ? value : value.map(inTheme);
+  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, inTheme(part)]));
+}
 
 function draw(place, traces, layout, config) {
   for (const empty of place.querySelectorAll(".empty")) empty.remove();
+  drawn.set(place, [traces, layout, config]);
   // When the window changes, Plotly forgets the figure's height and asks for the place's.
   place.style.height = layout.height + "px";
-  Plotly.react(place, traces, {
+  Plotly.react(place, inTheme(traces), inTheme({
     font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 40, b: 48 },
     legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0, traceorder: "normal", itemsizing: "constant" },
-    hoverlabel: { font: FONT }, ...layout,
-  }, { ...CONFIG, ...config });
+    hoverlabel: { font: FONT, bgcolor: "#fff" }, ...layout, ...(isPrinted() ? { width: place.clientWidth } : {}),
+  }), { ...CONFIG, ...config });
+  offerCsv(place, () => csvOfFigure(place));
 }
 
 function drawNothing(place, why) {
+  drawn.delete(place);
+  withdrawCsv(place);
   Plotly.purge(place);
   place.style.height = "";
   place.replaceChildren(element("p", why, "empty"));
 }
 
+function drawAgain() {
+  for (const [place, figure] of drawn) {
+    if (place.isConnected) draw(place, ...figure);
+    else drawn.delete(place);
+  }
+}
+
+// Of bars that lie, names on the left take their room; the axis below must not ask for more, or both do in turn.
 function axis(title, more) {
   return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
+}
+
+onTheme(drawAgain);
+// A sheet of paper is narrower than most windows, and white.
+const isPrinted = () => document.body.classList.contains("printed");
+for (const [when, printed] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(when, () => {
+    document.body.classList.toggle("printed", printed);
+    document.documentElement.dataset.theme = printed ? "light" : chosenTheme();
+    drawAgain();
+  });
 }

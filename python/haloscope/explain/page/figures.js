@@ -1,22 +1,9 @@
 // The figures. Each gets a place and what to draw, or says why there is nothing to draw.
 
-function stacked(labels, sums, more) {
-  return PARTS.map((part) => ({
-    type: "bar", name: PART_NAMES[part], marker: { color: COLOURS[part] }, ...more(labels, sums[part]),
+function stacked(labels, sums, more, looks = LOOKS) {
+  return Object.entries(looks).map(([part, { name, colour }]) => ({
+    type: "bar", name, marker: { color: colour }, ...more(labels, sums[part]),
   }));
-}
-
-function drawRuns(place, runs) {
-  const labels = runs.map((_, index) => index);
-  const shares = {};
-  for (const part of PARTS) {
-    shares[part] = runs.map((run) => 100 * partsOf(run.inclusive, 0)[part] / (run.inclusive.time_mean[0] || 1));
-  }
-  const names = runs.map((run) => plain(shortened(run.profile, 28)) + "<br>" + run.ranks + " ranks");
-  draw(place, stacked(labels, shares, (x, y) => ({ x, y, hovertemplate: "%{y:.1f} %" })), {
-    height: 320, barmode: "stack",
-    xaxis: axis("", { tickvals: labels, ticktext: names }), yaxis: axis("share of the time, %", { range: [0, 100] }),
-  });
 }
 
 const MOST_BARS = 40;
@@ -42,7 +29,7 @@ function drawTimeByRegion(place, run, values, chosen) {
     x, y, orientation: "h", customdata: hover, hovertemplate: "%{customdata}<br>%{x:.4s}s",
   })), {
     height: heightOf(shown.length), barmode: "stack", bargap: gapOf(shown.length, 0.3),
-    xaxis: axis("time, s, mean over ranks", { rangemode: "tozero" }),
+    xaxis: axis("time, s, mean over ranks", { rangemode: "tozero", automargin: false }),
     yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false }),
   });
 }
@@ -50,14 +37,16 @@ function drawTimeByRegion(place, run, values, chosen) {
 function drawTimeByRank(place, run, p, inclusive) {
   const sums = timeByRank(run, p, inclusive);
   if (!sums) return drawNothing(place, "No rank entered this region.");
-  const { bins, bin } = run.split;
-  const ranks = sums.compute.map((_, index) => index * bin + (bin - 1) / 2);
+  // As high as the figure beside it, within reason.
+  drawByRank(place, run.split, sums, LOOKS, "time, s", Math.min(640, heightOf(Math.min(MOST_BARS, run.full.length))));
+}
+
+function drawByRank(place, { bins, bin }, sums, looks, title, height) {
+  const ranks = Array.from({ length: bins }, (_, index) => index * bin + (bin - 1) / 2);
   const who = bin > 1 ? "ranks around %{x}" : "rank %{x}";
-  draw(place, stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" })), {
-    // As high as the figure beside it, within reason.
-    height: Math.min(640, heightOf(Math.min(MOST_BARS, run.full.length))), barmode: "stack",
-    bargap: bins > 64 ? 0 : gapOf(bins, 0.2),
-    xaxis: axis("rank", rankTicks(bins, bin, false)), yaxis: axis("time, s", { rangemode: "tozero" }),
+  draw(place, stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" }), looks), {
+    height, barmode: "stack", bargap: bins > 64 ? 0 : gapOf(bins, 0.2), showlegend: true,
+    xaxis: axis("rank", rankTicks(bins, bin, false)), yaxis: axis(title, { rangemode: "tozero" }),
   });
 }
 
@@ -66,17 +55,20 @@ function rankTicks(bins, bin, reversed) {
   return { range: reversed ? edge.reverse() : edge, showgrid: false, tickformat: "d", ...(bins * bin <= 16 ? { dtick: 1 } : {}) };
 }
 
+// What has a value for each rank and partner.
 const MEASURES = {
   bytes: { title: "bytes sent", unit: "B", text: asBytes },
   messages: { title: "messages sent", unit: "", text: asCount },
   time: { title: "time, s", unit: "s", text: asTime },
 };
 
-function drawMatrix(place, run, p, inclusive, measure, log) {
-  const cells = matrixOf(run, p, inclusive, measure);
-  if (!cells) return drawNothing(place, "No point-to-point messages in this region.");
+const MESSAGES = { table: (run) => run.matrix, across: "to rank", along: "from rank", none: "No point-to-point messages in this region." };
+
+function drawMatrix(place, run, of, p, inclusive, measure, log) {
+  const { bins, bin } = of.table(run);
+  const cells = matrixOf(run, of.table(run), p, inclusive, measure);
+  if (!cells) return drawNothing(place, of.none);
   const { title, unit, text } = MEASURES[measure];
-  const { bins, bin } = run.matrix;
   const centres = cells.map((_, index) => index * bin + (bin - 1) / 2);
   const who = bin > 1 ? "ranks around %{y} → around %{x}" : "rank %{y} → rank %{x}";
   draw(place, [{
@@ -87,8 +79,8 @@ function drawMatrix(place, run, p, inclusive, measure, log) {
     ...colourRange(cells, log, title, text),
   }], {
     ...squareIn(place),
-    xaxis: axis("to rank", rankTicks(bins, bin, false)),
-    yaxis: axis("from rank", rankTicks(bins, bin, true)),
+    xaxis: axis(of.across, rankTicks(bins, bin, false)),
+    yaxis: axis(of.along, rankTicks(bins, bin, true)),
   }, { responsive: false });
 }
 

@@ -1,6 +1,8 @@
-// A page about regimes: its sections are made in Python, and stand as they are.
+// A page about regimes, or about two sides of runs: its sections are made in Python, and stand as they are.
 
 const PAGE = JSON.parse(at("data").textContent);
 
 headInto(PAGE);
 sectionsInto(at("sections"), PAGE.sections);
+// The answer comes before what is to be said about it.
+at("answer")?.after(at("warnings"));

@@ -4,13 +4,7 @@ function headInto(page) {
   at("program").textContent = page.title;
   at("command").textContent = page.about;
   at("warnings").replaceChildren(...page.notes.map((text) => element("p", text)));
-  at("figures").replaceChildren(...page.figures.map(([title, figure, note]) => {
-    const box = element("div");
-    const told = element("dd", figure);
-    told.append(element("small", note));
-    box.append(element("dt", title), told);
-    return box;
-  }));
+  figuresInto(at("figures"), page.figures);
 }
 
 function sectionsInto(place, sections) {
@@ -49,10 +43,12 @@ function plotOf(figure, waiting) {
 
 function tableOf(table) {
   const made = element("table");
+  const scroll = element("div", undefined, "scroll still");
+  const whole = element("div");
+  scroll.append(made);
+  whole.append(scroll);
   const columns = table.columns.map(([title, explanation], index) =>
     [title, explanation, (row) => row[index][0], (row) => row[index][1]]);
-  tableInto(made, columns, table.rows, { column: null, down: false, chosen: null }, () => {});
-  const scroll = element("div", undefined, "scroll still");
-  scroll.append(made);
-  return [scroll, element("p", table.caption, "source")];
+  tableInto(made, columns, table.rows, { column: null, down: false, chosen: null }, null);
+  return [whole, element("p", table.caption, "source")];
 }

@@ -1,16 +1,23 @@
 // Sortable tables. A column is [title, explanation, sort value, text or cell].
 
+const LEAST_TO_FILTER = 6;
+const tableAgain = new WeakMap();
+
 function tableInto(table, columns, rows, state, onChoose) {
-  const order = sortedRows(columns, rows, state);
+  tableAgain.set(table, () => tableInto(table, columns, rows, state, onChoose));
+  offerFilter(table, rows, state);
+  const order = filteredRows(columns, sortedRows(columns, rows, state), state);
   const head = element("tr");
   columns.forEach(([title, explanation], index) => {
     const cell = element("th", title);
     cell.title = explanation;
     if (state.column === index) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-    cell.addEventListener("click", () => {
+    const sort = () => {
       nextOrder(state, index);
       tableInto(table, columns, rows, state, onChoose);
-    });
+      table.tHead.rows[0].cells[index].focus();
+    };
+    byMouseAndKeys(cell, sort);
     head.append(cell);
   });
   const body = element("tbody");
@@ -18,6 +25,42 @@ function tableInto(table, columns, rows, state, onChoose) {
   const top = element("thead");
   top.append(head);
   table.replaceChildren(top, body);
+  const scroll = table.closest(".scroll");
+  withdrawCsv(scroll);
+  offerCsv(scroll, () => csvOfTable(columns, order));
+}
+
+function byMouseAndKeys(cell, action) {
+  cell.tabIndex = 0;
+  cell.addEventListener("click", action);
+  cell.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    action();
+  });
+}
+
+// What is typed stays when the table is made anew.
+function offerFilter(table, rows, state) {
+  const scroll = table.closest(".scroll");
+  const there = scroll.previousElementSibling?.matches(".filter") ? scroll.previousElementSibling : null;
+  if (there || rows.length < LEAST_TO_FILTER) return;
+  const box = element("input", undefined, "filter");
+  box.type = "search";
+  box.placeholder = "filter";
+  box.setAttribute("aria-label", "Show only rows with this text");
+  box.addEventListener("input", () => {
+    state.filter = box.value;
+    tableAgain.get(table)();
+  });
+  scroll.before(box);
+}
+
+function filteredRows(columns, rows, state) {
+  const wanted = (state.filter || "").trim().toLowerCase();
+  if (!wanted) return rows;
+  const textOf = (told) => (told instanceof Node ? told.textContent : String(told));
+  return rows.filter((row) => columns.some(([, , , shown]) => textOf(shown(row, true)).toLowerCase().includes(wanted)));
 }
 
 // First click: the largest first (names: the first first); second: the other way; third: as it was.
@@ -49,7 +92,19 @@ function rowOf(columns, row, state, onChoose) {
     else cell.textContent = told;
     line.append(cell);
   }
-  line.addEventListener("click", () => onChoose(row));
+  if (!onChoose) return line;
+  byMouseAndKeys(line, () => {
+    const [body, place] = [line.parentNode, line.sectionRowIndex];
+    const table = body.parentNode;
+    onChoose(row);
+    table.tBodies[0].rows[place]?.focus({ preventScroll: true });
+  });
+  line.addEventListener("keydown", (event) => {
+    const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
   return line;
 }
 
@@ -59,23 +114,36 @@ function shareCell(parts, total) {
   for (const part of PARTS.slice(1)) {
     const piece = element("i");
     piece.style.width = (total > 0 ? Math.min(100, 100 * parts[part] / total) : 0) + "%";
-    piece.style.background = COLOURS[part];
+    piece.style.background = LOOKS[part].colour;
     bar.append(piece);
   }
   made.append(bar);
   return made;
 }
 
-function regionColumns(run, values, perInstance) {
+function regionColumns(run, values, shown) {
   const of = (name) => (p) => values[name][p];
   const column = (title, explanation, name, text) => [title, explanation, of(name), (p) => text(values[name][p])];
   const range = (title, explanation, low, high, text) =>
-    [title, explanation, of(high), (p) => text(values[low][p], values[high][p])];
+    [title, explanation, of(high), (p) => text(values[low][p], values[high][p]),
+      (p) => (values[high][p] === null ? null : values[low][p] + "–" + values[high][p])];
   const extremes = (title, explanation, name, text) =>
     range(title, explanation, name + "_instance_min", name + "_instance_max", text);
   const name = ["region", "Name of the region", (p) => run.full[p], (p, sorted) => regionCell(run, p, sorted)];
   const passes = column("passes", "Instances, the largest number of any rank (instances)", "instances", asCount);
-  if (perInstance) {
+  if (shown === "efficiency") {
+    const share = (title, explanation, name) => column(title, explanation, name, known((part) => asShare(part, 1)));
+    return [name,
+      share("parallel", "Share of the time that ranks compute: load balance × communication (parallel)", "parallel"),
+      share("load balance", "Mean over largest computing time of a rank (load_balance)", "load_balance"),
+      share("communication", "Largest computing time over the longest time (communication)", "communication"),
+      share("serialisation", "Lost to each other's order; of a trace (serialisation)", "serialisation"),
+      share("transfer", "Lost to the network; of a trace. Communication = serialisation × transfer (transfer)", "transfer"),
+      column("longest", "Longest time of a rank (run_time)", "run_time", asTime),
+      column("computing, mean", "Outside of MPI, mean over ranks (computing_mean)", "computing_mean", asTime),
+      column("computing, largest", "Outside of MPI, the largest of a rank (computing_max)", "computing_max", asTime)];
+  }
+  if (shown === "instances") {
     return [name, passes,
       extremes("sends", "Messages sent in one instance: least and most of any rank", "sends", asRange),
       extremes("recvs", "Messages received in one instance", "recvs", asRange),

@@ -53,3 +53,14 @@ function element(tag, text, name) {
 }
 
 const at = (id) => document.getElementById(id);
+
+// Numbers that come first, each with its title and a remark.
+function figuresInto(place, figures) {
+  place.replaceChildren(...figures.map(([title, figure, note]) => {
+    const box = element("div");
+    const told = element("dd", figure);
+    told.append(element("small", note));
+    box.append(element("dt", title), told);
+    return box;
+  }));
+}

@@ -13,7 +13,9 @@ from haloscope.explain import _kernels
 from haloscope.explain.regimes.fitting._chains import Sequences
 from haloscope.explain.regimes.fitting._regime_model import RegimeModel, select
 from haloscope.explain.regimes.fitting._whole_machine import MachineModel, WholeMachine, whole_machine
+from haloscope.explain.regimes.statistics._added import Added, added
 from haloscope.explain.regimes.statistics._distributions import rank_medians
+from haloscope.explain.regimes.statistics._episodes import episodes
 from haloscope.explain.regimes.statistics._goodness import Goodness, goodness
 from haloscope.explain.regimes.statistics._samples import Sample
 
@@ -114,6 +116,7 @@ def series_of(
     return parts
 
 
+_SLOW = 1.25
 _MOST_MACHINE_STATES = 8
 _MOST_STEPS = 200  # of a fit; the class gives up earlier
 
@@ -264,6 +267,37 @@ class Analysis:
             decode,
             seed=self.options.seed,
         )
+
+    @cached_property
+    def episodes(self) -> pl.DataFrame:
+        """When the machine, a host or a rank was slow: in slow regimes, or else in the slowest one."""
+        regimes = self.ranks.regimes
+        timings = regimes.timings
+        return episodes(
+            timings.durations,
+            regimes.states,
+            regimes.model.n_regimes,
+            ranks=timings.ranks,
+            hosts=timings.hosts,
+            starts=timings.others.get("start"),
+            slow=max(1, self.slow_regimes),
+        )
+
+    @property
+    def slow_regimes(self) -> int:
+        """How many regimes are slow: those whose mean is 1.25 times that of the fastest one, or more."""
+        means = self.ranks.regimes.model.means_
+        return int((means[1:] > _SLOW * means[0]).sum())
+
+    @cached_property
+    def added(self) -> Added | None:
+        """What the program takes, and what slow regimes add; None if all instances are slow."""
+        regimes, slow = self.ranks.regimes, self.slow_regimes
+        timings, states = regimes.timings, regimes.states
+        last = regimes.model.n_regimes
+        is_slow = (states >= last - slow) & (states < last)
+        found = self.episodes if slow else self.episodes.clear()
+        return added(timings.durations, is_slow, found, timings.ranks.tolist(), timings.hosts)
 
     @cached_property
     def view(self) -> View:

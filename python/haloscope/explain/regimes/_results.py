@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import printable
+from haloscope.explain.regimes._answer import answer
 from haloscope.explain.regimes.statistics._comparison import (
     compare_distributions,
     regime_means,
@@ -204,7 +205,7 @@ class Results:
         fitted = [
             f"{printable(analysis.name)}: {line}" if several else line
             for analysis in self.analyses
-            for line in told(analysis)
+            for line in (*answer(analysis), *told(analysis))
         ]
         alone = _ONE_RUN in self.lines  # tests speak of runs, not of methods
         tests = self.tests.filter(self.tests["regime"].is_null() & alone)

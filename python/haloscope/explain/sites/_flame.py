@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from haloscope.base.errors import printable, shortened
-from haloscope.explain._render import site_text
+from haloscope.explain._cells import site_text
 from haloscope.explain._tree import Scope
 from haloscope.explain.sites._readable import without_arguments
 from haloscope.explain.sites._stacks import site_of

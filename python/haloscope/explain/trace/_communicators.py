@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 
 __all__ = ["Communicators"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain.trace._structure import Structures, words_to_bytes
 from haloscope.explain.trace._times import Clocks, read_times
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
-from haloscope.explain._directory import DamageError
+from haloscope.explain._framing import DamageError
 from haloscope.explain.trace._structure import words_to_bytes
 
 if TYPE_CHECKING:

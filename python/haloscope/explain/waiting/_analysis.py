@@ -48,12 +48,13 @@ class Analysis:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """Who waited for whom: `path`, `kind`, `rank`, `partner`, `waits` (how many), `time`, `time_max`.
+        """Who waited for whom: `path`, `kind`, `rank`, `partner`, `waits` (how many), `time` and two of them.
 
-        `partner` came late; it is null for `barrier_completion`, `nxn_completion` and for `other`, the time
-        in MPI that was neither. The kinds together are the time in MPI.
+        `time_median` and `time_max` are of single waits. `partner` came late; it is null for
+        `barrier_completion`, `nxn_completion` and for `other`, the time in MPI that was neither. The kinds
+        together are the time in MPI.
         """
-        timeline, states = self.timeline, self._states
+        timeline, states = self.timeline, self.states
         call, cause = states["call"].to_numpy(), states["cause"].to_numpy()
         rank = timeline.ranks[timeline.location]
         found = pl.DataFrame(
@@ -76,7 +77,10 @@ class Analysis:
             pl.concat([found, others])
             .group_by(keys)
             .agg(
-                pl.len().cast(pl.Int64).alias("waits"), time.sum().alias("time"), time.max().alias("time_max")
+                pl.len().cast(pl.Int64).alias("waits"),
+                time.sum().alias("time"),
+                time.median().alias("time_median"),
+                time.max().alias("time_max"),
             )
         )
         return rows.with_columns(pl.col("path", "rank", "partner").cast(pl.Int64)).sort(keys)
@@ -88,7 +92,7 @@ class Analysis:
         `direct` is the waiting of those who waited for this rank, `indirect` that of others who waited
         because of them. All costs together are all waiting, completions apart.
         """
-        rows = delay_costs(self.timeline, self._stretches, self._states, self._matches)
+        rows = delay_costs(self.timeline, self._stretches, self.states, self.matches)
         both = [pl.col(name) / _NANOSECONDS for name in ("direct", "indirect")]
         cost = (pl.col("direct") + pl.col("indirect")).alias("cost") / _NANOSECONDS
         return rows.with_columns(*both, cost)
@@ -96,7 +100,7 @@ class Analysis:
     @cached_property
     def critical_path(self) -> pl.DataFrame:
         """Where the critical path went: `path`, `rank`, `time`, `mpi_time` (in MPI), `share` of the run."""
-        rows = critical_path(self.timeline, self._stretches, self._states)
+        rows = critical_path(self.timeline, self._stretches, self.states)
         times = [pl.col(name) / _NANOSECONDS for name in ("time", "mpi_time")]
         return rows.with_columns(*times, (pl.col("time") / max(self.timeline.duration, 1)).alias("share"))
 
@@ -144,7 +148,7 @@ class Analysis:
     @property
     def remarks(self) -> list[str]:
         """What could not be taken into account, in sentences."""
-        lost, counts = self._matches.unmatched, []
+        lost, counts = self.matches.unmatched, []
         events = int(self.trace.dropped["events"].sum()) if len(self.trace.dropped) else 0
         counts += [(events, "events were dropped when the trace was recorded")]
         counts += [
@@ -171,20 +175,22 @@ class Analysis:
         return Timeline.of(self.trace)
 
     @cached_property
-    def _matches(self) -> Matches:
+    def matches(self) -> Matches:
+        """Which send belongs to which receive, and who took part in which collective."""
         return matched(self.trace)
 
     @cached_property
     def _depends(self) -> Dependencies:
-        return dependencies(self.timeline, self._matches)
+        return dependencies(self.timeline, self.matches)
 
     @cached_property
-    def _states(self) -> pl.DataFrame:
+    def states(self) -> pl.DataFrame:
+        """What each call waited for: `call` and `cause` (rows of the timeline), `kind`, `time` (ns)."""
         return wait_states(self.timeline, self._depends)
 
     @cached_property
     def _stretches(self) -> Stretches:
-        return stretches(self.timeline, self._states)
+        return stretches(self.timeline, self.states)
 
     def _tape(self, unit: Unit) -> Tape:
         if unit not in self._tapes:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.explain.waiting._graph import Edges
+from haloscope.explain.waiting._injected import injected
 from haloscope.explain.waiting._states import awaited_calls
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def as_recorded(
     A message is one unit for its receiver, a collective as many as a tree of its ranks is high; with the unit
     "byte" both are as many as they have bytes. That a sender waits for its receiver costs nothing but that.
 
-    `is_injected`: as `haloscope inject` has it, a collective is one latency, and a message arrives a latency
-    after it was sent, or when it did in the run, if that is later.
+    `is_injected`: as `haloscope inject` has it, for the unit "latency".
     """
     gets = _gets(timeline, depends)
     call = gets["call"].to_numpy()
@@ -52,13 +52,9 @@ def as_recorded(
     last_arrival = timeline.begin.copy()
     np.maximum.at(last_arrival, call, arrival)
     units = gets["bytes" if unit == "byte" else "latencies"].to_numpy()
-    if is_injected:
-        is_message = gets["is_message"].to_numpy()
-        messages = gets.filter(pl.col("is_message"))
-        gets = pl.concat([gets, messages])
-        weight = np.concatenate([weight, np.zeros(len(messages), dtype=np.int64)])
-        units = np.concatenate([np.where(is_message, 0, units.clip(0, 1)), np.ones(len(messages), np.int64)])
-    return _edges(timeline, depends, gets, weight, units, timeline.end - last_arrival)
+    own = timeline.end - last_arrival
+    found = _edges(timeline, depends, gets, weight, units, own)
+    return injected(found, timeline, depends, gets) if is_injected else found
 
 
 def ideal(timeline: Timeline, depends: Dependencies) -> Edges:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from haloscope.explain.waiting._edges import Unit
-from haloscope.explain.waiting._efficiency import Efficiency
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,12 +63,6 @@ def _critical_path(analysis: Analysis, scope: Scope) -> pl.DataFrame:
     return scope.named(rows, ["time", "rank"], [True, False])
 
 
-def _pop(analysis: Analysis, _scope: Scope) -> pl.DataFrame:
-    found = analysis.efficiency
-    kinds = dict.fromkeys(_POP, pl.Float64)
-    return pl.DataFrame([] if found is None else [asdict(found)], schema=kinds)
-
-
 def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
     tree = scope.tree
     chosen = np.ones(len(tree), dtype=np.bool_) if scope.chosen is None else scope.chosen
@@ -92,7 +84,6 @@ def _tolerance(analysis: Analysis, scope: Scope) -> pl.DataFrame:
 
 
 _TEXT, _COUNT, _TIME = pl.String, pl.Int64, pl.Float64
-_POP = tuple(Efficiency.__dataclass_fields__)
 _Build = Callable[["Analysis", "Scope"], pl.DataFrame]
 _Types = Mapping[str, type[pl.DataType]]
 _TABLES: Mapping[str, tuple[_Build, _Types]] = {
@@ -127,7 +118,6 @@ _TABLES: Mapping[str, tuple[_Build, _Types]] = {
         _critical_path,
         {"region": _TEXT, "rank": _COUNT, **dict.fromkeys(["time", "mpi_time", "share"], _TIME)},
     ),
-    "pop": (_pop, dict.fromkeys(_POP, _TIME)),
     "tolerance": (
         _tolerance,
         {

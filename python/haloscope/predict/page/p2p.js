@@ -1,21 +1,13 @@
 // Messages between two cores: one section a figure.
 
-const { machine, about, figures, yaml } = JSON.parse(document.getElementById("data").textContent);
+const { machine, about, figures, yaml } = JSON.parse(at("data").textContent);
 
-document.getElementById("machine").textContent = machine;
-document.getElementById("yaml").textContent = yaml;
-for (const pair of about) {
-  ["dt", "dd"].forEach((tag, index) => {
-    const said = document.createElement(tag);
-    said.textContent = pair[index];
-    document.getElementById("about").append(said);
-  });
-}
-
-const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+at("machine").textContent = machine;
+at("yaml").textContent = yaml;
+at("about").append(...about.flatMap(([key, text]) => [element("dt", key), element("dd", text)]));
 
 function timeText(time) {
-  const [scale, unit] = UNITS.find(([least]) => time >= 0.999 * least) || UNITS[3];
+  const [scale, unit] = TIMES.find(([least]) => time >= 0.999 * least) || TIMES[3];
   return Number((time / scale).toPrecision(3)) + " " + unit;
 }
 
@@ -35,33 +27,23 @@ function ticks(kind, data, which) {
   return { tickvals: steps, ticktext: steps.map(text) };
 }
 
-function axis({ axes }, data, which) {
+function axisOf({ axes }, data, which) {
   const kind = axes[which];
-  const made = { title: { text: kind }, gridcolor: "#e8ecf0", zeroline: false, automargin: true };
-  if (axes.logarithmic.includes(which)) return { ...made, type: "log", ...ticks(kind, data, which) };
-  if (kind === "time") return { ...made, tickformat: "~s", ticksuffix: "s", rangemode: "tozero" };
-  return { ...made, type: "category" };
+  if (axes.logarithmic.includes(which)) return axis(kind, { type: "log", ...ticks(kind, data, which) });
+  if (kind === "time") return axis(kind, { tickformat: "~s", ticksuffix: "s", rangemode: "tozero" });
+  return axis(kind, { type: "category" });
 }
 
 for (const figure of figures) {
-  const section = document.createElement("section");
-  const title = document.createElement("h2");
-  const place = document.createElement("div");
-  const note = document.createElement("p");
-  title.textContent = figure.title;
-  place.className = "plot";
+  const section = element("section");
+  const place = element("div", undefined, "plot");
   place.id = figure.key + "-plot";
-  note.className = "source";
-  note.textContent = figure.note;
-  section.append(title, place, note);
-  document.getElementById("figures-of-messages").append(section);
-  const yaxis = axis(figure, figure.data, "y");
-  Plotly.newPlot(place, figure.data, {
-    height: figure.square ? 560 : 440, paper_bgcolor: "#fff", plot_bgcolor: "#fff", hovermode: "closest",
-    font: { family: 'system-ui, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1c2733" },
-    margin: { l: 64, r: 16, t: 40, b: 48 }, shapes: figure.shapes || [],
-    legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0 },
-    xaxis: axis(figure, figure.data, "x"),
+  section.append(element("h2", figure.title), place, element("p", figure.note, "source"));
+  at("figures-of-messages").append(section);
+  const yaxis = axisOf(figure, figure.data, "y");
+  draw(place, figure.data, {
+    height: figure.square ? 560 : 440, hovermode: "closest", shapes: figure.shapes || [],
+    xaxis: axisOf(figure, figure.data, "x"),
     yaxis: figure.square ? { ...yaxis, autorange: "reversed", scaleanchor: "x" } : yaxis,
-  }, { responsive: true, displaylogo: false });
+  });
 }

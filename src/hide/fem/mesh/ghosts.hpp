@@ -12,7 +12,10 @@ namespace haloscope::fem {
 
 class Ghosts {
 public:
-  Ghosts(MPI_Comm communicator, const Links &links); // collective
+  // Which messages have room for one number more, behind the nodes' values.
+  enum class Extra : std::uint8_t { none, to_ghosts, to_owners };
+
+  Ghosts(MPI_Comm communicator, const Links &links, Extra extra = Extra::none); // collective
   Ghosts(Ghosts &&) noexcept = default;
   Ghosts(const Ghosts &) = delete;
   Ghosts &operator=(const Ghosts &) = delete;
@@ -26,6 +29,8 @@ public:
   struct Direction {
     std::vector<double> sent, received;
     std::vector<MPI_Request> sends, receives;
+    std::vector<std::size_t> sent_at, received_at;       // where each node's value is
+    std::vector<std::size_t> sent_extra, received_extra; // where each message's number is, if they have one
   };
   Direction to_ghosts; // owners' values
   Direction to_owners; // ghosts' contributions

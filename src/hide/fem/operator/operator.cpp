@@ -73,15 +73,24 @@ private:
   void prepare(const Cells &cells, std::span<const char> mirror, const Choices &choices);
   void add_received();
   void finish_result();
+  void tell();
+  void listen();
 
   const double *x_ = nullptr;
   double *y_ = nullptr;
+  int phase_ = 0;
   std::vector<double> x_with_ghosts_, y_with_ghosts_;
 };
 
 namespace {
 
 std::size_t index(std::int32_t node) noexcept { return static_cast<std::size_t>(node); }
+
+// How long partners waited for each other is told by the first exchange, of the second.
+Ghosts::Extra extra(const Overlap::Settings &settings) noexcept {
+  if (settings.partners == 0) return Ghosts::Extra::none;
+  return settings.consistent != 0 ? Ghosts::Extra::to_owners : Ghosts::Extra::to_ghosts;
+}
 
 std::unique_ptr<Overlap> overlap_of(const Overlap::Settings &settings, std::size_t items,
                                     MPI_Comm communicator) {
@@ -98,7 +107,7 @@ Operator::Work::Work(const Forest &forest, const Nodes &nodes, const Coefficient
                      const OperatorSettings &settings)
     : owned(nodes.owned()), local(nodes.local()), consistent(settings.overlap.consistent != 0),
       masked(settings.dirichlet ? nodes.boundary(forest) : std::vector<std::uint8_t>(local)),
-      ghosts(nodes.communicator(), nodes.links()), history(settings.history) {
+      ghosts(nodes.communicator(), nodes.links(), extra(settings.overlap)), history(settings.history) {
   const Geometry geometry(forest, nodes);
   coefficient = sampled(kappa, forest, geometry, nodes.degree());
   corners = geometry.all();
@@ -123,6 +132,7 @@ void Operator::Work::prepare(const Cells &cells, std::span<const char> mirror, c
 void Operator::Work::run(const double *x, double *y, int phase) {
   x_ = x;
   y_ = y;
+  phase_ = phase;
   if (units->count() == 0) std::fill_n(y, owned, 0.0); // nobody else does
   times = overlap->run(*this, ghosts.to_ghosts.receives, ghosts.to_ghosts.sends, ghosts.to_owners.receives,
                        ghosts.to_owners.sends, phase);
@@ -146,22 +156,24 @@ void Operator::Work::stage(haloscope_overlap_stage which) {
   switch (which) {
   case HALOSCOPE_OVERLAP_PACK_INPUT:
     for (std::size_t i = 0; i < owned_nodes.size(); i++)
-      ghosts.to_ghosts.sent[i] =
+      ghosts.to_ghosts.sent[ghosts.to_ghosts.sent_at[i]] =
           consistent ? mirrors->y[mirrors->place(owned_nodes[i])] : x_[index(owned_nodes[i])];
+    if (!consistent) tell();
     break;
   case HALOSCOPE_OVERLAP_UNPACK_INPUT:
     for (std::size_t i = 0; i < ghost_nodes.size(); i++)
       (consistent ? y_[index(ghost_nodes[i])] : mirrors->x[mirrors->place(ghost_nodes[i])]) =
-          ghosts.to_ghosts.received[i];
-    if (consistent) finish_result();
+          ghosts.to_ghosts.received[ghosts.to_ghosts.received_at[i]];
+    consistent ? finish_result() : listen();
     break;
   case HALOSCOPE_OVERLAP_PACK_OUTPUT:
     for (std::size_t i = 0; i < ghost_nodes.size(); i++)
-      ghosts.to_owners.sent[i] = mirrors->y[mirrors->place(ghost_nodes[i])];
+      ghosts.to_owners.sent[ghosts.to_owners.sent_at[i]] = mirrors->y[mirrors->place(ghost_nodes[i])];
+    if (consistent) tell();
     break;
   case HALOSCOPE_OVERLAP_UNPACK_OUTPUT:
     add_received();
-    if (!consistent) finish_result();
+    consistent ? listen() : finish_result();
     break;
   }
 }
@@ -170,7 +182,7 @@ void Operator::Work::stage(haloscope_overlap_stage which) {
 void Operator::Work::add_received() {
   const auto nodes = ghosts.owned();
   for (std::size_t i = 0; i < nodes.size(); i++)
-    mirrors->y[mirrors->place(nodes[i])] += ghosts.to_owners.received[i];
+    mirrors->y[mirrors->place(nodes[i])] += ghosts.to_owners.received[ghosts.to_owners.received_at[i]];
   for (const std::int32_t node : nodes)
     if (masked[index(node)] != 0) mirrors->y[mirrors->place(node)] = x_[index(node)];
 }
@@ -178,6 +190,18 @@ void Operator::Work::add_received() {
 void Operator::Work::finish_result() {
   for (const std::int32_t node : mirrors->nodes()) y_[index(node)] += mirrors->y[mirrors->place(node)];
   for (const std::int32_t node : fixed) y_[index(node)] = x_[index(node)];
+}
+
+// The first exchange's messages go to those of whom the second one's come, in the same order.
+void Operator::Work::tell() {
+  auto &first = consistent ? ghosts.to_owners : ghosts.to_ghosts;
+  for (std::size_t i = 0; i < first.sent_extra.size(); i++)
+    first.sent[first.sent_extra[i]] = overlap->waited(static_cast<int>(i), phase_);
+}
+
+void Operator::Work::listen() {
+  const auto &first = consistent ? ghosts.to_owners : ghosts.to_ghosts;
+  for (const std::size_t place : first.received_extra) overlap->partner_waited(first.received[place], phase_);
 }
 
 void Operator::Work::run_with_ghosts(const double *x, double *y, int phase) {

@@ -12,6 +12,7 @@ from haloscope.base.errors import HaloscopeError, printable
 from haloscope.base.units import count_text, percent_text, time_text
 from haloscope.explain._page import page, write_page
 from haloscope.explain.regimes._analysis import View
+from haloscope.explain.regimes._answer import answer
 from haloscope.explain.regimes._reading import series_of, timings_of
 from haloscope.explain.regimes._results import Results, fits, told
 from haloscope.explain.regimes.figures._elements import Figure, Section, Unit, unit_of
@@ -25,7 +26,6 @@ from haloscope.explain.regimes.figures._page_tables import (
     test_table,
 )
 from haloscope.explain.regimes.figures._spread import boxes, functional_boxes, median_densities, sums, values
-from haloscope.explain.regimes.statistics._episodes import episodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["report_sections", "write_regimes_page"]
 
-_SCRIPTS = ("units.js", "tables.js", "draw.js", "sections.js", "regimes.js")
+_SCRIPTS = ("sections.js", "regimes.js")
 _MOST_EPISODES = 200
-_SLOW = 1.25  # a regime is slow if its mean is so many times that of the fastest one
 # A report shows so many durations of a region, and so many regions; others need `haloscope regimes`.
 _MOST_DURATIONS, _MOST_REGIONS = 1 << 22, 4
 _ROWS, _COLUMNS = 128, 512  # the most cells of a heat map in a report
@@ -111,6 +110,7 @@ def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], N
     views = [analysis.view for analysis in analyses]
     unit = unit_of(float(np.nanmedian(views[0].medians)))
     parts: list[tuple[str, Callable[[], Section | list[Section] | None]]] = [
+        ("answer", lambda: _answer(analyses)),
         ("tables", lambda: _tables(analyses, results)),
         ("tests", lambda: _comparison(results) if len(analyses) > 1 else None),
         ("values", lambda: values(views, recorded, unit) if recorded else None),
@@ -133,6 +133,14 @@ def _sections(results: Results, recorded: Sequence[str], step: Callable[[str], N
         made = make()
         sections += made if isinstance(made, list) else [made] if made else []
     return sections
+
+
+def _answer(analyses: Sequence[Analysis]) -> Section:
+    several = len(analyses) > 1
+    lines = [
+        f"{analysis.name}: {line}" if several else line for analysis in analyses for line in answer(analysis)
+    ]
+    return Section("answer", "What the program takes, and what the machine adds", text=lines)
 
 
 def _tables(analyses: Sequence[Analysis], results: Results) -> Section:
@@ -168,24 +176,7 @@ def _comparison(results: Results) -> Section:
 
 
 def _episodes(analyses: Sequence[Analysis]) -> Section | None:
-    frames = []
-    for analysis in analyses:
-        regimes = analysis.ranks.regimes
-        timings = regimes.timings
-        means = regimes.model.means_
-        # Several regimes may be slow; the slowest one always counts as slow.
-        slow = max(1, int((means[1:] > _SLOW * means[0]).sum()))
-        found = episodes(
-            timings.durations,
-            regimes.states,
-            regimes.model.n_regimes,
-            ranks=timings.ranks,
-            hosts=timings.hosts,
-            starts=timings.others.get("start"),
-            slow=slow,
-        )
-        frames.append(found.with_columns(file=pl.lit(analysis.name)))
-    frame = pl.concat(frames)
+    frame = pl.concat(analysis.episodes.with_columns(file=pl.lit(analysis.name)) for analysis in analyses)
     if not len(frame):
         return None
     table = episode_table(frame, len(analyses) > 1, _MOST_EPISODES)

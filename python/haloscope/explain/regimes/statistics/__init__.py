@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain.regimes.statistics._added import Added, added
     from haloscope.explain.regimes.statistics._comparison import (
         compare_distributions,
         regime_means,
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
     from haloscope.explain.regimes.statistics._samples import Sample
 
 __all__ = [
+    "Added",
     "Cdfs",
     "CumulativeSum",
     "Density",
     "FunctionalBoxplot",
     "Goodness",
     "Sample",
+    "added",
     "band_depth",
     "box_table",
     "common_times",
@@ -63,12 +66,14 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "Added": "_added",
             "Cdfs": "_distributions",
             "CumulativeSum": "_distributions",
             "Density": "_distributions",
             "FunctionalBoxplot": "_distributions",
             "Goodness": "_goodness",
             "Sample": "_samples",
+            "added": "_added",
             "band_depth": "_distributions",
             "box_table": "_distributions",
             "common_times": "_distributions",

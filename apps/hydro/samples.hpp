@@ -1,0 +1,20 @@
+// The gas at all quadrature points, as it is now: for what is printed and written.
+#ifndef APPS_HYDRO_SAMPLES_HPP
+#define APPS_HYDRO_SAMPLES_HPP
+
+#include "gas.hpp"
+#include "gas_state.hpp"
+
+namespace hydro {
+
+struct Sample {
+  Vector3 place, velocity;
+  double density, pressure, mass;
+};
+
+// Those of this rank.
+std::vector<Sample> samples(const Discretization &d, const Gas &gas, const State &state);
+
+} // namespace hydro
+
+#endif

@@ -1,0 +1,192 @@
+"""How often `findings` takes the machine's noise for the program's, and what it still finds.
+
+Profiles are made up: ranks that all have the same work, or of which one has more, meet in each slice of a
+second. What they take differs: by a factor that each process keeps all through a run (where its memory lies),
+by one that wanders, and by times in which the system takes the CPU away. `--real RUNS` runs bundled programs
+whose ranks have the same work, and LAMMPS, instead, on two ranks, one after the other: not beside other work.
+Prints one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from common import MPI_ENVIRONMENT, Estimate, emit
+from scipy.stats import binomtest
+
+from haloscope.explain.findings import findings
+from support.profiles import Draft, draft, path_rows, process_rows
+
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+FALSE, FOUND = 0.05, 0.95  # the aims
+WANDERS, LASTS = 0.02, 5.0  # the factor that wanders: its deviation, and for how many slices it is alike
+DETOURS, DETOUR = 0.2, 0.02  # a second, and how long each is (s, mean)
+MELT = """\
+units lj
+lattice fcc 0.8442
+region box block 0 10 0 10 0 10
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+run 500
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Ranks, seconds of a run, the deviation of what a process keeps, and what one rank has more."""
+
+    ranks: int
+    seconds: int
+    kept: float
+    more: float = 0.0
+
+    def __str__(self) -> str:
+        what = f"one has {self.more:.0%} more work" if self.more else "equal work"
+        return f"{self.ranks} ranks, {self.seconds} s, processes differ by {self.kept:.0%}: {what}"
+
+
+CASES = (
+    *(Case(ranks, seconds, 0.02) for ranks in (2, 8, 64) for seconds in (1, 10, 60)),
+    *(Case(2, seconds, 0.08) for seconds in (1, 10, 60)),
+    *(Case(ranks, 10, 0.02, 0.5) for ranks in (2, 8, 64)),
+    *(Case(ranks, 10, 0.02, 0.2) for ranks in (8, 64)),
+)
+
+
+def noisy_run(random: np.random.Generator, case: Case) -> Draft:
+    """Return a run whose ranks compute in `solve`, and meet at the end of each slice."""
+    shape = (case.ranks, case.seconds)
+    drift = np.exp(-1 / LASTS)
+    wanders = np.zeros(shape)
+    wanders[:, 0] = random.normal(0, WANDERS, case.ranks)
+    for time in range(1, case.seconds):
+        fresh = random.normal(0, WANDERS * np.sqrt(1 - drift**2), case.ranks)
+        wanders[:, time] = drift * wanders[:, time - 1] + fresh
+    times = 0.8 * np.exp(random.normal(0, case.kept, case.ranks)[:, None] + wanders)
+    times[1] *= 1 + case.more
+    times += random.poisson(DETOURS, shape) * random.exponential(DETOUR, shape)
+    waits = times.max(axis=0) - times
+    rows, slices = [], []
+    for rank in range(case.ranks):
+        computes, waited = float(times[rank].sum()), float(waits[rank].sum())
+        rows += [
+            {"path": 0, "rank": rank, "instances": 1, "time": computes + waited},
+            {"path": 1, "rank": rank, "instances": case.seconds, "time": computes},
+            {
+                "path": 2,
+                "rank": rank,
+                "instances": case.seconds,
+                "time": waited,
+                "coll_time": waited,
+                "wait_time": waited,
+                "colls": case.seconds,
+            },
+        ]
+        slices += [
+            {
+                "rank": rank,
+                "slice": time,
+                "start": float(time),
+                "duration": float(times[:, time].max()),
+                "coll_time": float(waits[rank, time]),
+                "wait_time": float(waits[rank, time]),
+            }
+            for time in range(case.seconds)
+        ]
+    hosts = process_rows(*("alpha",) * case.ranks)
+    return draft(
+        {"ranks": case.ranks}, paths=path_rows("solve", "reduce"), processes=hosts, ranks=rows, slices=slices
+    )
+
+
+def report(case: str, hits: int, trials: int, *, wanted: bool) -> None:
+    """Print how often something was found; the ratio is the share that went well."""
+    right = hits if wanted else trials - hits
+    interval = binomtest(right, trials).proportion_ci(method="exact")
+    emit(
+        "explain-alarms",
+        case,
+        ours=hits,
+        peer=trials,
+        peer_name="runs",
+        unit="found" if wanted else "wrong",
+        ratio=Estimate(right / trials, interval.low, interval.high),
+        target=FOUND if wanted else 1 - FALSE,
+    )
+
+
+def made_up(trials: int, seed: int) -> None:
+    """Print a row a case."""
+    with tempfile.TemporaryDirectory() as directory:
+        for case in CASES:
+            random = np.random.default_rng(seed)
+            found = 0
+            for _ in range(trials):
+                told = findings(noisy_run(random, case).write(Path(directory) / "run.halo"))
+                found += any(one.rule in ("imbalance", "slow_place") for one in told)
+            report(str(case), found, trials, wanted=bool(case.more))
+
+
+def real(trials: int) -> None:
+    """Print a row a program whose ranks have the same work."""
+
+    def where(name: str) -> str:
+        done = subprocess.run([HALOSCOPE, "where", name], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    with tempfile.TemporaryDirectory() as directory:
+        melt = Path(directory) / "in.melt"
+        melt.write_text(MELT)
+        programs: dict[str, Sequence[str]] = {
+            "sweep": [where("sweep"), *"--procs 2,1,1 --zones 32,32,32".split()],
+            "cg": [where("cg"), *"--nx 72 --ny 72 --nz 72 --iterations 40".split()],
+        }
+        if shutil.which("lmp"):
+            programs["LAMMPS"] = ["lmp", "-log", "none", "-in", str(melt)]
+        for name, words in programs.items():
+            false = 0
+            for _ in range(trials):
+                output = Path(directory) / "run.halo"
+                watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--", "mpiexec.openmpi"]
+                command = [*watch, "--bind-to", "none", "-n", "2", *words]
+                subprocess.run(
+                    command, check=True, env=MPI_ENVIRONMENT, timeout=300, stdout=subprocess.DEVNULL
+                )
+                told = findings(output)
+                false += bool(told)
+                print(json.dumps({"program": name, "findings": [one.sentence for one in told]}), flush=True)
+            report(f"{name}, two ranks, real runs", false, trials, wanted=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=200, help="runs that are made up, for each case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--real", type=int, metavar="RUNS")
+    options = parser.parse_args()
+    if options.real:
+        real(options.real)
+    else:
+        made_up(options.trials, options.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Improve: six programs with a planted remedy, and six that nothing is to be proposed for.
+
+    .venv/bin/python benchmarks/improve/run.py [NAME...]
+
+First row: how many plants were found and kept. Second row: for how many of these the stated gain lies in
+the interval of fresh runs. Third row: clean programs with no proposal. Fourth row: most runs of a program.
+What was kept for each is told on standard error. The machine should have no other work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from common import MPI_ENVIRONMENT, emit, estimate
+
+from haloscope.base.building import build_application
+from support.cluster import cluster, obstacle
+from support.mpi import Mpi, find
+
+HERE = Path(__file__).resolve().parent
+ROUNDS = 5
+MOST_RUNS = 20
+MELT = """\
+units lj
+lattice fcc 0.8442
+region box block 0 10 0 10 0 10
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+run 200
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, how it is launched, and a word of the remedy that must be kept; none: nothing may be."""
+
+    name: str
+    program: tuple[str, ...]
+    ranks: int = 2
+    remedy: str = ""
+    options: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mpi: str = "openmpi-system"
+    nodes: int = 0
+
+
+CASES = (
+    Case("spin", ("cg", "--iterations", "10"), 4, "yield", ("--mca", "mpi_yield_when_idle", "0")),
+    Case(
+        "segments",
+        ("broadcast", "50"),
+        2,
+        "coll_tuned",
+        environment={
+            "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+            "OMPI_MCA_coll_tuned_bcast_algorithm": "3",
+            "OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize": "64",
+        },
+    ),
+    Case("one core", ("compute", "20"), 2, "cpu", ("--bind-to", "core", "--mca", "hwloc_base_cpu_list", "0")),
+    Case(
+        "eager",
+        ("messages", "200000"),
+        2,
+        "without asking",
+        environment={"OMPI_MCA_btl_vader_eager_limit": "4000", "OMPI_MCA_btl_vader_flags": "1"},
+    ),
+    Case("mapping", ("apart", "200"), 4, "placement", nodes=2),
+    Case("polling", ("ring", "200"), 4, "poll", mpi="mpich-wheel"),
+    Case("clean cg", ("cg",)),
+    Case("clean sweep", ("sweep",)),
+    Case("clean LAMMPS", ("lmp",)),
+    Case("clean broadcast", ("broadcast", "500")),
+    Case("clean compute", ("compute", "20")),
+    Case("clean messages", ("short", "200000")),
+)
+
+
+def main() -> None:
+    """Print the rows of the cases that are named, of all by default."""
+    chosen = [case for case in CASES if case.name in sys.argv[1:] or len(sys.argv) < 2]
+    with tempfile.TemporaryDirectory(prefix="haloscope-improve-") as directory:
+        told = {case.name: _tried(case, Path(directory)) for case in chosen}
+    planted = [told[case.name] for case in chosen if case.remedy]
+    fixed = [any(case.remedy in name for name in told[case.name]["kept"]) for case in chosen if case.remedy]
+    clean = [not told[case.name]["kept"] for case in chosen if not case.remedy]
+    _row("planted remedies that are kept", sum(fixed), len(fixed), 5)
+    _row("stated gains inside the interval of fresh runs", sum(map(_agrees, planted)), len(planted), 5)
+    _row("clean programs that nothing is proposed for", sum(clean), len(clean), 6)
+    most = max((one["runs"] for one in told.values()), default=0)
+    emit(
+        "improve",
+        "runs of a program, at most",
+        ours=most,
+        peer=MOST_RUNS,
+        peer_name="allowed",
+        unit="runs",
+        ratio=estimate([MOST_RUNS / max(most, 1)]),
+        target=1.0,
+    )
+
+
+def _row(case: str, ours: int, cases: int, aim: int) -> None:
+    if cases:
+        ratio = estimate([ours / aim])
+        emit(
+            "improve", case, ours=ours, peer=cases, peer_name="all", unit="programs", ratio=ratio, target=1.0
+        )
+
+
+def _agrees(told: Mapping[str, Any]) -> bool:
+    if "fresh" not in told:
+        return False
+    _, low, high = told["fresh"]
+    return bool(low <= told["gain"][0] <= high)
+
+
+def _tried(case: Case, directory: Path) -> dict[str, Any]:
+    mpi = find(case.mpi)
+    reason = (obstacle() if case.nodes else None) or (None if mpi else f"no {case.mpi}")
+    program = None if mpi is None else _program(case, mpi, directory)
+    if reason or mpi is None or program is None:
+        print(f"bench-improve: {case.name}: {reason or 'the program is not installed'}", file=sys.stderr)
+        return {"kept": [], "runs": 0}
+    command = [sys.executable, str(HERE / "trial.py"), str(ROUNDS), str(mpi.mpiexec), *case.options]
+    command += ["-n", str(case.ranks), *program]
+    if case.nodes:
+        os.environ["CLUSTER_NIC"] = "1gbit"
+        with cluster(case.nodes, case.ranks // case.nodes) as nodes:
+            done = nodes.run(mpi, command, env=case.environment, cwd=directory, timeout=1800)
+    else:
+        # Without what tests set for MPICH: that is the remedy here.
+        environment = {**MPI_ENVIRONMENT, "OMPI_MCA_rmaps_base_oversubscribe": "1", **case.environment}
+        environment["PATH"] = f"{mpi.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            command, env=environment, cwd=directory, capture_output=True, text=True, timeout=1800, check=False
+        )
+    if done.returncode:
+        print(f"bench-improve: {case.name}: {done.stderr.strip()[-500:]}", file=sys.stderr)
+        return {"kept": [], "runs": 0}
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(f"bench-improve: {case.name}: {json.dumps(told)}", file=sys.stderr, flush=True)
+    return told
+
+
+def _program(case: Case, mpi: Mpi, directory: Path) -> Sequence[str] | None:
+    name, *rest = case.program
+    if name == "lmp":
+        (directory / "in.melt").write_text(MELT)
+        return ["lmp", "-in", str(directory / "in.melt"), "-log", "none"] if shutil.which("lmp") else None
+    if name in ("cg", "sweep"):
+        procs = ["--procs", f"{case.ranks},1,1"]
+        return [str(build_application(name, quiet=True)), *procs, *rest]
+    made = directory / f"peers-{mpi.name}"
+    subprocess.run([mpi.mpicc, "-O2", HERE / "peers.c", "-o", made], check=True)
+    return [str(made), *case.program]
+
+
+if __name__ == "__main__":
+    main()

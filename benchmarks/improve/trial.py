@@ -1,0 +1,47 @@
+"""Improves one program, and measures what was found once more: `trial.py ROUNDS COMMAND…` prints JSON.
+
+`gain` and `fresh` have the geometric mean of time before / after and its 95 % interval: as `improve` says it,
+and in runs that it has not seen, in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haloscope.hide.improve import Improvement, Runner, improve
+from haloscope.predict.tune import gain_interval
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Print what came of it."""
+    rounds, command = int(sys.argv[1]), sys.argv[2:]
+    found = improve(command)
+    told: dict[str, Any] = {
+        "runs": len(found.runs),
+        "kept": [one.name for one in found.kept],
+        "told": found.told(),
+    }
+    if found.proof is not None:
+        told["gain"] = [found.proof.gain, found.proof.low, found.proof.high]
+        told["fresh"] = _fresh(found, rounds)
+    print(json.dumps(told))
+
+
+def _fresh(found: Improvement, rounds: int) -> tuple[float, ...]:
+    with tempfile.TemporaryDirectory(prefix="haloscope-fresh-") as directory:
+        runner = Runner(found.command, Path(directory))
+        times = [[runner().seconds, runner(*found.kept).seconds] for _ in range(rounds)]
+    before, after = np.array(times, dtype=np.float64).T
+    return gain_interval(np.log(before / after))
+
+
+if __name__ == "__main__":
+    main()

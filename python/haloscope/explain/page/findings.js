@@ -1,0 +1,42 @@
+// What is wrong in the run, what it would bring to put that right, and the figures that show it.
+
+const SHOWN_IN = {
+  regions: ["regions-table", "Regions"], pop: ["regions-table", "Regions"], ranks: ["ranks-plot", "Time by rank"],
+  partners: ["matrix-plot", "Who sends to whom"], sizes: ["sizes-plot", "Message sizes"], calls: ["calls", "MPI calls"],
+  collectives: ["calls", "MPI calls"], communicators: ["calls", "MPI calls"], slices: ["history", "Time in MPI over the run"],
+  sites: ["sites", "Call sites"], waits: ["waits", "Waiting, by kind"], wait_pairs: ["pairs-plot", "Who waits for whom"],
+  delays: ["causes-plot", "Who causes waiting"], critical_path: ["critical-plot", "The critical path"],
+  tolerance: ["latency-plot", "What latency the run tolerates"], series: ["regimes", "Regimes"], binding: ["about", "About this run"],
+};
+
+function findingsInto(place, findings, showIn) {
+  place.replaceChildren(...findings.map((finding) => {
+    const made = element("li");
+    made.append(element("p", sentence(finding.sentence), "told"));
+    if (finding.gain > 0) {
+      made.append(element("p", "Would save " + asTime(finding.gain) + " of the run (" + asTime(finding.gain_low) + " to " + asTime(finding.gain_high) + "), " + asShare(finding.share, 1) + ".", "gain"));
+    }
+    made.append(element("p", sentence(finding.remedy), "remedy"), linksOf(finding, showIn));
+    return made;
+  }));
+}
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
+
+const isShown = (where) => where && !at(where[0]).closest("[hidden]");
+
+function linksOf(finding, showIn) {
+  const links = element("p", "Seen in: ", "links");
+  const names = new Map(finding.evidence.filter((one) => isShown(SHOWN_IN[one.table])).map((one) => [SHOWN_IN[one.table][0], SHOWN_IN[one.table][1]]));
+  for (const [id, title] of names) {
+    const link = element("a", title);
+    link.href = "#" + id;
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      showIn(finding.place, id);
+    });
+    links.append(link, " ");
+  }
+  links.append(element("span", "rule: " + finding.rule));
+  return links;
+}

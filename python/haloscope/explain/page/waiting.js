@@ -1,0 +1,82 @@
+// What a trace tells about waiting: its kinds, who waits for whom, who causes it, and what of it matters.
+
+const WAITED_FOR = { table: (run) => run.waiting.pairs, across: "waits for rank", along: "rank", none: "Nobody waits for another rank here." };
+const CAUSES = { direct: { name: "direct", colour: "#0072b2" }, indirect: { name: "indirect", colour: "#a9cfe5" } };
+const ON_PATH = { compute: LOOKS.compute, mpi: { name: "in MPI", colour: "#0072b2" } };
+// What is no waiting is pale.
+const NO_WAITING = { other: "#cbd3db", barrier_completion: "#e8ecf0", nxn_completion: "#e8ecf0" };
+
+function drawKinds(place, run, p, inclusive) {
+  const [first, last] = rowsOf(run, run.waiting.kinds, p, inclusive);
+  const [times, counts] = [new Map(), new Map()];
+  for (const [kind, waits, time] of run.waiting.kinds.rows.slice(first, last)) {
+    times.set(kind, (times.get(kind) || 0) + time);
+    counts.set(kind, (counts.get(kind) || 0) + waits);
+  }
+  const kinds = [...times.keys()].sort((a, b) => times.get(a) - times.get(b));
+  if (!kinds.length) return drawNothing(place, "No call of MPI in this region.");
+  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
+  draw(place, [{
+    type: "bar", orientation: "h", name: "time", x: kinds.map((kind) => times.get(kind)), y: kinds.map((kind) => kind.replace(/_/g, " ")),
+    marker: { color: kinds.map((kind) => NO_WAITING[kind] || "#0072b2") },
+    customdata: kinds.map((kind) => [asTime(times.get(kind)), asShare(times.get(kind), total), asCount(counts.get(kind))]),
+    hovertemplate: "%{y}<br>%{customdata[0]}, %{customdata[1]} of the time in MPI<br>%{customdata[2]} times<extra></extra>",
+  }], {
+    height: Math.max(240, 100 + 30 * kinds.length), bargap: gapOf(kinds.length, 0.3),
+    xaxis: axis("time, s, all ranks", { rangemode: "tozero", automargin: false }), yaxis: axis("", { showgrid: false }),
+  });
+}
+
+function drawCauses(place, run, p, inclusive) {
+  const sums = sumsByRank(run, run.waiting.causes, p, inclusive, Object.keys(CAUSES));
+  if (!sums) return drawNothing(place, "Nobody waited because of what was done here.");
+  drawByRank(place, run.waiting.causes, sums, CAUSES, "waiting of others that a rank caused, s", 340);
+}
+
+function drawCriticalPath(place, run, p, inclusive) {
+  const sums = sumsByRank(run, run.waiting.critical, p, inclusive, ["time", "mpi"]);
+  if (!sums) return drawNothing(place, "The critical path does not go through this region: nothing is gained here.");
+  const compute = sums.time.map((time, bin) => Math.max(0, time - sums.mpi[bin]));
+  drawByRank(place, run.waiting.critical, { compute, mpi: sums.mpi }, ON_PATH, "time on the critical path, s", 340);
+}
+
+function drawLatency(place, run) {
+  const { latency, run: length } = run.waiting;
+  if (!latency) return drawNothing(place, "However long messages take, the run does not take longer.");
+  const times = latency.corners.map(([, time]) => time);
+  const marks = latency.marks.filter(([, most]) => most !== null);
+  draw(place, [{
+    type: "scatter", mode: "lines", name: "the run", x: latency.corners.map(([added]) => added), y: times,
+    line: { color: "#0072b2", width: 2 }, hovertemplate: "%{x:.4s}s more for each message<br>the run takes %{y:.5s}s<extra></extra>",
+  }, {
+    type: "scatter", mode: "markers+text", name: "longer by", x: marks.map(([, most]) => most), y: marks.map(([longer]) => length * (1 + longer)),
+    text: marks.map(([longer, most]) => "+" + 100 * longer + " % at " + asTime(most)), textposition: "bottom right",
+    marker: { color: "#d55e00", size: 9, symbol: "diamond" }, hovertemplate: "%{text}<extra></extra>",
+  }], {
+    height: 340, showlegend: false, xaxis: axis("added to each latency, s", { rangemode: "tozero", exponentformat: "SI" }),
+    yaxis: axis("length of the run, s", { range: [length - 0.02 * length, Math.max(...times) * 1.01] }),
+  });
+}
+
+function showWaits() {
+  const { waiting } = RUN;
+  at("waits").hidden = !waiting;
+  if (!waiting) return;
+  const [p, nested] = [state.region, inclusive()];
+  drawKinds(at("kinds-plot"), RUN, p, nested);
+  at("kinds-source").textContent = "Of the time in MPI calls; pale: no waiting. Source: waits, " + state.nesting + "."
+    + waiting.remarks.map((remark) => " " + remark + ".").join("");
+  drawMatrix(at("pairs-plot"), RUN, WAITED_FOR, p, nested, "time", false);
+  at("pairs-source").textContent = "Time that the row's rank waited for the column's. " + binText(waiting.pairs) + "Source: wait_pairs, " + state.nesting + ".";
+  drawCauses(at("causes-plot"), RUN, p, nested);
+  at("causes-source").textContent = "Waiting of all ranks that began here: of those who waited for this rank, and of others who waited because of these. "
+    + binText(waiting.causes) + "Source: delays, " + state.nesting + ".";
+  drawCriticalPath(at("critical-plot"), RUN, p, nested);
+  at("critical-source").textContent = "What would make the run shorter; all ranks and regions together are the run. " + binText(waiting.critical)
+    + "Source: critical_path, " + state.nesting + ".";
+  drawLatency(at("latency-plot"), RUN);
+  at("latency-source").textContent = "All regions. How long the run would take if each message took so much longer, exactly, by the event graph of the trace. "
+    + (waiting.latency?.left_out ? waiting.latency.left_out + " corners of the line are left out. " : "") + "Source: tolerance.";
+}
+
+const binText = ({ bin }) => (bin > 1 ? "Sums over " + bin + " neighbouring ranks. " : "");

@@ -1,0 +1,1 @@
+"""Reproducing results: campaigns from one specification, on a laptop or a cluster."""

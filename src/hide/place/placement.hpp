@@ -1,0 +1,50 @@
+// The placer in one MPI process: another communicator stands for the program's MPI_COMM_WORLD, with the same
+// processes in another order, so that those which talk much are on one node.
+#pragma once
+
+#include "interpose/entering.hpp"
+#include "interpose/library.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace haloscope::place {
+
+using interpose::ensure_resolved;
+using interpose::forward;
+using interpose::next;
+using interpose::real;
+
+// Handles that no program has until MPI_Init has made the placed communicator.
+struct Placement {
+  MPI_Comm world{};  // what the program calls MPI_COMM_WORLD
+  MPI_Comm placed{}; // what MPI gets in its place
+#if defined(HALOSCOPE_ABI_OPENMPI) || defined(HALOSCOPE_ABI_MPICH)
+  MPI_Fint world_in_fortran = -1, placed_in_fortran = -1; // no communicator of Fortran's
+#endif
+};
+extern Placement placement;
+
+inline MPI_Comm actual(MPI_Comm comm) noexcept { return comm == placement.world ? placement.placed : comm; }
+
+#if defined(HALOSCOPE_ABI_OPENMPI)
+inline MPI_Fint to_fortran(MPI_Comm comm) noexcept { return real.Comm_c2f(comm); }
+#elif defined(HALOSCOPE_ABI_MPICH)
+inline MPI_Fint to_fortran(MPI_Comm comm) noexcept { return comm; }
+#endif
+#if defined(HALOSCOPE_ABI_OPENMPI) || defined(HALOSCOPE_ABI_MPICH)
+inline void *actual_in_fortran(void *comm) noexcept {
+  return *static_cast<MPI_Fint *>(comm) == placement.world_in_fortran ? &placement.placed_in_fortran : comm;
+}
+#endif
+
+// Returns for each rank of a communicator the number of its node; nodes are counted by their first rank.
+// All ranks must come.
+std::vector<int> nodes_of(MPI_Comm comm);
+// Returns the ranks of each node, rising.
+std::vector<std::vector<int>> by_node(const std::vector<int> &nodes);
+
+// After MPI_Init: makes the placed communicator that HALOSCOPE_PLACE asks for, if it fits this run.
+void begin_world() noexcept;
+
+} // namespace haloscope::place

@@ -1,0 +1,20 @@
+"""What Extra-P's own reader finds in a text: parameters, and of each region and metric the points' means."""
+
+import json
+import sys
+import warnings
+from types import ModuleType
+
+warnings.simplefilter("ignore")
+# Its readers are imported all together; that of Cube's files needs a library that we have no use for.
+sys.modules["extrap.fileio.file_reader.cube_file_reader2"] = ModuleType("left out")
+
+from extrap.fileio.file_reader.text_file_reader import TextFileReader  # noqa: E402
+
+found = TextFileReader().read_experiment(sys.argv[1])
+rows = [
+    [path.name, metric.name, list(measured.coordinate.as_tuple()), measured.repetitions, measured.mean]
+    for (path, metric), several in found.measurements.items()
+    for measured in several
+]
+print(json.dumps({"parameters": [parameter.name for parameter in found.parameters], "rows": rows}))

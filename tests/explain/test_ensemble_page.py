@@ -1,0 +1,108 @@
+"""The page about many runs, in a browser: its numbers are those of the frames, and no name is code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+import haloscope
+from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain import ensembles
+from haloscope.explain.ensembles import Speeds
+from haloscope.explain.ensembles._oddities import remarks
+from support.pages import Look, page_data
+from support.profiles import draft, path_rows, process_rows
+from support.sample import halo_profile
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+EVIL = "<img src=x onerror=alert(1)>&amp;\u202e"
+GRIDS = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs each on 1 to 16 ranks, of a program and with a region of bad names."""
+    folder = tmp_path_factory.mktemp("runs")
+    paths = []
+    for number, grid in enumerate(GRIDS):
+        for turn in (0, 1):
+            written = halo_profile(grid, seed=2 * number + turn)
+            names = [EVIL if name == "level 1" else name for name in written.tables["paths"]["name"]]
+            written.tables["paths"] = {**written.tables["paths"], "name": names}
+            written.info |= {"program": EVIL, "metadata": {EVIL: str(number), "nx": str(8 * number)}}
+            paths.append(written.write(folder / f"run-{number}-{turn}.halo"))
+    return paths
+
+
+def drawn(page: Page) -> None:
+    for place in ("sections", "region-sections"):
+        page.wait_for_selector(f"#{place}[data-waiting='0']", state="attached")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
+def test_the_page(
+    look: Look, runs: list[Path], tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    haloscope.report(runs, tmp_path / "page.html", machine=Speeds(EVIL, lambda size: 1e-6 + size * 1e-9))
+    page = look(tmp_path / "page.html", width, scheme)
+    drawn(page)
+    assert "10 runs" in page.title()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("body img, body b").count() == 0
+    assert page.locator("#runs tbody tr").count() == 10
+    assert "one rank, so there is nobody to talk to" in page.locator("#warnings").inner_text()
+    assert "on 160 ranks (10 times as many)" in page.locator("#answer").inner_text()
+    frame = ensembles.totals(haloscope.open_all(runs)).frame
+    shown = page.locator("#totals tbody tr td:nth-child(5)").all_inner_texts()
+    assert shown == [str(round(sends)) for sends in frame["sends"]]
+    page.select_option("#region", label="solve")
+    drawn(page)
+    bars = page.evaluate("[...document.querySelectorAll('#times .plot')].at(-1).data.map(t => t.y)")
+    assert [sum(parts) for parts in zip(*bars, strict=True)] == pytest.approx([100.0] * 5)
+    speeds = page.locator("#sizes tbody tr td:nth-child(7)").all_inner_texts()
+    assert len(speeds) >= 4
+    assert all(text.endswith("B/s") for text in speeds)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, ground[4:-1].split(","))) < 100) == (scheme == "dark")
+
+
+def test_against_what_the_program_said(runs: list[Path], tmp_path: Path) -> None:
+    haloscope.report(runs, tmp_path / "page.html", against="nx", by=EVIL)
+    data = page_data(tmp_path / "page.html")
+    figures = {figure["title"]: figure for figure in data["regions"][0]["sections"][0]["figures"]}
+    lines = figures["Time a rank"]["traces"]
+    assert sorted({x for line in lines for x in line["x"]}) == [0, 8, 16, 24, 32]
+    with pytest.raises(UsageError, match="no run says anything of 'ny'"):
+        haloscope.report(runs, tmp_path / "page.html", against="ny")
+
+
+def test_the_page_goes_on_without_what_cannot_be_read(runs: list[Path], tmp_path: Path) -> None:
+    bad, silent, lacking = (tmp_path / name for name in ("bad.halo", "silent.halo", "lacking.halo"))
+    bad.write_bytes(runs[0].read_bytes()[:-1])
+    hosts = process_rows("a", "a")
+    ranks = [{"path": 0, "rank": rank, "instances": 1, "time": 1.0} for rank in (0, 1)]
+    draft({"program": "other"}, paths=path_rows(), processes=hosts, ranks=ranks).write(silent)
+    draft({"missing_ranks": [1]}, paths=path_rows(), processes=hosts[:1], ranks=ranks[:1]).write(lacking)
+    page = tmp_path / "page.html"
+    haloscope.report([bad, *runs, silent, lacking], page)
+    notes = page_data(page)["notes"]
+    for part in (
+        f"left out: {bad}: the profile is damaged",
+        f"left out of all figures: {lacking}: 1 of 2 ranks lack",
+        "runs of different programs: ",
+        f"no message and no collective: {silent}",
+    ):
+        assert sum(note.startswith(part) for note in notes) == 1, notes
+    before = page.read_bytes()
+    with pytest.raises(ProfileError, match=r"bad\.halo"):
+        haloscope.report([bad, tmp_path / "none.halo"], page)
+    assert page.read_bytes() == before
+
+
+def test_sound_runs_have_no_remarks(runs: list[Path]) -> None:
+    assert remarks(haloscope.open_all(runs[2:])) == []

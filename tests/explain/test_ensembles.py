@@ -1,0 +1,314 @@
+"""Many profiles read together, and the views of papers on scaling that are made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import haloscope
+from haloscope.base.errors import ProfileError, UsageError
+from haloscope.explain import Ensemble, Profile, ensembles
+from haloscope.explain.ensembles import Speeds
+from haloscope.explain.ensembles._oddities import remarks
+from support.profiles import Draft, draft, path_rows, process_rows
+from support.sample import halo_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GRIDS = ((2, 1, 1), (2, 2, 1), (2, 2, 2), (3, 2, 1))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Runs on 2, 4, 8 and 6 ranks, the second and third on several hosts."""
+    folder = tmp_path_factory.mktemp("runs")
+    hosts = (64, 2, 4, 64)
+    pairs = enumerate(zip(GRIDS, hosts, strict=True))
+    return [halo_profile(g, ranks_a_host=h, seed=n).write(folder / f"run-{n}.halo") for n, (g, h) in pairs]
+
+
+def alone(runs: Sequence[Path], name: str, exclusive: bool, region: str | None) -> pl.DataFrame:
+    """The profiles' own tables, one below the other."""
+    tables = []
+    for path in runs:
+        with Profile(path) as profile:
+            table = profile.table(name, exclusive=exclusive, region=region)
+            tables.append(table.select(pl.lit(str(path)).alias("profile"), pl.all()))
+    return pl.concat(tables)
+
+
+@pytest.mark.parametrize("name", ["regions", "sizes"])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("region", [None, "solve", "level 1", "solve/level 2/halo"])
+def test_tables_made_at_once_are_those_of_each(
+    runs: list[Path], name: str, exclusive: bool, region: str | None
+) -> None:
+    made = haloscope.open_all(runs).table(name, exclusive=exclusive, region=region)
+    expected = alone(runs, name, exclusive, region)
+    assert_frame_equal(made.select(expected.columns), expected)
+
+
+def damaged(path: Path, output: Path) -> Path:
+    content = bytearray(path.read_bytes())
+    content[100] ^= 255
+    output.write_bytes(content)
+    return output
+
+
+def test_what_cannot_be_read_is_left_out_by_name(runs: list[Path], tmp_path: Path) -> None:
+    bad = damaged(runs[1], tmp_path / "bad.halo")
+    no_profile = tmp_path / "text.halo"
+    no_profile.write_text("no profile")
+    ensemble = haloscope.open_all([bad, *runs, tmp_path / "none.halo", no_profile])
+    table = ensemble.table("regions")
+    assert table["profile"].unique(maintain_order=True).to_list() == [str(path) for path in runs]
+    assert len(ensemble.skipped) == 3
+    for name in ("bad.halo", "none.halo", "text.halo"):
+        assert sum(name in line and "\n" not in line for line in ensemble.skipped) == 1
+    assert ensemble.runs["profile"].to_list() == [str(path) for path in runs]
+    with pytest.raises(ProfileError, match=r"bad\.halo"):
+        haloscope.open_all([bad]).table("regions")
+
+
+def test_damage_that_is_found_later_leaves_a_run_out_of_all(runs: list[Path], tmp_path: Path) -> None:
+    """The sizes of one run are damaged, its regions are not."""
+    written = halo_profile((2, 1, 1))
+    written.tables["sizes"] = {**written.tables["sizes"], "path": [99] * len(written.tables["sizes"]["path"])}
+    bad = written.write(tmp_path / "bad.halo")
+    ensemble = haloscope.open_all([bad, runs[0]])
+    assert ensemble.table("regions")["profile"].n_unique() == 2
+    assert ensemble.table("sizes")["profile"].unique().to_list() == [str(runs[0])]
+    assert ensemble.table("regions")["profile"].unique().to_list() == [str(runs[0])]
+    assert "names a region that is not there" in ensemble.skipped[0]
+
+
+def test_what_runs_say_are_columns(tmp_path: Path) -> None:
+    for number, said in enumerate(({"nx": "8"}, {"nx": "16", "cluster": "orfeo"})):
+        draft({"metadata": said}, paths=path_rows()).write(tmp_path / f"{number}.halo")
+    told = haloscope.open_all(f"{tmp_path}/*.halo").runs
+    assert told["nx"].to_list() == ["8", "16"]
+    assert told["cluster"].to_list() == [None, "orfeo"]
+
+
+def scaling(tmp_path: Path, **more: Any) -> Ensemble:
+    """Two runs on each of 1, 2, 4 and 8 ranks, whose times and messages are known."""
+    paths = path_rows("main", "main/halo")
+    for ranks in (1, 2, 4, 8):
+        for turn in (0, 1):
+            rows = [
+                {"path": path, "rank": rank, "instances": 1, "time": 8.0 / ranks - path + 2 + 0.5 * turn}
+                | (
+                    {"sends": 3, "bytes_sent": 300 * ranks, "p2p_time": 0.5, "coll_time": 0.25}
+                    if path == 2
+                    else {}
+                )
+                for path in range(3)
+                for rank in range(ranks)
+            ]
+            sizes = [
+                {
+                    "path": 2,
+                    "kind": "p2p",
+                    "bytes": 100 * ranks,
+                    "bytes_upper": 100 * ranks,
+                    "messages": 3 * ranks,
+                    "time_total": 1.0,
+                }
+            ]
+            info = {"ranks": ranks, "metadata": {"zones": str(10 * ranks)}, **more}
+            hosts = process_rows(*["host"] * ranks)
+            made = draft(info, paths=paths, processes=hosts, ranks=rows, sizes=sizes)
+            made.write(tmp_path / f"run-{ranks}-{turn}.halo")
+    return haloscope.open_all(f"{tmp_path}/*.halo")
+
+
+def test_quantities_against_ranks_and_against_what_runs_say(tmp_path: Path) -> None:
+    ensemble = scaling(tmp_path)
+    frame = ensembles.over(ensemble, "time", ["<program>"]).frame
+    assert frame["run_ranks"].to_list() == [1, 2, 4, 8]
+    assert frame["runs"].to_list() == [2] * 4
+    assert frame["mean"].to_list() == pytest.approx([10.25, 6.25, 4.25, 3.25])
+    assert (frame["largest"] - frame["least"]).to_list() == pytest.approx([0.5] * 4)
+    zones = ensembles.over(ensemble, "time", ["<program>"], against="zones").frame
+    assert zones["zones"].to_list() == [10, 20, 40, 80]
+    sent = ensembles.over(ensemble, "bytes", ["halo"]).frame
+    assert sent["mean"].to_list() == [300, 1200, 4800, 19200]
+    rate = ensembles.over(ensemble, "bandwidth", ["halo"]).frame
+    assert rate["mean"][0] == pytest.approx((300 / 8.0 + 300 / 8.5) / 2)
+    with pytest.raises(UsageError, match="no quantity 'speed'"):
+        ensembles.over(ensemble, "speed")
+    with pytest.raises(UsageError, match="no run says anything of 'nx'"):
+        ensembles.over(ensemble, against="nx")
+
+
+def test_every_quantity_is_a_frame_and_a_figure(runs: list[Path]) -> None:
+    ensemble = haloscope.open_all(runs)
+    for quantity in ensembles.QUANTITIES:
+        view = ensembles.over(ensemble, quantity, ["solve", "<program>"])
+        lines = view.figure().data
+        assert len(lines) == 2
+        assert sum(len(line.x) for line in lines) == len(view.frame) == 8
+
+
+def test_shares_of_time_sum_to_all_of_it(runs: list[Path]) -> None:
+    ensemble = haloscope.open_all(runs)
+    frame = ensembles.shares(ensemble, "solve").frame
+    assert frame.select(pl.sum_horizontal("compute", "p2p", "collective", "other")).to_series().to_list() == (
+        pytest.approx([1.0] * 4)
+    )
+    whole = ensemble.table("regions", region="solve").sort("run_ranks")
+    assert frame["time"].to_list() == pytest.approx(whole["time_mean"].to_list())
+    bars = ensembles.shares(ensemble, "solve").figure().data
+    assert [sum(parts) for parts in zip(*(bar.y for bar in bars), strict=True)] == pytest.approx([100.0] * 4)
+
+
+def test_a_name_at_several_places_asks_for_a_path(runs: list[Path]) -> None:
+    with pytest.raises(UsageError, match="several places: solve/level 0/halo, "):
+        ensembles.shares(haloscope.open_all(runs), "halo")
+
+
+def test_efficiency_of_the_same_work_and_of_work_that_grows(tmp_path: Path) -> None:
+    frame = ensembles.efficiency(scaling(tmp_path)).frame
+    assert frame["speedup"].to_list() == pytest.approx([1, 10.25 / 6.25, 10.25 / 4.25, 10.25 / 3.25])
+    assert frame["strong"].to_list() == pytest.approx(
+        [s / n for s, n in zip(frame["speedup"], (1, 2, 4, 8), strict=True)]
+    )
+    assert frame["weak"].equals(frame["speedup"].alias("weak"))
+
+
+def test_table_four(runs: list[Path]) -> None:
+    ensemble = haloscope.open_all(runs)
+    frame = ensembles.totals(ensemble).frame
+    whole = ensemble.table("regions", region="<program>").sort("run_ranks")
+    for ours, theirs in (
+        ("bytes", "bytes_sent_total"),
+        ("sends", "sends_total"),
+        ("largest_send", "largest_message"),
+        ("mean_send", "mean_message"),
+    ):
+        assert frame[ours].to_list() == pytest.approx(whole[theirs].to_list())
+
+
+def test_size_classes_have_all_messages_once(runs: list[Path]) -> None:
+    ensemble = haloscope.open_all(runs)
+    frame = ensembles.size_classes(ensemble).frame
+    sizes = ensemble.table("sizes", region="<program>").filter(kind="p2p")
+    expected = sizes.group_by("run_ranks").agg(
+        pl.col("messages").sum().cast(pl.Float64),
+        bytes=(pl.col("messages") * pl.col("bytes")).sum().cast(pl.Float64),
+        time=pl.col("time_total").sum(),
+    )
+    found = frame.group_by("run_ranks").agg(pl.col("messages", "bytes", "time").sum())
+    assert_frame_equal(found.sort("run_ranks"), expected.sort("run_ranks"))
+    assert set(frame["size"]) == {"below 100 B", "100 B to 1000 B", "1000 B to 10.0 kB", "10.0 kB and more"}
+    with pytest.raises(UsageError, match="sizes that rise"):
+        ensembles.size_classes(ensemble, edges=(100, 10))
+
+
+def test_speeds_are_beside_those_of_the_machine(tmp_path: Path) -> None:
+    machine = Speeds("a machine", lambda size: 1e-3 + size * 1e-6)
+    frame = ensembles.size_classes(scaling(tmp_path), "halo", machine=machine).frame
+    assert frame["size"].to_list() == ["100 B to 1000 B"] * 4
+    assert frame["messages"].to_list() == [3, 6, 12, 24]
+    assert frame["speed"].to_list() == pytest.approx([2 * 300 * n * n for n in (1, 2, 4, 8)])
+    assert frame["machine_speed"].to_list() == pytest.approx(
+        [100 * n / (1e-3 + 1e-4 * n) for n in (1, 2, 4, 8)]
+    )
+
+
+def test_maps_of_time_sum_to_the_time_in_messages(runs: list[Path]) -> None:
+    view = ensembles.time_maps(haloscope.open_all(runs), "solve")
+    for path in runs:
+        with Profile(path) as profile:
+            expected = profile.table("partners", region="solve")["time"].sum()
+        assert view.frame.filter(profile=str(path))["time"].sum() == pytest.approx(expected)
+    assert [len(one.z) for one in view.figure().data] == [2, 4, 6, 8]
+
+
+def test_families_are_regions_that_differ_by_a_number(runs: list[Path]) -> None:
+    ensemble = haloscope.open_all(runs)
+    known = ensembles.families(ensemble)
+    assert known["family"].unique().sort().to_list() == ["solve/level #", "solve/level #/halo"]
+    frame = ensembles.levels(ensemble, "solve/level #", "bytes").frame
+    assert frame["level"].unique().sort().to_list() == [0, 1, 2]
+    one = frame.filter(level=2)["mean"].to_list()
+    assert one == ensembles.over(ensemble, "bytes", ["level 2"]).frame["mean"].to_list()
+    with pytest.raises(UsageError, match="no family 'level'; there is solve/level #, solve/level #/halo"):
+        ensembles.levels(ensemble, "level")
+
+
+def test_programs_and_systems_are_lines_of_their_own(tmp_path: Path) -> None:
+    for cluster in ("a", "b"):
+        (tmp_path / cluster).mkdir()
+        scaling(tmp_path / cluster, program=f"app-{cluster}", metadata={"cluster": cluster})
+    ensemble = haloscope.open_all(f"{tmp_path}/*/*.halo")
+    for by, names in (("program", ["app-a", "app-b"]), ("cluster", ["a", "b"])):
+        figure = ensembles.over(ensemble, "time", ["<program>"], by=by).figure()
+        assert [line.name for line in figure.data] == names
+
+
+def test_runs_that_lack_ranks_are_in_no_view(tmp_path: Path) -> None:
+    ensemble = scaling(tmp_path)
+    frame = ensembles.over(ensemble, "time", ["<program>"]).frame
+    lacking = draft(
+        {"ranks": 8, "missing_ranks": [3], "partial": True},
+        paths=path_rows("main"),
+        processes=process_rows("a"),
+    )
+    lacking.write(tmp_path / "run-9.halo")
+    again = haloscope.open_all(f"{tmp_path}/*.halo")
+    assert_frame_equal(ensembles.over(again, "time", ["<program>"]).frame, frame)
+    assert again.runs["missing_ranks"].sum() == 1
+
+
+@pytest.mark.parametrize("key", ["x", "runs", "time", "series", "path", "^.*$", "a/b\n"])
+def test_what_a_program_says_may_be_called_anything(tmp_path: Path, key: str) -> None:
+    for number in (1, 2):
+        info = {"metadata": {key: str(number)}}
+        rows = [{"path": 0, "rank": 0, "instances": 1, "time": float(number), "sends": 1, "bytes_sent": 8}]
+        draft(info, paths=path_rows(), ranks=rows, processes=process_rows("a")).write(
+            tmp_path / f"{number}.halo"
+        )
+    ensemble = haloscope.open_all(f"{tmp_path}/*.halo")
+    for view in (
+        ensembles.over(ensemble, against=key),
+        ensembles.shares(ensemble, against=key),
+        ensembles.totals(ensemble, against=key, by=key),
+    ):
+        place = key if key not in ("x", "runs", "time", "series", "path") else None
+        names = [place] if place else ["x", key]
+        assert [1, 2] in [view.frame[name].to_list() for name in names if name in view.frame.columns]
+    haloscope.report(ensemble.paths, tmp_path / "page.html", against=key, by=key)
+
+
+def test_each_run_by_itself(tmp_path: Path) -> None:
+    ensemble = scaling(tmp_path)
+    frame = ensembles.shares(ensemble, "halo", against="profile").frame
+    assert frame["profile"].to_list() == sorted(path.name for path in ensemble.paths)
+
+
+def test_runs_of_several_cases_are_not_silently_repetitions(tmp_path: Path) -> None:
+    for ranks in (1, 2):
+        for size in (8, 16):
+            draft({"ranks": ranks, "metadata": {"nx": str(size)}}, paths=path_rows()).write(
+                tmp_path / f"{ranks}-{size}.halo"
+            )
+    ensemble = haloscope.open_all(f"{tmp_path}/*.halo")
+    told = "taken for repetitions: runs of one run_ranks that differ in nx; see --by"
+    assert told in remarks(ensemble)
+    assert told not in remarks(ensemble, by="nx")
+
+
+def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
+    silent: Draft = draft({"ranks": 1}, paths=path_rows(), processes=process_rows("a"))
+    silent.write(tmp_path / "a.halo")
+    ensemble = haloscope.open_all(tmp_path / "a.halo")
+    assert ensembles.size_classes(ensemble).frame.is_empty()
+    assert ensembles.dominance(ensemble).frame.is_empty()
+    with pytest.raises(UsageError, match="nothing to draw"):
+        ensembles.time_maps(ensemble).figure()

@@ -1,0 +1,270 @@
+"""Rules of `findings`, on profiles that can be added up by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import haloscope
+from haloscope.base.errors import ProfileError
+from haloscope.base.shown import SHOWN
+from haloscope.explain import Profile
+from haloscope.explain.findings import RULES, Finding, Measured
+from support.mpi import CHECKOUT
+from support.profiles import Draft, draft, path_rows, process_rows
+
+Read = Callable[[Draft], Profile]
+
+
+def run(
+    computing: list[dict[str, float]],
+    waiting: list[float] | None = None,
+    *,
+    hosts: tuple[str, ...] = (),
+    **tables: list[dict[str, Any]],
+) -> Draft:
+    """A run of 10 s: each rank's computing by region, and what it waits in an Allreduce in `reduce`."""
+    names = list(dict.fromkeys(name for regions in computing for name in [*regions, "reduce"]))
+    rows = []
+    for rank, regions in enumerate(computing):
+        wait = waiting[rank] if waiting else 0.0
+        # What is neither computing nor waiting is in calls that don't wait.
+        rest = 10.0 - sum(regions.values()) - wait
+        rows.append({"path": 0, "rank": rank, "instances": 1, "time": 10.0, "other_time": rest})
+        rows += [
+            {"path": 1 + names.index(name), "rank": rank, "instances": 10, "time": time}
+            for name, time in regions.items()
+        ]
+        path = 1 + names.index("reduce")
+        rows.append({"path": path, "rank": rank, "time": wait, "coll_time": wait, "wait_time": wait})
+    return draft(
+        {"ranks": len(computing)},
+        paths=path_rows(*names),
+        processes=process_rows(*(hosts or ("alpha",) * len(computing))),
+        ranks=rows,
+        **tables,
+    )
+
+
+def rules_of(found: list[Finding]) -> list[str]:
+    return [finding.rule for finding in found]
+
+
+def test_equal_work_is_no_finding(read: Read) -> None:
+    even = run([{"assemble": 6.0, "solve": 3.0}] * 4, [1.0] * 4)
+    assert haloscope.findings(read(even)) == []
+
+
+def test_unequal_work_is_found_where_it_is(read: Read) -> None:
+    """Rank 2 assembles for 6 s, the others for 2 s, so that they wait for 4: the mean is 3 s."""
+    uneven = run(
+        [{"assemble": 6.0 if rank == 2 else 2.0, "solve": 3.0} for rank in range(4)], [4.0, 4.0, 0.0, 4.0]
+    )
+    (finding,) = haloscope.findings(read(uneven))
+    assert (finding.rule, finding.region, finding.ranks) == ("imbalance", "assemble", (2,))
+    assert finding.gain == pytest.approx(3.0)
+    assert finding.gain_low < 3.0
+    assert finding.gain_high == pytest.approx(4.0)  # as short as that of the others
+    assert finding.share == pytest.approx(0.3)
+    assert finding.evidence[0].values["compute_time"] == pytest.approx(6.0)
+
+
+def test_evidence_is_in_the_tables(read: Read) -> None:
+    profile = read(run([{"assemble": 6.0, "solve": 2.0}, {"assemble": 2.0, "solve": 2.0}], [0.0, 4.0]))
+    for finding in haloscope.findings(profile):
+        for evidence in finding.evidence:
+            rows = profile.table(evidence.table, exclusive=True)
+            for column, value in evidence.rows.items():
+                rows = rows.filter(pl.col(column).is_in(value if isinstance(value, list) else [value]))
+            assert len(rows)
+            assert rows["compute_time"][0] == pytest.approx(evidence.values["compute_time"])
+
+
+def test_what_nobody_waits_for_is_no_finding(read: Read) -> None:
+    """Rank 0 computes longer, but the other one is not seen to wait: it does something else in MPI."""
+    assert haloscope.findings(read(run([{"a": 6.0}, {"a": 2.0}]))) == []
+
+
+def test_turns_count_if_ranks_wait_between(read: Read) -> None:
+    """In sum both compute equally long; each waits for 2 s for the other."""
+    computing = [{"first": 4.0, "second": 2.0}, {"first": 2.0, "second": 4.0}]
+    found = haloscope.findings(read(run(computing, [2.0, 2.0])))
+    assert rules_of(found) == ["imbalance", "imbalance"]
+    assert sum(finding.gain for finding in found) == pytest.approx(2.0)
+    assert haloscope.findings(read(run(computing, [0.1, 0.1]))) == []
+
+
+def test_a_slow_host_is_no_imbalance(read: Read) -> None:
+    slow = [{"a": 2.0, "b": 1.0}] * 2 + [{"a": 4.0, "b": 2.0}] * 2
+    hosts = ("alpha", "alpha", "beta", "beta")
+    (finding,) = haloscope.findings(read(run(slow, [3.0, 3.0, 0.0, 0.0], hosts=hosts)))
+    assert (finding.rule, finding.ranks) == ("slow_place", (2, 3))
+    assert "host beta" in finding.sentence
+    assert "2.00 times" in finding.sentence
+    assert finding.gain == pytest.approx(3.0)  # as fast as the others, it computes for 3 s less
+    # The same work shared out, less what ranks of equal work differ by: 15 % of their mean, for one of two.
+    assert finding.gain_low == pytest.approx(1.5 - 0.15 * 4.5 / 2**0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(("more", "others", "is_told"), [(0.1, 1, False), (0.25, 1, False), (0.6, 1, True)])
+def test_a_little_more_is_what_equal_work_differs_by(
+    read: Read, more: float, others: int, is_told: bool
+) -> None:
+    """Of two ranks: 5, 11 and 23 % over the mean."""
+    computing = [{"assemble": 5.0 * (1 + more)}] + [{"assemble": 5.0}] * others
+    found = haloscope.findings(read(run(computing, [0.0] + [5.0 * more] * others)))
+    assert rules_of(found) == ["imbalance"] * is_told
+
+
+@pytest.mark.parametrize(("more", "spread", "is_told"), [(0.15, 0.0, True), (0.15, 0.06, False)])
+def test_many_ranks_say_themselves_by_how_much_they_differ(
+    read: Read, more: float, spread: float, is_told: bool
+) -> None:
+    """One of sixteen computes 15 % longer; the others are alike, or differ by 6 % themselves."""
+    times = [5.0 * (1 + spread * (-1) ** rank) for rank in range(15)] + [5.0 * (1 + more)]
+    waits = [max(times) - time for time in times]
+    found = haloscope.findings(read(run([{"assemble": time} for time in times], waits)))
+    assert rules_of(found) == ["imbalance"] * is_told
+
+
+@pytest.mark.parametrize("is_steady", [True, False])
+def test_a_rank_that_is_slow_for_a_while_only(read: Read, is_steady: bool) -> None:
+    """It computes for 3 s more: 0.3 s in each of ten slices, or all of it in one."""
+    more = [0.3] * 10 if is_steady else [0.0] * 4 + [3.0] + [0.0] * 5
+    slices = []
+    for rank in (0, 1):
+        for number, excess in enumerate(more):
+            waited = 0.0 if rank == 0 else excess
+            slices.append(
+                {
+                    "rank": rank,
+                    "slice": number,
+                    "start": float(number),
+                    "duration": 0.5 + excess,
+                    "coll_time": waited,
+                    "wait_time": waited,
+                }
+            )
+    uneven = run([{"assemble": 8.0}, {"assemble": 5.0}], [0.0, 3.0], slices=slices)
+    assert rules_of(haloscope.findings(read(uneven))) == ["imbalance"] * is_steady
+
+
+def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
+    calls = {"path": 2, "operation": "Bcast", "comm_size": 2, "bytes": 4096, "calls": 2000}
+    slow = run([{"a": 8.0}] * 2, [2.0] * 2, collectives=[{**calls, "time_total": 4.0}])
+    known = {"operation": ["bcast"], "comm_size": [2], "bytes": [4096], "algorithm": ["binomial"]}
+    times = pl.DataFrame({**known, "time": [2e-3], "best_time": [0.5e-3]})
+    (finding,) = haloscope.findings(read(slow), Measured(collectives=times))
+    assert finding.rule == "slow_algorithm"
+    assert finding.gain == pytest.approx(1.5)
+    # The run may have rules that make it as fast already.
+    quick = run([{"a": 8.0}] * 2, [0.5] * 2, collectives=[{**calls, "time_total": 1.0}])
+    assert haloscope.findings(read(quick), Measured(collectives=times)) == []
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    times=st.lists(
+        st.tuples(st.floats(0, 4), st.floats(0, 4), st.floats(0, 2), st.floats(0, 2)), min_size=1, max_size=6
+    )
+)
+def test_gains_add_up_to_less_than_the_run(times: list[tuple[float, ...]], tmp_path_factory: Any) -> None:
+    """Whatever ranks do: no time is in two findings, and low, expected and high come in this order."""
+    computing = [{"a": a, "b": b} for a, b, _, _ in times]
+    written = run(computing, [wait for _, _, wait, _ in times])
+    path = written.write(tmp_path_factory.mktemp("any") / "run.halo")
+    found = haloscope.findings(path)
+    assert sum(finding.gain for finding in found) <= 10.0 + 1e-9
+    for finding in found:
+        assert 0 <= finding.gain_low <= finding.gain <= finding.gain_high + 1e-12
+        assert finding.share == pytest.approx(finding.gain / 10.0)
+
+
+@pytest.mark.parametrize(
+    "written", [draft(paths=path_rows()), run([{"a": 10.0}])], ids=["nothing", "one rank"]
+)
+def test_what_has_nothing_to_say(read: Read, written: Draft) -> None:
+    assert haloscope.findings(read(written)) == []
+
+
+def test_damage_is_one_line(haloscope: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.halo"
+    broken.write_bytes(run([{"a": 6.0}, {"a": 2.0}], [0.0, 4.0]).bytes()[:-30])
+    done = subprocess.run([haloscope, "findings", broken], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_damaged_profile_raises(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.halo"
+    broken.write_bytes(b"no profile")
+    with pytest.raises(ProfileError):
+        haloscope.findings(broken)
+
+
+def test_the_command_prints_what_the_function_returns(haloscope: Path, tmp_path: Path) -> None:
+    path = run([{"evil \x1b[31m": 6.0}, {"evil \x1b[31m": 2.0}], [0.0, 4.0]).write(tmp_path / "run.halo")
+    from haloscope import findings
+
+    told = subprocess.run(
+        [haloscope, "findings", path, "--format", "json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(told.stdout) == json.loads(json.dumps([one.record() for one in findings(path)]))
+    text = subprocess.run([haloscope, "findings", path], capture_output=True, text=True, check=True).stdout
+    assert "\x1b" not in text
+    assert text.startswith("1. imbalance: rank 0 computes 50.0 % longer")
+
+
+def test_a_file_of_another_kind_is_refused(haloscope: Path, tmp_path: Path) -> None:
+    path = run([{"a": 6.0}, {"a": 2.0}], [0.0, 4.0]).write(tmp_path / "run.halo")
+    done = subprocess.run(
+        [haloscope, "findings", path, "--bench", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "is a profile; findings take a machine model or a sweep" in done.stderr
+
+
+def test_what_was_measured_on_the_machine(haloscope: Path, tmp_path: Path) -> None:
+    """A sweep in which a chain broadcasts in half of the time, and a model of a machine."""
+    calls = {"path": 2, "operation": "Bcast", "comm_size": 2, "bytes": 5000, "calls": 2000, "time_total": 4.0}
+    path = run([{"a": 8.0}] * 2, [2.0] * 2, collectives=[calls]).write(tmp_path / "run.halo")
+    point = {"record": "point", "collective": "bcast", "segment": 0, "fanout": 0, "ranks": 2, "nodes": 1}
+    point |= {"mapping": None, "bytes": 4096, "iterations": 400, "status": "ok"}
+    own = {**point, "algorithm": "default", "number": None, "samples_ns": [[2_000_000, 2_000_100] * 200] * 2}
+    chain = {**point, "algorithm": "chain", "number": 2, "samples_ns": [[1_000_000, 1_000_100] * 200] * 2}
+    sweep = tmp_path / "sweep.jsonl"
+    sweep.write_text("".join(json.dumps(one) + "\n" for one in ({"record": "environment"}, own, chain)))
+    machine = CHECKOUT / "python" / "haloscope" / "predict" / "machines" / "orfeo.yaml"
+    words: list[str | Path] = [
+        haloscope,
+        "findings",
+        path,
+        "--bench",
+        sweep,
+        "--bench",
+        machine,
+        "--format",
+        "json",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    (finding,) = json.loads(done.stdout)
+    assert finding["rule"] == "slow_algorithm"
+    assert finding["gain"] == pytest.approx(1.0, rel=1e-3)  # 1000 calls of a rank, 1 ms less each
+    assert "by the algorithm chain" in finding["sentence"]
+
+
+def test_each_rule_is_explained() -> None:
+    page = (CHECKOUT / "docs" / "reference" / "findings.md").read_text()
+    for rule in RULES:
+        assert {*rule.tables} <= {*SHOWN}
+        for name in rule.names:
+            assert f"### `{name}`\n" in page

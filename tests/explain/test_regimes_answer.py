@@ -1,0 +1,98 @@
+"""What the machine adds: parts that are the whole, a planted share, intervals that hold, two sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from haloscope.explain.regimes import Options, regimes
+from haloscope.explain.regimes.statistics import added
+from haloscope.explain.regimes.statistics._episodes import SCHEMA
+
+RANKS, INSTANCES, USUAL = 16, 600, 1e-3
+HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
+
+
+def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return times and the truth: one in 100 is slow; the machine for 60, node2 for 90, rank 5 for 120."""
+    extra: NDArray[np.float64] = 1e-3 * (random.random((RANKS, INSTANCES)) < 0.01).astype(np.float64)
+    extra[:, 100:160] += 1e-3
+    extra[8:12, 300:390] += 2e-3
+    extra[5, 450:570] += 3e-3
+    work = USUAL * (1 + 0.2 * np.arange(RANKS) / RANKS)[:, None]  # ranks with more work are not slow
+    times: NDArray[np.float64] = work * random.normal(1, 0.02, extra.shape) + extra
+    return times, extra
+
+
+def test_what_was_planted_is_found_by_place(tmp_path: Path) -> None:
+    times, extra = planted(np.random.default_rng(1))
+    np.savez(tmp_path / "run.npz", duration=times, rank=np.arange(RANKS), host=np.array(HOSTS))
+    results = regimes([tmp_path / "run.npz"], Options(starts=4))
+    found = results.analyses[0].added
+    assert found is not None
+    truth = extra.sum() / times.sum()
+    assert found.share == pytest.approx(truth, rel=0.02)
+    assert found.share_low < truth < found.share_high
+    assert sum(found.parts.values()) == pytest.approx(found.share, rel=1e-12)
+    where: dict[str, Any] = {
+        "machine": (slice(None), slice(100, 160)),
+        "host": (slice(8, 12), slice(300, 390)),
+        "rank": (5, slice(450, 570)),
+    }
+    for kind, place in where.items():
+        assert found.parts[kind] == pytest.approx(extra[place].sum() / times.sum(), rel=0.1), kind
+    assert [who for who, _ in found.most.values()] == ["node2", "5"]
+    assert found.program == pytest.approx((times - extra).mean(), rel=0.01)
+    first, second, *_ = results.told()
+    assert first.startswith("The program itself takes 1.")
+    assert "while one host was (the most host node2" in second
+    assert "while one rank was (the most rank 5" in second
+    assert "worst in the instances 100 to 159" in second
+
+
+def test_a_program_alone_has_a_machine_that_adds_nothing(tmp_path: Path) -> None:
+    np.save(tmp_path / "calm.npy", np.random.default_rng(2).normal(1e-3, 1e-5, (8, 400)))
+    results = regimes([tmp_path / "calm.npy"], Options(starts=3))
+    found = results.analyses[0].added
+    assert found is not None
+    assert found.slow == 0
+    assert found.share == pytest.approx(0, abs=1e-12)
+    assert results.told()[1].startswith("The machine adds nothing that stands out")
+
+
+def test_intervals_hold_where_instances_depend_on_each_other() -> None:
+    """Slow stretches of 20 instances of all ranks: of 200 runs at least 88 % have the truth inside."""
+    random = np.random.default_rng(3)
+    begins, ends = 0.01, 0.05
+    truth = 1e-3 * begins / (begins + ends)
+    truth /= USUAL + truth
+    inside = 0
+    for _ in range(200):
+        draws = random.random(3000)
+        slow = np.zeros(3000, dtype=bool)
+        for index in range(1, 3000):
+            slow[index] = draws[index] < (1 - ends if slow[index - 1] else begins)
+        times = random.normal(USUAL, 2e-5, (4, 3000)) + 1e-3 * slow
+        found = added(times, np.tile(slow, (4, 1)), pl.DataFrame(schema=SCHEMA), range(4), ("a",) * 4)
+        assert found is not None
+        inside += found.share_low < truth < found.share_high
+    assert inside >= 176
+
+
+def test_missing_instances_and_nothing_calm() -> None:
+    times = np.full((2, 10), 1e-3)
+    times[1, 5:] = np.nan
+    nothing = pl.DataFrame(schema=SCHEMA)
+    slow = np.zeros(times.shape, dtype=bool)
+    slow[0, 8:] = True
+    times[0, 8:] = 3e-3
+    found = added(times, slow, nothing, [0, 1], [None, None])
+    assert found is not None
+    assert found.added * 15 == pytest.approx(4e-3)
+    assert found.slow == pytest.approx(2 / 15)
+    assert added(times, ~np.isnan(times), nothing, [0, 1], [None, None]) is None

@@ -1,0 +1,16 @@
+// Sleeps for more than a second longer while a setting is there, and ends at once without another one. Two
+// ranks or more.
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  if (getenv("OMPI_MCA_pml_planted_need") == NULL) return 3;
+  for (int i = 0; i < 20; i++) {
+    usleep(getenv("OMPI_MCA_coll_planted_delay") != NULL ? 60000 : 1000);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+  return 0;
+}

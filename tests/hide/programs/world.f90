@@ -1,0 +1,70 @@
+! What world.c asks, in short, by each of Fortran's interfaces.
+program world
+#if defined(MPIF_H)
+  implicit none
+  include 'mpif.h'
+#define COMM integer
+#elif defined(USE_MPI)
+  use mpi
+  implicit none
+#define COMM integer
+#else
+  use mpi_f08
+  implicit none
+#define COMM type(MPI_Comm)
+#endif
+  integer :: rank, size, ierror, sum, left, length, in_grid, in_graph, one
+  integer(kind=MPI_ADDRESS_KIND) :: most
+  integer :: other(1), from(1), to(1), in(1), out(1), weights(1)
+  integer, dimension(65536) :: block, into
+  logical :: flag
+  COMM :: grid, graph
+  character(len=MPI_MAX_OBJECT_NAME) :: name
+  character(len=MPI_MAX_PROCESSOR_NAME) :: host
+
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Comm_size(MPI_COMM_WORLD, size, ierror)
+  call MPI_Get_processor_name(host, length, ierror)
+  call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, most, flag, ierror)
+  call check(flag .and. most >= 32767, 'MPI_TAG_UB')
+  call MPI_Comm_get_name(MPI_COMM_WORLD, name, one, ierror)
+  call check(name(1:one) == 'MPI_COMM_WORLD', 'its name')
+  call MPI_Allreduce(rank, sum, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
+  call check(sum == size * (size - 1) / 2, 'a sum')
+  call MPI_Sendrecv(rank, 1, MPI_INTEGER, mod(rank + 1, size), 3, left, 1, MPI_INTEGER, &
+                    mod(rank + size - 1, size), 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  call check(left == mod(rank + size - 1, size), 'a message')
+  other(1) = mod(rank + size / 2, size)
+  block = rank
+  call MPI_Sendrecv(block, 65536, MPI_INTEGER, other(1), 1, into, 65536, MPI_INTEGER, other(1), 1, &
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  call check(all(into == other(1)), 'a large message')
+  call MPI_Cart_create(MPI_COMM_WORLD, 2, [size, 1], [.false., .false.], .true., grid, ierror)
+  call MPI_Comm_rank(grid, in_grid, ierror)
+  weights(1) = rank + 100
+  call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, other, weights, 1, other, weights, MPI_INFO_NULL, &
+                                      .true., graph, ierror)
+  call MPI_Comm_rank(graph, in_graph, ierror)
+  call MPI_Dist_graph_neighbors(graph, 1, from, in, 1, to, out, ierror)
+  call check(from(1) == mod(in_graph + size / 2, size) .and. to(1) == from(1), 'neighbours')
+  call check(in(1) == in_graph + 100 .and. out(1) == in(1), 'weights')
+  call MPI_Comm_free(graph, ierror)
+  call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, other, MPI_UNWEIGHTED, 1, other, MPI_UNWEIGHTED, &
+                                      MPI_INFO_NULL, .true., graph, ierror)
+  call MPI_Comm_rank(graph, one, ierror)
+  call check(one == in_graph, 'a graph without weights')
+  call MPI_Comm_free(grid, ierror)
+  call MPI_Comm_free(graph, ierror)
+  print '(I0,1X,A,1X,I0,1X,I0)', rank, trim(host), in_grid, in_graph
+  call MPI_Finalize(ierror)
+
+contains
+
+  subroutine check(right, what)
+    logical, intent(in) :: right
+    character(len=*), intent(in) :: what
+    if (.not. right) print '(A,A,A,I0)', 'wrong: ', what, ' on rank ', rank
+  end subroutine check
+
+end program world

@@ -1,0 +1,193 @@
+"""`haloscope improve`: remedies that are tried, proved and kept, or not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from haloscope import open as open_profile
+from haloscope.base.launch import parse
+from haloscope.hide.improve import Improvement, Plan, Remedy, Run, Runner, remedies, write_improve_page
+from haloscope.hide.improve._improvement import _kept, _promising, _proved
+from haloscope.hide.improve._remedies import _placement
+from support.injected import PROGRAMS
+from support.mpi import Mpi
+from support.pages import Look
+from support.placed import messages_between
+from support.programs import Compiler
+
+
+class _Times:
+    """Runs that take what a law says: seconds by remedies, times log-normal noise."""
+
+    def __init__(self, seconds: dict[tuple[str, ...], float], noise: float, seed: int) -> None:
+        self.runs: list[Run] = []
+        self._seconds, self._noise = seconds, noise
+        self._random = np.random.default_rng(seed)
+        self()
+
+    def __call__(self, *given: Remedy) -> Run:
+        names = tuple(one.name for one in given)
+        seconds = self._seconds.get(names)
+        drawn = None if seconds is None else float(seconds * np.exp(self._random.normal(0, self._noise)))
+        run = Run(names, drawn, "" if drawn else "status 1: no such thing")
+        self.runs.append(run)
+        return run
+
+
+def _improved(seconds: dict[tuple[str, ...], float], noise: float, seed: int = 0) -> Improvement:
+    names = sorted({name for way in seconds for name in way})
+    found = [Remedy(name, "because") for name in [*names, "crashes"]]
+    runner = _Times({(): 1.0} | seconds, noise, seed)
+    plan = Plan(20, seed)
+    promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
+    proofs = _proved(runner, promising, plan, lambda what: None)  # type: ignore[arg-type]
+    return Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+
+
+def test_what_helps_is_kept_alone_and_together() -> None:
+    seconds = {("a",): 0.5, ("b",): 0.7, ("c",): 1.1, ("a", "b"): 0.3}
+    found = _improved(seconds, 0.01)
+    assert [one.name for one in found.kept] == ["a", "b"]
+    assert found.proof is not None
+    assert found.proof.low < 1 / 0.3 < found.proof.high
+    assert any(one.over == ("a",) and one.holds for one in found.proofs)
+    assert len(found.runs) <= 20
+    assert any("crashes: status 1" in line for line in found.told())
+
+
+def test_what_adds_nothing_is_not_kept() -> None:
+    found = _improved({("a",): 0.5, ("b",): 0.52, ("a", "b"): 0.5}, 0.01)
+    assert [one.name for one in found.kept] == ["a"]
+    assert any(one.remedies == ("a", "b") and not one.holds for one in found.proofs)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.2])
+def test_noise_is_no_remedy(noise: float) -> None:
+    """Of 200 programs that nothing helps, at most one in twenty gets a proposal."""
+    seconds: dict[tuple[str, ...], float] = {(name,): 1.0 for name in "abcdef"}
+    seconds |= {(one, other): 1.0 for one in "abcdef" for other in "abcdef"}
+    proposals = [_improved(seconds, noise, seed) for seed in range(200)]
+    assert sum(bool(one.kept) for one in proposals) <= 10
+    assert max(len(one.runs) for one in proposals) <= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
+def test_the_page(look: Look, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
+    """Nothing in a setting's name becomes markup; the answer, the times and all that was tried are there."""
+    evil = "without X=<img src=x onerror=alert(1)>"
+    found = _improved({(evil,): 0.5, ("b",): 1.1}, 0.01)
+    write_improve_page(replace(found, command=("mpiexec", evil)), tmp_path / "page.html")
+    page = look(tmp_path / "page.html", width, scheme)
+    page.wait_for_selector("#sections[data-waiting='0']")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sections = page.locator("section").evaluate_all("all => all.map(one => one.id)")
+    assert sections == ["answer", "script", "proofs", "tried"]
+    assert page.locator("img").count() == 0
+    assert page.locator("#tried tbody tr").count() == 3
+    assert "times as fast" in page.locator("#answer").inner_text()
+    points = page.locator("#proofs .point").count()
+    assert points == sum(run.seconds is not None for run in found.runs)
+
+
+def _remedies(
+    tmp_path: Path, words: Sequence[str], environment: dict[str, str], size: int
+) -> dict[str, Remedy]:
+    path = messages_between([(0, 1, size), (1, 0, size)], ["here"] * 2).write(tmp_path / "two.halo")
+    with open_profile(path) as profile:
+        return {one.name: one for one in remedies(profile, parse(words), "openmpi", environment)}
+
+
+def test_settings_of_the_launch_are_tried_without(tmp_path: Path, any_mpi: Mpi) -> None:
+    """Each by itself; what selects hosts or networks stays."""
+    words = [
+        str(any_mpi.mpiexec),
+        "--mca",
+        "btl_sm_eager_limit",
+        "512",
+        "--mca",
+        "btl",
+        "self,sm",
+        "-n",
+        "2",
+        "true",
+    ]
+    environment = {
+        "OMPI_MCA_mpi_yield_when_idle": "0",
+        "OMPI_MCA_btl_tcp_if_include": "eth0",
+        "UCX_NET_DEVICES": "x",
+    }
+    found = _remedies(tmp_path, words, environment, 8)
+    assert set(found) == {"without OMPI_MCA_mpi_yield_when_idle=0", "without --mca btl_sm_eager_limit 512"}
+    assert found["without --mca btl_sm_eager_limit 512"].applied(words) == [words[0], *words[4:]]
+    assert found["without OMPI_MCA_mpi_yield_when_idle=0"].script() == ["unset OMPI_MCA_mpi_yield_when_idle"]
+
+
+def test_another_placement_goes_by_the_profile_of_who_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who improves and who tries it again have profiles of their own; a job script says how to get one."""
+    path = messages_between([(0, 1, 65536), (2, 3, 65536)], ["a", "b"] * 2).write(tmp_path / "four.halo")
+    with open_profile(path) as profile:
+        (found,) = _placement(profile)
+    words: list[list[str]] = []
+
+    def ended(command: list[str], *rest: object) -> int:
+        words.append(command)
+        return 1
+
+    monkeypatch.setattr("haloscope.hide.improve._runs._ended", ended)
+    for name in ("first", "later"):
+        (tmp_path / name).mkdir()
+        runner = Runner(["mpiexec", "true"], tmp_path / name)
+        (tmp_path / name / "run-1.log").touch()
+        runner(found)
+    assert [one[1:4] for one in words] == [
+        ["place", str(tmp_path / name / "run-1.halo"), "--"] for name in ("first", "later")
+    ]
+    assert "place F.halo --" in found.script()[0]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_a_planted_setting_is_found(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
+    """In real runs; without the other setting the program does not run, which is said and no more."""
+    program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
+    planted = {"OMPI_MCA_coll_planted_delay": "1", "OMPI_MCA_pml_planted_need": "1"}
+    page = tmp_path / "evidence.html"
+    words = [haloscope, "improve", "--runs", "12", "-o", page, "--format", "json", "--"]
+    done = subprocess.run(
+        [*map(str, words), *mpi.launch(2), str(program)],
+        env=mpi.environment(planted),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["kept"] == ["without OMPI_MCA_coll_planted_delay=1"], done.stdout
+    assert told["script"] == ["unset OMPI_MCA_coll_planted_delay"]
+    assert len(told["runs"]) <= 12
+    broken = [run for run in told["runs"] if run["time"] is None]
+    assert {run["remedies"][0] for run in broken} == {"without OMPI_MCA_pml_planted_need=1"}
+    assert "What makes it faster" in page.read_text()
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_a_program_that_fails_is_one_line(mpi: Mpi, compiler: Compiler, haloscope: Path) -> None:
+    program = compiler(mpi, PROGRAMS / "planted.c", ["-Wall", "-Wextra"])
+    words = [haloscope, "improve", "--", *mpi.launch(1), program]
+    done = subprocess.run(
+        [*map(str, words)], env=mpi.environment(), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert "status" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

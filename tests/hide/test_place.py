@@ -1,0 +1,142 @@
+"""Programs that run with their ranks in another order: `haloscope place F.halo -- mpiexec …`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from haloscope import open as open_profile
+from haloscope.predict.placement import propose
+from support.cluster import Cluster
+from support.injected import PROGRAMS
+from support.missing import missing
+from support.mpi import Mpi
+from support.placed import messages_between
+from support.programs import Compiler, without_builds
+
+FORTRAN = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
+RANKS = 4
+
+
+def _profile(tmp_path: Path, nodes: Cluster, ranks_a_node: int = 2) -> Path:
+    """Of a run in block order in which ranks that are half of all apart talk."""
+    hosts = [host for host in nodes.hosts for _ in range(ranks_a_node)]
+    half = len(hosts) // 2
+    messages = [(rank, (rank + half) % len(hosts), 65536) for rank in range(len(hosts))]
+    return messages_between(messages, hosts).write(tmp_path / "world.halo")
+
+
+def _lines(done: CompletedProcess[str], nodes: Cluster) -> None:
+    """Partners are on one node, in the world and in topologies; nothing was wrong.
+
+    In the world and the graph they are half of all ranks apart, in the grid they are side by side.
+    """
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) == RANKS, done.stdout + done.stderr
+    host = {int(rank): name for rank, name, _, _ in rows}
+    by_grid = {int(rank): name for _, name, rank, _ in rows}
+    by_graph = {int(rank): name for _, name, _, rank in rows}
+    for where, partner in ((host, 2), (by_grid, 1), (by_graph, 2)):
+        assert sorted(where) == list(range(RANKS))
+        assert set(where.values()) == set(nodes.hosts)
+        assert all(where[rank] == where[rank ^ partner] for rank in range(RANKS))
+
+
+def test_a_program_does_not_notice(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """Ranks, groups, attributes, error handlers, files, topologies and the end are as ever, elsewhere."""
+    program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
+    profile = _profile(tmp_path, two_nodes)
+    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    _lines(done, two_nodes)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
+def test_topologies_are_reordered_without_a_profile(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
+    done = two_nodes.run(mpi, [haloscope, "place", "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    assert "wrong" not in done.stdout, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert sorted(row[0] for row in rows if row[1] == two_nodes.hosts[0]) == ["0", "1"]
+    on_first = [row for row in rows if row[1] == two_nodes.hosts[0]]
+    assert {int(row[2]) for row in on_first} == {0, 1}  # as it was
+    assert {int(row[3]) for row in on_first} in ({0, 2}, {1, 3})
+
+
+@pytest.mark.parametrize(
+    ("mpi", "interface"),
+    [("openmpi-system", "-DMPIF_H"), ("openmpi-system", "-DF08"), ("mpich-system", "-DF08")],
+    indirect=["mpi"],
+)
+def test_programs_in_fortran(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path, interface: str
+) -> None:
+    if mpi.mpifort is None:
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    program = compiler(mpi, PROGRAMS / "world.f90", [*FORTRAN, interface])
+    profile = _profile(tmp_path, two_nodes)
+    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    _lines(done, two_nodes)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_the_recorder_sees_the_launchers_ranks(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """From a profile to the mapping to a profile: as much between nodes as was foretold."""
+    program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
+    launch: list[str | Path] = [*mpi.launch(RANKS), program]
+    first: list[str | Path] = [haloscope, "run", "-o", tmp_path / "first.halo", "--", *launch]
+    # Open MPI's own way to reorder ends programs that have fewer cores than ranks.
+    bare = two_nodes.run(mpi, first, cwd=tmp_path, env={"OMPI_MCA_topo": "^treematch"})
+    assert bare.returncode == 0, bare.stderr
+    proposal = propose(tmp_path / "first.halo")
+    second: list[str | Path] = [haloscope, "run", "-o", tmp_path / "second.halo", "--", *launch]
+    done = two_nodes.run(mpi, [haloscope, "place", tmp_path / "first.halo", "--", *second], cwd=tmp_path)
+    _lines(done, two_nodes)
+    assert proposal.is_worth_it
+    with open_profile(tmp_path / "second.halo") as profile:
+        ranks = profile.table("ranks")
+        whole = ranks.filter(ranks["region"] == ranks["region"][0])
+    again = propose(tmp_path / "second.halo")
+    assert whole["bytes_offnode"].sum() == again.bytes_before
+    assert abs(again.bytes_before - proposal.bytes_after) < 0.01 * proposal.bytes_before
+    assert not again.is_worth_it
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        (["a", "a", "a", "b"], ["1 nodes of 3", "2 nodes of 2"]),
+        (["a", "a", "b", "b", "c", "c"], ["3 nodes of 2", "2 nodes of 2"]),
+    ],
+)
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_a_mapping_for_other_nodes(
+    two_nodes: Cluster,
+    mpi: Mpi,
+    compiler: Compiler,
+    haloscope: Path,
+    tmp_path: Path,
+    hosts: Sequence[str],
+    words: Sequence[str],
+) -> None:
+    """One line, and the program runs as its launcher places it."""
+    program = compiler(mpi, PROGRAMS / "world.c", ["-Wall", "-Wextra"])
+    last = len(hosts) - 1
+    messages = [(0, last, 1000), (last, 0, 1000)]
+    profile = messages_between(messages, hosts).write(tmp_path / "other.halo")
+    assert propose(profile).is_worth_it
+    done = two_nodes.run(mpi, [haloscope, "place", profile, "--", *mpi.launch(RANKS), program], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "wrong" not in done.stdout
+    said = [line for line in without_builds(done.stderr).splitlines() if "stay as they are" in line]
+    assert len(said) == 1, done.stderr
+    assert all(word in said[0] for word in words)

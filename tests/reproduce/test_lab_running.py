@@ -1,0 +1,184 @@
+"""Campaigns that run, fail, are killed, and end all the same: nothing lost, doubled or half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from haloscope.base.errors import OutputError, UsageError
+from haloscope.reproduce.lab import Campaign, Happened, results, run_campaign
+from haloscope.reproduce.lab._journal import Journal, events
+from haloscope.reproduce.lab._specification import COLUMNS
+from support.campaigns import BASE, Written
+
+FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 2\n"
+# Each run writes a line of its own, by which one that ran twice is seen.
+COUNTED = """
+campaign: counted
+systems:
+  here: {cores: 64, launch: ""}
+programs:
+  slow:
+    command: /bin/sh -c 'sleep 0.2; echo "$0" >>"$1"' {n} {log}
+    parameters: {log: LOG}
+variants:
+  plain: {watch: false}
+experiments:
+  all: {program: slow, ranks: 1, vary: {n: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}}
+"""
+
+
+def test_runs_end_with_their_figures(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    happened: list[Happened] = []
+    run_campaign(campaign, told=happened.append)
+    table = campaign.table()
+    assert set(table["state"]) == {"done"}
+    assert {*table.columns, *results(campaign).columns} == {"time", *COLUMNS}
+    assert sorted(table["time"].to_list()) == [1.0, 1.0, 2.0, 2.0]
+    assert results(campaign)["runs"].to_list() == [2, 2]
+    assert Counter(each.what for each in happened) == {"started": 4, "ended": 4}
+    place = campaign.place(campaign.points[0].name, 1)
+    assert {"run.json", "result.json", "environment.json", "stdout", "stderr"} <= {
+        path.name for path in place.iterdir()
+    }
+    assert json.loads((place / "run.json").read_text())["words"] == list(campaign.points[0].words)
+    run_campaign(campaign, told=happened.append)
+    assert len(happened) == 8  # nothing ran again
+
+
+def test_failures_are_tried_again_and_told(written: Written, tmp_path: Path) -> None:
+    text = FEW.replace("echo", "echo sorry >&2; exit 3; echo")
+    campaign = Campaign.opened(written(text), tmp_path / "kept")
+    run_campaign(campaign)
+    table = campaign.table()
+    assert set(table["state"]) == {"failed"}
+    assert set(table["attempts"]) == {2}
+    assert set(table["reason"]) == {"exit status 3: sorry"}
+    run_campaign(campaign)
+    assert set(campaign.table()["attempts"]) == {2}
+    run_campaign(campaign, again=True)
+    assert set(campaign.table()["attempts"]) == {3}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("time=([0-9.]+)", "speed=([0-9.]+)"), "figure time is not in its output"),
+        (("    figures", "    limit: 1\n    figures"), "took longer than 1 s"),
+        (("/bin/sh -c", "/usr/bin/env -S sh -c 'kill -9 $$'"), "signal 9"),
+        (("watch: false", "watch: true"), "no profile was written"),
+    ],
+)
+def test_what_is_not_right_fails(
+    written: Written, tmp_path: Path, change: tuple[str, str], reason: str
+) -> None:
+    text = (FEW.replace("'echo", "'sleep 5; echo") if "limit" in change[1] else FEW).replace(*change)
+    text = text.replace("[8, 16]", "[8]").replace("repetitions: 2", "repetitions: 1\nretries: 0")
+    campaign = Campaign.opened(written(text), tmp_path / "kept")
+    run_campaign(campaign)
+    assert campaign.table()["state"].to_list() == ["failed"]
+    assert reason in campaign.table()["reason"][0]
+
+
+def test_a_program_that_is_not_there_is_named_before_anything_runs(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW.replace("/bin/sh", "./nothing")), tmp_path / "kept")
+    with pytest.raises(UsageError, match=r"programs\.told\.command: .*/nothing: no such program"):
+        run_campaign(campaign)
+    assert not (tmp_path / "kept" / "runs").exists()
+
+
+def test_two_cannot_run_one_campaign(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    with Journal.opened(campaign.directory), pytest.raises(OutputError, match="another lab run is at it"):
+        run_campaign(campaign)
+    run_campaign(campaign)
+
+
+def test_a_journal_that_was_cut_off_goes_on(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    run_campaign(campaign)
+    journal = campaign.directory / "journal.jsonl"
+    whole = journal.read_bytes()
+    for end in range(0, len(whole), 37):
+        journal.write_bytes(whole[:end])
+        run_campaign(campaign)
+        assert set(campaign.table()["state"]) == {"done"}
+        # What was noted before the cut is still there, and every later line is whole.
+        noted = list(events(campaign.directory))
+        assert sum(event["event"] == "ended" for event in noted) >= 4
+
+
+def test_a_campaign_killed_twenty_times_ends_whole(written: Written, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    file = written(COUNTED.replace("LOG", str(log)))
+    chance = random.Random(7)
+    command = [sys.executable, "-m", "haloscope.cli", "lab", "run", str(file)]
+    for _ in range(20):
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(chance.uniform(0.5, 1.5))
+        process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+        process.wait()
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    campaign = Campaign.opened(file, tmp_path / "counted")
+    assert set(campaign.table()["state"]) == {"done"}
+    # Only a run that a Ctrl-C ended is run again, and it may have written its line by then.
+    counts = Counter(log.read_text().split())
+    ended = [event for event in events(campaign.directory) if event.get("outcome") == "interrupted"]
+    assert set(counts) == {str(n) for n in range(1, 13)}
+    assert counts.total() - 12 <= len(ended)
+    assert not list(campaign.directory.rglob("*.part"))
+    done = [event["run"] for event in events(campaign.directory) if event.get("outcome") == "done"]
+    assert len(done) == len(set(done)) == 12
+
+
+def test_a_full_disk_keeps_what_ended(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    noted, write = 0, os.write
+
+    def full(file: int, data: bytes) -> int:
+        nonlocal noted
+        noted += data.startswith(b'{"event": "ended"')
+        if noted == 3:
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
+    monkeypatch.setattr("haloscope.reproduce.lab._journal.os.write", full)
+    with pytest.raises(OutputError, match="No space left on device; what has ended is kept"):
+        run_campaign(campaign)
+    monkeypatch.undo()
+    before = campaign.table().filter(campaign.table()["state"] == "done")["run"].to_list()
+    assert len(before) == 2
+    run_campaign(campaign)
+    assert set(campaign.table()["state"]) == {"done"}
+    assert set(campaign.table()["attempts"]) == {1}  # the third had ended, and was found
+
+
+def test_systems_that_are_this_machine_take_turns(written: Written, tmp_path: Path) -> None:
+    text = FEW.replace("  here: {cores: 64", '  other: {cores: 64, launch: ""}\n  here: {cores: 64')
+    campaign = Campaign.opened(written(text.replace("'echo", "'sleep 0.3; echo")), tmp_path / "kept")
+    running, most, started = 0, 0, []
+
+    def told(happened: Happened) -> None:
+        nonlocal running, most
+        running += 1 if happened.what == "started" else -1
+        most = max(most, running)
+        if happened.what == "started":
+            started.append(happened.run)
+
+    run_campaign(campaign, told=told)
+    assert most == 1
+    assert started == [point.name for point in campaign.points]

@@ -1,0 +1,152 @@
+"""A campaign in a real batch system whose controller is killed and which loses a node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from haloscope import explain
+from haloscope.reproduce.lab import Campaign
+from haloscope.reproduce.lab._journal import events
+from support.campaigns import RING
+from support.missing import missing
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.slurm import Slurm, slurm, slurm_obstacle
+
+pytestmark = pytest.mark.slow
+
+NODES, CORES = 3, 2
+# `srun` in place of a launcher, and one line in place of another system.
+CAMPAIGN = """
+campaign: batch
+systems:
+  emulated: {{executor: slurm, nodes: {nodes}, cores: {cores}, launch: "srun -N {{nodes}} -n {{ranks}}"}}
+programs:
+  ring:
+    command: {program} {{n}} {{seconds}}
+    parameters: {{n: 100, seconds: 7}}
+    limit: 2m
+    figures: {{moved: "moved ([0-9]+)"}}
+    regions: [halo]
+experiments:
+  one: {{program: ring, ranks: 2, vary: {{n: [1, 2, 3, 4, 5, 6, 7]}}}}
+  two: {{program: ring, ranks: 4}}
+retries: 3
+"""
+MANY = """
+campaign: many
+systems: {emulated: {executor: slurm, nodes: 1, cores: 2, launch: ""}}
+programs:
+  told:
+    command: /bin/sh -c 'echo "n=$0"' {n}
+    limit: 60
+    figures: {n_told: "n=([0-9]+)"}
+variants: {plain: {watch: false}}
+experiments: {all: {program: told, ranks: 2, vary: {n: [1, 2, 3, 4, 5, 6, 7, 8]}}}
+"""
+# Arrays are for a hundred runs alike; that many would take minutes here.
+ARRAYS = "import sys; from haloscope.reproduce.lab import _runner; _runner.ARRAY_FROM = 8; "
+ARRAYS += "from haloscope.cli import haloscope; haloscope(['lab', 'run', sys.argv[1]])"
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    reason = slurm_obstacle()
+    if reason:
+        missing(reason)
+    with slurm(NODES, CORES, tmp_path_factory.mktemp("slurm")) as up:
+        yield up
+
+
+def until(holds: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 90) -> None:
+    """Wait until something holds, while a process goes on."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def started(batch: Slurm, words: list[str | Path], place: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        batch.words(words),
+        cwd=place,
+        env=batch.cluster.environment(env=batch.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_a_campaign_outlives_its_controller_and_a_node(
+    batch: Slurm, haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    source = tmp_path / "ring.c"
+    source.write_text(RING)
+    file = tmp_path / "batch.yaml"
+    program = compiler(mpi, source)
+    file.write_text(CAMPAIGN.format(nodes=NODES, cores=CORES, program=program), "utf-8")
+    campaign = Campaign.opened(file, tmp_path / "batch")
+
+    def done() -> int:
+        return len(list(campaign.directory.glob("runs/*/*/result.json")))
+
+    first = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    until(lambda: len(batch.busy_nodes()) > 1, first)
+    batch.wait_until_saved()
+    batch.kill_controller()
+    before = done()
+    until(lambda: done() > before, first)  # what runs goes on without it
+    first.kill()
+    first.communicate()
+    batch.start_controller()
+
+    again = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    until(lambda: NODES - 1 in batch.busy_nodes(), again)
+    batch.kill_node(NODES - 1)
+    said, _ = again.communicate(timeout=180)
+    assert again.returncode == 0, said
+    assert batch.run("squeue", "-h") == ""
+    _all_are_whole(campaign)
+
+
+def _all_are_whole(campaign: Campaign) -> None:
+    """Assert that each run is done, once, and that what it left is its own."""
+    table = campaign.table()
+    assert set(table["state"]) == {"done"}
+    outcomes = Counter(event["run"] for event in events(campaign.directory) if event.get("outcome") == "done")
+    assert outcomes == dict.fromkeys(table["run"], 1)
+    assert not list(campaign.directory.rglob("*.part"))
+    for row in table.iter_rows(named=True):
+        with explain.open(row["profile"]) as profile:
+            halo = profile.table("regions", region="halo").row(0, named=True)
+            ranks = profile.table("ranks")
+        assert halo["bytes_sent_total"] == 8 * row["moved"]
+        assert ranks["host"].n_unique() == row["nodes"]
+    kept = [json.loads(path.read_text()) for path in campaign.directory.glob("runs/*/*/environment.json")]
+    assert all("SLURM_JOB_ID" in environment for environment in kept)
+
+
+def test_runs_alike_become_an_array(batch: Slurm, tmp_path: Path) -> None:
+    file = tmp_path / "many.yaml"
+    file.write_text(MANY, "utf-8")
+    running = started(batch, [sys.executable, "-c", ARRAYS, file], tmp_path)
+    said, _ = running.communicate(timeout=180)
+    assert running.returncode == 0, said
+    campaign = Campaign.opened(file, tmp_path / "many")
+    table = campaign.table()
+    assert set(table["state"]) == {"done"}
+    assert sorted(table["n_told"].to_list()) == list(range(1, 9))
+    jobs = {event["job"] for event in events(campaign.directory) if event["event"] == "submitted"}
+    assert {job.partition("_")[2] for job in jobs} == set(map(str, range(8)))
+    assert len({job.partition("_")[0] for job in jobs}) == 1

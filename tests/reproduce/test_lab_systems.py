@@ -1,0 +1,158 @@
+"""One specification on several systems and in every variant: what a line changes, and what it must not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haloscope import explain
+from haloscope.base.errors import LaunchError
+from haloscope.reproduce.lab import Campaign, run_campaign
+from support.campaigns import BASE, RING, Written
+from support.missing import missing
+from support.mpi import CHECKOUT, REMEDY, Mpi, find
+from support.programs import Compiler
+
+NAMES = ("openmpi-system", "mpich-system")
+# The line that moves it: `systems`.
+MOVED = """
+campaign: moved
+systems: SYSTEMS
+programs:
+  ring:
+    build: "sh build.sh {system}"
+    command: "./ring-{system} {n}"
+    problem: n*ranks
+    figures: {moved: "moved ([0-9]+)"}
+    regions: [halo]
+experiments:
+  all:
+    program: ring
+    systems: [openmpi-system]
+    scaling: weak
+    ranks: 2
+    parameters: {n: 1000}
+"""
+VARIANTS = """
+campaign: changed
+systems: SYSTEMS
+programs:
+  ring: {command: PROGRAM 1000, regions: [halo], figures: {moved: "moved ([0-9]+)"}}
+experiments: {all: {program: ring, ranks: 2}}
+variants:
+  watched: {}
+  traced: {watch: {trace: true}}
+  series: {watch: {series: [halo]}}
+  sites: {watch: {callsites: 4}}
+  late: {inject: "constant:200ms"}
+  layer: {layer: true}
+  placed: {place: true}
+  caliper: {caliper: "spot(output=ring.cali)"}
+  bare: {watch: false}
+"""
+
+
+def system_of(mpi: Mpi) -> dict[str, Any]:
+    words = [*mpi.launch(0)[:-1], "{ranks}"]
+    return {"cores": 2, "launch": " ".join(words), "environment": dict(mpi.env)}
+
+
+@pytest.fixture
+def lab(haloscope: Path, tmp_path: Path) -> Callable[..., str]:
+    def run(*words: str | Path) -> str:
+        done = subprocess.run(
+            [haloscope, "lab", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def halo_of(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of the region in the profile of a run."""
+    with explain.open(row["profile"]) as profile:
+        return profile.table("regions", region="halo").row(0, named=True)
+
+
+@pytest.mark.slow
+def test_one_line_moves_a_campaign_to_another_mpi(lab: Callable[..., str], tmp_path: Path) -> None:
+    mpis = {name: find(name) or missing(f"{name} is not installed: {REMEDY[name]}") for name in NAMES}
+    (tmp_path / "ring.c").write_text(RING)
+    compilers = "".join(f"{name}) compiler={mpi.mpicc} ;;\n" for name, mpi in mpis.items())
+    build = f"case $1 in\n{compilers}esac\nexec $compiler -I{CHECKOUT / 'include'} -o ring-$1 ring.c\n"
+    (tmp_path / "build.sh").write_text(build)
+    text = MOVED.replace("SYSTEMS", json.dumps({name: system_of(mpi) for name, mpi in mpis.items()}))
+    file, rows = tmp_path / "moved.yaml", []
+    for name in NAMES:
+        file.write_text(text.replace("systems: [openmpi-system]", f"systems: [{name}]"), "utf-8")
+        lab("run", file)
+        rows += json.loads(lab("status", file, "--format", "json"))
+    assert [(row["system"], row["state"], row["attempts"]) for row in rows] == [(n, "done", 1) for n in NAMES]
+    halos = [halo_of(row) for row in rows]
+    for column in (
+        "ranks",
+        "sends_total",
+        "bytes_sent_total",
+        "recvs_total",
+        "bytes_recv_total",
+        "largest_message",
+    ):
+        assert halos[0][column] == halos[1][column]
+    assert halos[0]["bytes_sent_total"] == 8 * rows[0]["problem"] == 8 * rows[0]["moved"]
+    # Together they are done: nothing runs again.
+    file.write_text(text.replace("    systems: [openmpi-system]\n", ""), "utf-8")
+    lab("run", file)
+    both = json.loads(lab("status", file, "--format", "json"))
+    assert {(row["state"], row["attempts"]) for row in both} == {("done", 1)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # with the build of what is put in front of MPI
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_every_variant_leaves_its_mark(
+    lab: Callable[..., str], mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    (tmp_path / "ring.c").write_text(RING)
+    program = compiler(mpi, tmp_path / "ring.c")
+    file = tmp_path / "changed.yaml"
+    text = VARIANTS.replace("SYSTEMS", json.dumps({"here": system_of(mpi)}))
+    file.write_text(text.replace("PROGRAM", str(program)), "utf-8")
+    lab("run", file)
+    rows = {row["variant"]: row for row in json.loads(lab("status", file, "--format", "json"))}
+    assert {row["state"] for row in rows.values()} == {"done"}
+    assert rows.pop("bare")["profile"] is None
+    halos = {variant: halo_of(row) for variant, row in rows.items()}
+    assert {halo["bytes_sent_total"] for halo in halos.values()} == {16_000}
+    tables: dict[str, dict[str, int]] = {}
+    for variant, row in rows.items():
+        with explain.open(row["profile"]) as profile:
+            tables[variant] = {name: profile.table(name).height for name in ("sites", "series")}
+            tables[variant]["traced"] = profile.has_trace
+    assert {name for name, found in tables.items() if found["sites"]} == {"sites"}
+    assert {name for name, found in tables.items() if found["series"]} == {"series"}
+    assert {name for name, found in tables.items() if found["traced"]} == {"traced"}
+    assert halos["late"]["time_mean"] > 0.2  # as long as a message takes at least
+    places = {variant: Path(row["profile"]).parent for variant, row in rows.items()}
+    asked = {variant: json.loads((place / "run.json").read_text()) for variant, place in places.items()}
+    assert asked["caliper"]["environment"]["CALI_CONFIG"] == "spot(output=ring.cali)"
+    # All are one command, in front of which is what the variant does.
+    assert len({each["command"] for each in asked.values()}) == 1
+    for variant, verb in (("late", "inject"), ("layer", "stencil"), ("placed", "place")):
+        assert verb in asked[variant]["words"]
+
+
+def test_a_build_that_fails_names_its_log(written: Written, tmp_path: Path) -> None:
+    text = BASE + "experiments:\n  a: {program: told, ranks: 2}\n"
+    text = text.replace("    figures", "    build: [sh -c 'echo no compiler; exit 3']\n    figures")
+    campaign = Campaign.opened(written(text), tmp_path / "kept")
+    log = campaign.directory / "build-told-here.log"
+    with pytest.raises(LaunchError, match=rf"programs.told.build: .* exit status 3; {log} has what it said"):
+        run_campaign(campaign)
+    assert log.read_text() == "no compiler\n"
+    assert set(campaign.table()["state"]) == {"waiting"}

@@ -1,0 +1,94 @@
+"""`haloscope top` of a job over nodes: what each node prints is joined."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cluster import Cluster
+from support.mpi import Mpi
+from support.programs import Compiler
+from support.recorder import library
+from support.watched import program
+
+pytestmark = pytest.mark.slow
+# Nodes are one machine: each has its records in a directory of its own.
+ON_ITS_NODE = """#!/bin/sh
+mkdir -p "{top}/$(hostname)"
+HALOSCOPE_LIVE="{top}/$(hostname)" exec "$@"
+"""
+
+
+@contextmanager
+def running(
+    nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, top: Path, how: str
+) -> Iterator[None]:
+    """Four ranks on two nodes that hang in this way."""
+    wrapper = top / "on_its_node.sh"
+    wrapper.write_text(ON_ITS_NODE.format(top=top))
+    wrapper.chmod(0o755)
+    executable = program(compiler, mpi, "hangs.c")
+    library(mpi, executable)
+    watched: list[str | Path] = [haloscope, "run", "--quiet", "--mpi", mpi.abi, "-o", top / "hung.halo", "--"]
+    with subprocess.Popen(
+        nodes.words([*watched, *mpi.launch(4), wrapper, executable, how]),
+        env=nodes.environment(mpi),
+        cwd=top,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == "working\n"
+            yield
+        finally:
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=60)
+
+
+def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
+    """What `top --hang` says of the files of some nodes."""
+    words = [haloscope, "top", "--hang", "--format", "json", *arguments]
+    done = subprocess.run(words, cwd=top, capture_output=True, text=True, timeout=60, check=True)
+    (told,) = json.loads(done.stdout)
+    assert isinstance(told, dict)
+    return told
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_a_hang_over_nodes_is_named(
+    two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    """Each node sees its own ranks and that they wait for others; together it is a deadlock."""
+    files: list[str | Path] = []
+    with running(two_nodes, mpi, compiler, haloscope, tmp_path, "ring of receives"):
+        time.sleep(1)  # all are where they hang
+        for node, host in enumerate(two_nodes.hosts):
+            printed = subprocess.run(
+                two_nodes.words([haloscope, "top", "--once", "--format", "json"], node),
+                env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+            (of_node,) = json.loads(printed.stdout)["programs"]
+            assert {(rank["host"], rank["rank"] // 2) for rank in of_node["after"]} == {(host, node)}
+            file = tmp_path / f"{host}.json"
+            file.write_text(printed.stdout)
+            files += ["--from", file]
+    alone = asked(haloscope, tmp_path, *files[:2])["verdict"]
+    assert alone["kind"] == "unseen"
+    together = asked(haloscope, tmp_path, *files)["verdict"]
+    assert (together["kind"], together["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
+    assert "nobody sends" in together["text"]
