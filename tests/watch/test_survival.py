@@ -181,7 +181,7 @@ def test_nothing_waits_for_a_rank_of_this_node_without_a_record(
 ) -> None:
     """As when one rank is killed in MPI_Init: there is no other node from which its record may come."""
     place = {"HALOSCOPE_LIVE": str(live)}
-    command = [program(compiler, mpi, "killed.c"), f"rm {live}/haloscope-*/0-*.live"]
+    command: list[str | Path] = [program(compiler, mpi, "killed.c"), f"rm {live}/haloscope-*/0-*.live"]
     watched = watch(mpi, RANKS, command, live.parent, env=place, status=None)
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[0]")
     assert "have records here" not in watched.done.stderr
