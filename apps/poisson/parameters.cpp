@@ -44,9 +44,11 @@ apps::Options options(Parameters &p) {
   o.add("pointwise", p.pointwise, "", "a smooth kappa, taken at the quadrature points, in place of the jump");
   o.add("refine", p.refine, "WHERE", "none, ball, band, or sphere (its surface)");
   o.add("refinements", p.refinements, "N", "levels of it");
-  o.add("solver", p.solver, "NAME", "matvec, cg, gmg, gamg, pipelined, pipelined-gmg, s-step, or block");
+  o.add("solver", p.solver, "NAME",
+        "matvec, cg, gmg, gamg, pipelined, pipelined-gmg, gmres-gmg, s-step, or block");
   o.add("steps", p.steps, "S", "of the s-step solver between two reductions");
-  o.add("smoother", p.smoother_degree, "K", "degree of multigrid's Chebyshev smoothers, 1 to 4");
+  o.add("smoother", p.smoother_degree, "K",
+        "degree of multigrid's Chebyshev smoothers, 1 to 4; 0: 2, and 3 from elements of degree 6 on");
   o.add("jacobi", p.jacobi, "", "precondition cg, pipelined and s-step with the diagonal");
   o.add("policy", p.policy, "NAME",
         "fixed, dynamic, test, adaptive, regimes, or gather (consistent vectors)");
@@ -67,13 +69,14 @@ void require_valid(const Parameters &p) {
   require(p.deform >= 0 && p.deform <= 0.05, "--deform must be from 0 to 0.05, or elements are inverted");
   require(p.refinements >= 0 && p.refinements <= 8, "--refinements must be from 0 to 8");
   require(p.steps >= 1 && p.steps <= 16, "--steps must be from 1 to 16, not " + std::to_string(p.steps));
-  require(p.smoother_degree >= 1 && p.smoother_degree <= 4, "--smoother must be from 1 to 4");
+  require(p.smoother_degree >= 0 && p.smoother_degree <= 4, "--smoother must be from 0 to 4");
   require(p.iterations >= 1, "--iterations must be 1 or more");
   require(p.runs >= 1, "--runs must be 1 or more");
   require(p.tolerance >= 0, "--tolerance must be 0 or more");
   require_one_of("--refine", p.refine, {"none", "ball", "band", "sphere"});
-  require_one_of("--solver", p.solver,
-                 {"matvec", "cg", "gmg", "gamg", "pipelined", "pipelined-gmg", "s-step", "block"});
+  require_one_of(
+      "--solver", p.solver,
+      {"matvec", "cg", "gmg", "gamg", "pipelined", "pipelined-gmg", "gmres-gmg", "s-step", "block"});
   require_one_of("--policy", p.policy, {"fixed", "dynamic", "test", "adaptive", "regimes", "gather"});
   require(p.policy != "regimes" || !p.regimes.empty(), "--policy regimes needs a model: --regimes FILE");
 }

@@ -20,7 +20,7 @@ struct Parameters {
   std::string refine = "none";
   int refinements = 2;
   std::string solver = "cg";
-  int steps = 4, smoother_degree = 2;
+  int steps = 4, smoother_degree = 0;
   bool jacobi = false;
   std::string policy = "fixed";
   double alpha = 0.5, theta = 0.5, epsilon = 1e-4;

@@ -1,6 +1,7 @@
 #include "solve.hpp"
 
 #include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/operator/load.hpp"
 #include "hide/fem/operator/operator.hpp"
 #include "hide/fem/solve/crossover.hpp"
 #include "hide/fem/solve/krylov.hpp"
@@ -64,9 +65,7 @@ template <typename... Values> std::string line(const char *format, Values... val
   return text;
 }
 
-bool multigrid(const std::string &solver) {
-  return solver == "gmg" || solver == "pipelined-gmg" || solver == "block";
-}
+bool multigrid(const std::string &solver) { return solver.ends_with("gmg") || solver == "block"; }
 
 // The problem on its levels, and what is said of it; a run of a solver fills `u`.
 struct Work {
@@ -89,11 +88,10 @@ struct Work {
 
 using Run = std::function<Outcome()>;
 
-Run krylov(Work &work, Method method) {
+Run alone(Work &work, Method method) {
   const auto shell = std::make_shared<Shell>(work.grids.linear(0), phase_energy);
-  return [&work, shell, method] {
-    return conjugate_gradients(shell->mat(), nullptr, work.b, work.u, work.settings, method);
-  };
+  return
+      [&work, shell, method] { return krylov(shell->mat(), nullptr, work.b, work.u, work.settings, method); };
 }
 
 Run with_multigrid(Work &work, Method method) {
@@ -102,7 +100,7 @@ Run with_multigrid(Work &work, Method method) {
   work.result.lines.push_back(line("levels       %zu", work.grids.hierarchy().levels().size()));
   work.result.lines.push_back(line("multigrid    %.6f s", MPI_Wtime() - begin));
   return [&work, cycle, method] {
-    return conjugate_gradients(cycle->matrix(), cycle->pc(), work.b, work.u, work.settings, method);
+    return krylov(cycle->matrix(), cycle->pc(), work.b, work.u, work.settings, method);
   };
 }
 
@@ -156,13 +154,14 @@ Run block(Work &work, const OperatorSettings &operators) {
 
 Run prepared(Work &work, const OperatorSettings &operators) {
   const std::string &solver = work.parameters.solver;
-  if (solver == "gmg") return with_multigrid(work, Method::plain);
-  if (solver == "pipelined-gmg") return with_multigrid(work, Method::pipelined);
-  if (solver == "pipelined") return krylov(work, Method::pipelined);
+  if (solver == "gmg") return with_multigrid(work, Method::cg);
+  if (solver == "pipelined-gmg") return with_multigrid(work, Method::pipelined_cg);
+  if (solver == "gmres-gmg") return with_multigrid(work, Method::gmres);
+  if (solver == "pipelined") return alone(work, Method::pipelined_cg);
   if (solver == "gamg") return with_gamg(work);
   if (solver == "s-step") return in_steps(work);
   if (solver == "block") return block(work, operators);
-  return krylov(work, Method::plain);
+  return alone(work, Method::cg);
 }
 
 } // namespace

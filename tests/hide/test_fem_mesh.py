@@ -102,7 +102,10 @@ def test_aligned_levels_are_those_of_one_rank(hierarchies: dict[int, Rows]) -> N
     for ranks, rows in hierarchies.items():
         for case, row in rows.items():
             count = 1 + int(row["aligned"])
-            sizes, expected = (one[case]["elements"].split(",")[:-1] for one in (rows, alone))
+            # A mesh with several degrees is one.
+            sizes, expected = (
+                list(dict.fromkeys(one[case]["elements"].split(",")[:-1])) for one in (rows, alone)
+            )
             assert sizes[:count] == expected[: min(count, len(sizes))], (ranks, case)
             deep = max(deep, min(count, len(sizes)) if ranks > 1 else 0)
             elements = int(sizes[0])

@@ -130,6 +130,17 @@ def test_poisson_is_a_series_of_products(mpi: Mpi, poisson: Path, haloscope: Pat
 
 
 @ONE
+@pytest.mark.parametrize("problem", [["--jump", "1000"], ["--pointwise"]])
+def test_no_problem_is_solved_by_one_direction(mpi: Mpi, poisson: Path, problem: list[str]) -> None:
+    """As it would be if the right-hand side were an eigenvector: then times to solution said nothing."""
+    done = mpi.run(1, [poisson, "--level", "4", "--solver", "cg", "--jacobi", *problem])
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split()[:2] for line in done.stdout.splitlines())
+    assert int(said["iterations"]) > 12
+    assert 0 < float(said["error"]) < 0.1
+
+
+@ONE
 def test_poisson_refuses_in_one_line(mpi: Mpi, poisson: Path, tmp_path: Path) -> None:
     def complaint(*arguments: str) -> str:
         done = subprocess.run(

@@ -142,11 +142,17 @@ void Forest::balance() {
   read();
 }
 
+Forest Forest::copy() const {
+  Forest same;
+  same.shared_ = shared_;
+  same.deformation_ = deformation_;
+  same.forest_.reset(p8est_copy(forest_.get(), 0));
+  same.leaves_ = leaves_;
+  return same;
+}
+
 Forest Forest::coarsened() const {
-  Forest coarse;
-  coarse.shared_ = shared_;
-  coarse.deformation_ = deformation_;
-  coarse.forest_.reset(p8est_copy(forest_.get(), 0));
+  Forest coarse = copy();
   p8est_coarsen_ext(coarse.forest_.get(), 0, 0, always, nullptr, nullptr);
   coarse.balance();
   return coarse;

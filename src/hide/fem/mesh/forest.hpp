@@ -50,6 +50,7 @@ public:
   // Returns the forest in which every family of eight that is complete on one rank is merged once, balanced.
   // A leaf of it is a leaf of this forest on the same rank, or eight of them.
   [[nodiscard]] Forest coarsened() const;
+  [[nodiscard]] Forest copy() const;
 
   [[nodiscard]] MPI_Comm communicator() const noexcept;
   [[nodiscard]] std::size_t elements() const noexcept { return leaves_.size(); }

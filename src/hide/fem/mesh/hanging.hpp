@@ -29,13 +29,12 @@ public:
   explicit Constraint(int degree);
   void apply(std::uint16_t code, std::span<double> values) const;
   void transpose(std::uint16_t code, std::span<double> values) const;
-  // (k+1)² row-major: values at the lower or upper half's points from those of the whole interval.
-  [[nodiscard]] const std::vector<double> &half(int which) const noexcept { return halves_[which & 1]; }
 
 private:
   void run(std::uint16_t code, std::span<double> values, bool transposed) const;
 
   int degree_;
+  // (k+1)² each, row-major: values at the lower or upper half's points from those of the whole interval.
   std::array<std::vector<double>, 2> halves_;
 };
 

@@ -12,15 +12,22 @@ Hierarchy::Hierarchy(Forest finest, int degree, const HierarchySettings &setting
   aligned_ = finest.alignment(settings.imbalance);
   finest.partition(aligned_);
   imbalance_ = finest.imbalance();
-  Nodes nodes(finest, degree);
-  levels_.push_back({std::move(finest), std::move(nodes)});
-  while (std::cmp_less(levels_.size(), settings.most_levels)) {
-    const Forest &fine = levels_.back().forest;
-    if (fine.all_elements() <= settings.coarsest_elements) break;
-    Forest coarse = fine.coarsened();
-    if (2 * coarse.all_elements() > fine.all_elements()) break; // not worth a level
-    Nodes coarse_nodes(coarse, degree);
-    levels_.push_back({std::move(coarse), std::move(coarse_nodes)});
+  const auto add = [&](Forest forest, int of_degree) {
+    Nodes nodes(forest, of_degree);
+    levels_.push_back({std::move(forest), std::move(nodes)});
+  };
+  const auto has_room = [&] { return std::cmp_less(levels_.size(), settings.most_levels); };
+  add(std::move(finest), degree);
+  for (int lower = degree; lower > 1 && has_room();) {
+    lower = (lower + 1) / 2;
+    add(levels_.back().forest.copy(), lower);
+  }
+  while (has_room()) {
+    const Level &fine = levels_.back();
+    if (fine.forest.all_elements() <= settings.coarsest_elements) break;
+    Forest coarse = fine.forest.coarsened();
+    if (2 * coarse.all_elements() > fine.forest.all_elements()) break; // not worth a level
+    add(std::move(coarse), fine.nodes.degree());
   }
 }
 
@@ -65,8 +72,9 @@ bool meets_ghosts(const Patch &patch, std::size_t coarse_owned, std::size_t fine
 struct Transfer::Impl {
   Impl(const Level &fine, const Level &coarse, std::span<const std::uint8_t> fine_masked,
        std::span<const std::uint8_t> coarse_masked, const Holders &holders)
-      : fine_owned(fine.nodes.owned()), coarse_owned(coarse.nodes.owned()), inner(fine.nodes.degree()),
-        outer(fine.nodes.degree()), coarse_exchange(coarse.nodes.communicator(), coarse.nodes.links()),
+      : fine_owned(fine.nodes.owned()), coarse_owned(coarse.nodes.owned()),
+        inner(coarse.nodes.degree(), fine.nodes.degree()), outer(coarse.nodes.degree(), fine.nodes.degree()),
+        coarse_exchange(coarse.nodes.communicator(), coarse.nodes.links()),
         rescue(coarse.nodes.communicator(), compact(holders.rescued)), asked(sent(holders.rescued)),
         coarse_zero(masked(coarse_masked, coarse_owned)), fine_zero(masked(fine_masked, fine_owned)),
         coarse_values(coarse.nodes.local()) {

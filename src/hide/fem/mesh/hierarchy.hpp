@@ -1,4 +1,5 @@
-// The meshes of a multigrid cycle: each level coarsens the whole forest, and no element changes its rank.
+// The levels of a multigrid cycle. First the degree is halved on the same mesh until it is 1, then each level
+// coarsens the whole forest, and no element changes its rank.
 #pragma once
 
 #include "hide/fem/mesh/ghosts.hpp"
@@ -24,12 +25,12 @@ struct HierarchySettings {
 
 class Hierarchy {
 public:
-  // Collective. Partitions the finest forest anew, so that as many levels as can be coarsen fully.
+  // Collective. Partitions the finest forest anew, so that as many meshes as can be coarsen fully.
   Hierarchy(Forest finest, int degree, const HierarchySettings &settings = {});
 
   [[nodiscard]] std::vector<Level> &levels() noexcept { return levels_; } // finest first
   [[nodiscard]] const std::vector<Level> &levels() const noexcept { return levels_; }
-  [[nodiscard]] int aligned() const noexcept { return aligned_; }        // levels that coarsen as on one rank
+  [[nodiscard]] int aligned() const noexcept { return aligned_; }        // meshes that coarsen as on one rank
   [[nodiscard]] double imbalance() const noexcept { return imbalance_; } // of the finest
 
 private:

@@ -175,46 +175,63 @@ void sweep(const double *matrix, const double *from, double *to, std::ptrdiff_t 
       }
 }
 
-// `fine` is large enough for what lies between the sweeps, `scratch` too.
-template <int K> void expand(const double *matrix, const double *coarse, double *fine, double *scratch) {
-  constexpr std::ptrdiff_t n = K + 1, m = 2 * K + 1;
+// From k + 1 points a direction to 2k + 1 (two elements of the same degree, or one of degree 2k), or one
+// fewer (an element of degree 2k - 1). `fine` is large enough for what lies between the sweeps, `scratch`
+// too.
+template <int K, int Fewer>
+void expand(const double *matrix, const double *coarse, double *fine, double *scratch) {
+  constexpr std::ptrdiff_t n = K + 1, m = 2 * K + 1 - Fewer;
   sweep<n, m>(matrix, coarse, fine, n * n, 1);
   sweep<n, m>(matrix, fine, scratch, n, m);
   sweep<n, m>(matrix, scratch, fine, 1, m * m);
 }
 
-template <int K> void reduce(const double *matrix, double *coarse, double *fine, double *scratch) {
-  constexpr std::ptrdiff_t n = K + 1, m = 2 * K + 1;
+template <int K, int Fewer> void reduce(const double *matrix, double *coarse, double *fine, double *scratch) {
+  constexpr std::ptrdiff_t n = K + 1, m = 2 * K + 1 - Fewer;
   sweep<m, n>(matrix, fine, scratch, 1, m * m);
   sweep<m, n>(matrix, scratch, fine, n, m);
   sweep<m, n>(matrix, fine, coarse, n * n, 1);
 }
 
-template <int... K> constexpr auto expansions(std::integer_sequence<int, K...>) {
-  return std::array{expand<K + 1>...};
-}
-template <int... K> constexpr auto reductions(std::integer_sequence<int, K...>) {
-  return std::array{reduce<K + 1>...};
+struct Kernels {
+  void (*expand)(const double *matrix, const double *coarse, double *fine, double *scratch);
+  void (*reduce)(const double *matrix, double *coarse, double *fine, double *scratch);
+};
+
+template <int Fewer, int... K> constexpr auto kernels(std::integer_sequence<int, K...>) {
+  return std::array{Kernels{expand<K + 1, Fewer>, reduce<K + 1, Fewer>}...};
 }
 
-constexpr auto expand_by_degree = expansions(std::make_integer_sequence<int, 8>());
-constexpr auto reduce_by_degree = reductions(std::make_integer_sequence<int, 8>());
+const Kernels &kernels_of(int degree, std::size_t points) {
+  static constexpr auto even = kernels<0>(std::make_integer_sequence<int, 8>());
+  static constexpr auto odd = kernels<1>(std::make_integer_sequence<int, 4>());
+  const auto k = static_cast<std::size_t>(degree);
+  return points == 2 * k + 1 ? even.at(k - 1) : odd.at(k - 1);
+}
 
 std::size_t cube(std::size_t n) { return n * n * n; }
 
 } // namespace
 
-Patches::Patches(int degree)
-    : degree_(degree), per_element_(cube(static_cast<std::size_t>(degree) + 1)), constraint_(degree) {
-  const auto n = static_cast<std::size_t>(degree) + 1, m = 2 * n - 1;
-  expand_.resize(m * n), reduce_.resize(m * n);
-  for (std::size_t t = 0; t < m; t++)
-    for (std::size_t f = 0; f < n; f++) {
-      const std::vector<double> &half = constraint_.half(t < n ? 0 : 1);
-      expand_[t * n + f] = reduce_[f * m + t] = half[(t < n ? t : t - n + 1) * n + f];
-    }
+Patches::Patches(int coarse, int fine)
+    : degree_(coarse), raises_degree_(fine != coarse),
+      points_(static_cast<std::size_t>(raises_degree_ ? fine : 2 * coarse) + 1),
+      per_element_(cube(static_cast<std::size_t>(coarse) + 1)), constraint_(coarse) {
+  const auto n = static_cast<std::size_t>(coarse) + 1;
+  const std::vector<double> nodes = lobatto_points(coarse);
+  std::vector<double> points = lobatto_points(fine);
+  if (!raises_degree_) { // those of both halves; the middle is in both
+    const std::vector<double> whole = points;
+    for (double &point : points) point /= 2;
+    for (std::size_t i = 1; i < n; i++) points.push_back((1 + whole[i]) / 2);
+  }
+  expand_.resize(points_ * n), reduce_.resize(points_ * n);
+  for (std::size_t t = 0; t < points_; t++) {
+    const std::vector<double> row = lagrange(nodes, points[t]);
+    for (std::size_t f = 0; f < n; f++) expand_[t * n + f] = reduce_[f * points_ + t] = row[f];
+  }
   coarse_.resize(per_element_ * lanes);
-  fine_.resize(cube(m) * lanes);
+  fine_.resize(cube(points_) * lanes);
   scratch_.resize(fine_.size());
 }
 
@@ -266,13 +283,13 @@ void Patches::constrain(const Batch &batch, bool transposed) {
 }
 
 void Patches::interpolate(const double *coarse, const Fine &fine) {
-  const auto kernel = expand_by_degree.at(static_cast<std::size_t>(degree_) - 1);
+  const auto kernel = kernels_of(degree_, points_).expand;
   for (const Batch &batch : batches_) {
     const std::int32_t *nodes = nodes_.data() + batch.nodes;
     for (std::size_t i = 0; i < coarse_.size(); i++) coarse_[i] = coarse[nodes[i]];
     constrain(batch, false);
-    if (batch.refined) kernel(expand_.data(), coarse_.data(), fine_.data(), scratch_.data());
-    const std::vector<double> &values = batch.refined ? fine_ : coarse_;
+    if (expands(batch)) kernel(expand_.data(), coarse_.data(), fine_.data(), scratch_.data());
+    const std::vector<double> &values = expands(batch) ? fine_ : coarse_;
     for (std::size_t i = batch.first; i < batch.end; i++) {
       const std::int32_t node = targets_[i];
       (node < fine.count ? fine.below[node] : fine.above[node - fine.count]) = values[slots_[i]];
@@ -281,15 +298,15 @@ void Patches::interpolate(const double *coarse, const Fine &fine) {
 }
 
 void Patches::restrict(const ConstantFine &fine, double *coarse) {
-  const auto kernel = reduce_by_degree.at(static_cast<std::size_t>(degree_) - 1);
+  const auto kernel = kernels_of(degree_, points_).reduce;
   for (const Batch &batch : batches_) {
-    std::vector<double> &values = batch.refined ? fine_ : coarse_;
+    std::vector<double> &values = expands(batch) ? fine_ : coarse_;
     std::ranges::fill(values, 0.0);
     for (std::size_t i = batch.first; i < batch.end; i++) {
       const std::int32_t node = targets_[i];
       values[slots_[i]] = node < fine.count ? fine.below[node] : fine.above[node - fine.count];
     }
-    if (batch.refined) kernel(reduce_.data(), coarse_.data(), fine_.data(), scratch_.data());
+    if (expands(batch)) kernel(reduce_.data(), coarse_.data(), fine_.data(), scratch_.data());
     constrain(batch, true);
     const std::int32_t *nodes = nodes_.data() + batch.nodes;
     for (std::size_t i = 0; i < coarse_.size(); i++) coarse[nodes[i]] += coarse_[i];

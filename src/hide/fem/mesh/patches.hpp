@@ -29,7 +29,8 @@ struct Patch {
 
 class Patches {
 public:
-  explicit Patches(int degree);
+  // Degrees are the same, and elements may be refined; or fine is 2 coarse or one less, on the same mesh.
+  Patches(int coarse, int fine);
   void add(const std::vector<Patch> &patches);
 
   // Fine node i is at below[i] if i < count, else at above[i − count].
@@ -56,11 +57,14 @@ private:
   };
   void add_batch(std::span<const Patch *const> patches);
   void constrain(const Batch &batch, bool transposed);
+  [[nodiscard]] bool expands(const Batch &batch) const noexcept { return batch.refined || raises_degree_; }
 
-  int degree_;
+  int degree_; // of the coarse level
+  bool raises_degree_;
+  std::size_t points_; // of an expanded element, in one direction
   std::size_t per_element_;
   Constraint constraint_;
-  std::vector<double> expand_, reduce_; // (2k+1) × (k+1), and its transpose
+  std::vector<double> expand_, reduce_; // points × (k+1), and its transpose
   std::vector<Batch> batches_;
   std::vector<std::int32_t> nodes_;
   std::vector<std::uint16_t> slots_; // place × lanes + lane

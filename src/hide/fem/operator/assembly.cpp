@@ -101,30 +101,6 @@ private:
 
 } // namespace
 
-std::vector<double> right_hand_side(const Forest &forest, const Nodes &nodes, const Function &f,
-                                    bool dirichlet) {
-  const Quadrature quadrature(forest, nodes, nodes.degree() + 2);
-  const std::size_t size = nodes.per_element();
-  std::vector<double> result(nodes.local()), values(size);
-  for (std::size_t element = 0; element < forest.elements(); element++) {
-    values.assign(size, 0);
-    quadrature.each(element, [&](const Point &point, double weight, const double *shapes) {
-      const double load = weight * f(point);
-      for (std::size_t a = 0; a < size; a++) values[a] += load * shapes[a];
-    });
-    quadrature.constrain(element, values, true);
-    const auto own = nodes.element_nodes().subspan(size * element, size);
-    for (std::size_t a = 0; a < size; a++) result[static_cast<std::size_t>(own[a])] += values[a];
-  }
-  Ghosts(nodes.communicator(), nodes.links()).reverse(result.data());
-  result.resize(nodes.owned());
-  if (!dirichlet) return result;
-  const std::vector<std::uint8_t> boundary = nodes.boundary(forest);
-  for (std::size_t node = 0; node < nodes.owned(); node++)
-    if (boundary[node] != 0) result[node] = 0;
-  return result;
-}
-
 double error(const Forest &forest, const Nodes &nodes, const double *u, const Function &exact) {
   const Quadrature quadrature(forest, nodes, nodes.degree() + 2);
   const std::size_t size = nodes.per_element();

@@ -1,5 +1,5 @@
-// Integrals over the mesh by plain quadrature, element after element: the operator's matrix, right-hand
-// sides, and how far a solution is from a known one. Shares nothing with the fast kernels.
+// Integrals over the mesh by plain quadrature, element after element: the operator's matrix, and
+// how far a solution is from a known one. Shares nothing with the fast kernels.
 #pragma once
 
 #include "hide/fem/operator/operator.hpp"
@@ -11,10 +11,6 @@ namespace haloscope::fem {
 [[nodiscard]] std::vector<Triplet> assemble(const Forest &forest, const Nodes &nodes,
                                             const Coefficient &coefficient, Part part = Part::stiffness,
                                             bool dirichlet = true);
-
-// Collective. Returns ∫ f φ_i of owned nodes; 0 on the boundary if `dirichlet`.
-[[nodiscard]] std::vector<double> right_hand_side(const Forest &forest, const Nodes &nodes, const Function &f,
-                                                  bool dirichlet = true);
 
 // Collective. Returns the L2 norm of u − exact, of a vector of owned nodes.
 [[nodiscard]] double error(const Forest &forest, const Nodes &nodes, const double *u, const Function &exact);

@@ -27,7 +27,8 @@ struct Problem {
   Function load, solution;
 };
 
-// κ is 1 for x < ½ and `jump` beyond; u = sin 2πx sin πy sin πz / κ, whose flux is continuous.
+// κ is 1 for x < ½ and `jump` beyond; u = e^(x/2) sin 2πx · e^(−y/2) sin πy · e^(−z) sin πz / κ, whose
+// flux is continuous.
 [[nodiscard]] Problem jump_problem(double jump);
 // κ = 1 + ½ sin 2πx cos πy, taken at the quadrature points; u = sin πx sin πy sin πz.
 [[nodiscard]] Problem smooth_problem();

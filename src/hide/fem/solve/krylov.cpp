@@ -1,5 +1,6 @@
 #include "hide/fem/solve/krylov.hpp"
 
+#include <array>
 #include <cmath>
 
 namespace haloscope::fem {
@@ -109,9 +110,12 @@ void set_pc(KSP ksp, PCType type) {
 
 } // namespace
 
-Outcome conjugate_gradients(Mat matrix, PC pc, std::span<const double> b, std::span<double> x,
-                            const SolveSettings &settings, Method method) {
-  const OwnedKSP ksp = created(matrix, method == Method::pipelined ? KSPPIPECG : KSPCG);
+Outcome krylov(Mat matrix, PC pc, std::span<const double> b, std::span<double> x,
+               const SolveSettings &settings, Method method) {
+  static constexpr std::array types{KSPCG, KSPPIPECG, KSPGMRES, KSPPGMRES}; // as in Method
+  const OwnedKSP ksp = created(matrix, types.at(static_cast<std::size_t>(method)));
+  if (method == Method::gmres || method == Method::pipelined_gmres)
+    check(KSPSetPCSide(ksp.get(), PC_RIGHT), "solver"); // its norm is the residual's
   if (pc)
     check(KSPSetPC(ksp.get(), pc), "preconditioner");
   else

@@ -44,10 +44,11 @@ Map between(const GridLevel &to, const GridLevel &from,
 
 } // namespace
 
-Multigrid::Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest, int degree)
+Multigrid::Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest)
     : energy_(levels.front().matrix, phase_energy) {
-  if (degree < 1 || degree > Chebyshev::largest_degree)
-    throw Error("a smoother's degree is 1 to 4, not " + std::to_string(degree));
+  for (const GridLevel &level : levels)
+    if (level.smoother < 1 || level.smoother > Chebyshev::largest_degree)
+      throw Error("a smoother's degree is 1 to 4, not " + std::to_string(level.smoother));
   const Linear &finest = levels.front().matrix;
   check(PCCreate(finest.comm, pc_.put()), "multigrid");
   check(PCSetType(pc(), PCMG), "multigrid");
@@ -55,18 +56,18 @@ Multigrid::Multigrid(const std::vector<GridLevel> &levels, std::span<const Tripl
   check(PCMGSetLevels(pc(), static_cast<PetscInt>(levels.size()), nullptr), "multigrid");
   check(PCMGSetType(pc(), PC_MG_MULTIPLICATIVE), "multigrid");
   for (std::size_t i = 0; i + 1 < levels.size(); ++i)
-    add(levels[i], levels[i + 1], static_cast<PetscInt>(levels.size() - 1 - i), degree);
+    add(levels[i], levels[i + 1], static_cast<PetscInt>(levels.size() - 1 - i));
   set_coarsest(coarsest, levels.back().matrix.rows, finest.comm);
   check(PCSetUp(pc()), "multigrid");
 }
 
 Mat Multigrid::matrix() const { return energy_.mat(); }
 
-void Multigrid::add(const GridLevel &fine, const GridLevel &coarse, PetscInt index, int degree) {
+void Multigrid::add(const GridLevel &fine, const GridLevel &coarse, PetscInt index) {
   auto grid = std::make_unique<Grid>(
       Grid{Shell(fine.matrix, phase_smoother), Shell(fine.matrix, phase_residual),
            Shell(between(fine, coarse, fine.interpolate)), Shell(between(coarse, fine, fine.restrict_to)),
-           Chebyshev(fine.matrix, degree)});
+           Chebyshev(fine.matrix, fine.smoother)});
   KSP ksp = nullptr;
   check(PCMGGetSmoother(pc(), index, &ksp), "smoother");
   set_smoother(ksp, grid->smoothing.mat(), grid->smoother);
@@ -120,7 +121,8 @@ std::unique_ptr<Multigrid> Grids::multigrid(int smoother_degree) {
     transfers_.emplace_back(levels[i], levels[i + 1], operators_[i].masked(), operators_[i + 1].masked());
   std::vector<GridLevel> grids;
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    grids.push_back({linear(i), {}, {}});
+    const int own = smoother_of(levels[i].nodes.degree());
+    grids.push_back({linear(i), smoother_degree == 0 ? own : smoother_degree, {}, {}});
     if (i == transfers_.size()) break;
     Transfer &transfer = transfers_[i];
     grids[i].interpolate = [&transfer](const double *coarse, double *fine) {
@@ -131,8 +133,7 @@ std::unique_ptr<Multigrid> Grids::multigrid(int smoother_degree) {
     };
   }
   const Level &coarsest = levels.back();
-  return std::make_unique<Multigrid>(grids, assemble(coarsest.forest, coarsest.nodes, coefficient_),
-                                     smoother_degree);
+  return std::make_unique<Multigrid>(grids, assemble(coarsest.forest, coarsest.nodes, coefficient_));
 }
 
 } // namespace haloscope::fem

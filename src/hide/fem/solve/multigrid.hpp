@@ -13,8 +13,13 @@
 
 namespace haloscope::fem {
 
+// A smoother of degree 2 weakens from elements of degree 6 on: a third step costs less than the iterations
+// that it saves there.
+constexpr int smoother_of(int element_degree) { return element_degree < 6 ? 2 : 3; }
+
 struct GridLevel {
   Linear matrix;
+  int smoother; // its degree, 1 to 4
   // From and to the next coarser level; empty on the coarsest.
   std::function<void(const double *coarse, double *fine)> interpolate;
   std::function<void(const double *fine, double *coarse)> restrict_to;
@@ -24,9 +29,9 @@ using OwnedPC = Owned<PC, PCDestroy>;
 
 class Multigrid {
 public:
-  // Collective. Levels are finest first; `coarsest` are the entries of the last one's matrix. `degree` is the
-  // smoother's, before and after.
-  Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest, int degree = 2);
+  // Collective. Levels are finest first; `coarsest` are the entries of the last one's matrix. It is smoothed
+  // before and after.
+  Multigrid(const std::vector<GridLevel> &levels, std::span<const Triplet> coarsest);
   PC pc() const { return pc_.get(); }
   Mat matrix() const; // the finest, in the phase of the energy product
   std::size_t levels() const { return grids_.size() + 1; }
@@ -36,7 +41,7 @@ private:
     Shell smoothing, residual, interpolation, restriction;
     Chebyshev smoother;
   };
-  void add(const GridLevel &fine, const GridLevel &coarse, PetscInt index, int degree);
+  void add(const GridLevel &fine, const GridLevel &coarse, PetscInt index);
   void set_coarsest(std::span<const Triplet> entries, std::size_t rows, MPI_Comm comm);
 
   std::vector<std::unique_ptr<Grid>> grids_; // finest first, without the coarsest
@@ -57,8 +62,9 @@ public:
   const Hierarchy &hierarchy() const { return hierarchy_; }
   Operator &operator_of(std::size_t level) { return operators_.at(level); }
   Linear linear(std::size_t level); // for as long as this lives and does not move
-  // Makes the transfers, and what solves on the coarsest level.
-  std::unique_ptr<Multigrid> multigrid(int smoother_degree = 2);
+  // Makes the transfers, and what solves on the coarsest level. The smoothers' degree is 1 to 4, or 0: each
+  // level's own smoother_of().
+  std::unique_ptr<Multigrid> multigrid(int smoother_degree = 0);
 
 private:
   std::vector<std::unique_ptr<std::string>> regions_;

@@ -1,5 +1,6 @@
 #include "hide/fem/solve/stokes.hpp"
 
+#include "hide/fem/operator/load.hpp"
 #include "hide/fem/solve/krylov.hpp"
 
 #include <algorithm>

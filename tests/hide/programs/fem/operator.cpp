@@ -3,6 +3,7 @@
 #include "hide/fem/mesh/communicator.hpp"
 #include "hide/fem/mesh/ghosts.hpp"
 #include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/operator/load.hpp"
 #include "hide/fem/operator/model_problem.hpp"
 
 #include <algorithm>

@@ -2,12 +2,14 @@
 #include "forests.hpp"
 
 #include "hide/fem/operator/assembly.hpp"
+#include "hide/fem/operator/load.hpp"
 #include "hide/fem/operator/model_problem.hpp"
 #include "hide/fem/solve/krylov.hpp"
 #include "hide/fem/solve/multigrid.hpp"
 #include "hide/fem/solve/s_step.hpp"
 #include "hide/fem/solve/stokes.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,13 +57,19 @@ struct Case {
         b(right_hand_side(grids.finest().forest, grids.finest().nodes, load)), x(b.size()) {}
 };
 
-void multigrid(const char *name, int level, int degree, bool ball, double jump, double bend = 0) {
+constexpr std::array one_method{Method::cg};
+constexpr std::array all_methods{Method::cg, Method::pipelined_cg, Method::gmres, Method::pipelined_gmres};
+
+void multigrid(const std::string &name, int level, int degree, bool ball, double jump, double bend = 0,
+               std::span<const Method> methods = one_method) {
   Case one(level, degree, ball, jump, bend);
   const auto cycle = one.grids.multigrid();
-  const Outcome outcome = conjugate_gradients(cycle->matrix(), cycle->pc(), one.b, one.x, {});
-  if (first())
-    std::printf("%s %d %g %zu\n", name, outcome.iterations, outcome.residual,
-                one.grids.hierarchy().levels().size());
+  if (first()) std::printf("%s %zu", name.c_str(), one.grids.hierarchy().levels().size());
+  for (const Method method : methods) {
+    const Outcome outcome = krylov(cycle->matrix(), cycle->pc(), one.b, one.x, {}, method);
+    if (first()) std::printf(" %d %g", outcome.iterations, outcome.residual);
+  }
+  if (first()) std::printf("\n");
 }
 
 void iterations() {
@@ -75,8 +83,17 @@ void iterations() {
   multigrid("bent-4", 4, 1, false, 1, 0.05);
   multigrid("quadratic-3", 3, 2, false, 1);
   multigrid("quadratic-ball-3", 3, 2, true, 1);
-  multigrid("quartic-2", 2, 4, false, 1);
   multigrid("quartic-3", 3, 4, false, 1);
+}
+
+void degrees() {
+  for (int degree = 1; degree <= 8; ++degree) {
+    const auto named = [&](const char *name) { return "degree-" + std::to_string(degree) + "-" + name; };
+    multigrid(named("uniform"), 2, degree, false, 1, 0, all_methods);
+    multigrid(named("jump"), 2, degree, false, 1e6, 0, all_methods);
+    multigrid(named("ball"), 2, degree, true, 1e6, 0, all_methods);
+    multigrid(named("bent"), 2, degree, false, 1, 0.05, all_methods);
+  }
 }
 
 // Beside PETSc's direct solver of the assembled matrix: `METHOD difference iterations matvecs allreduces`,
@@ -93,7 +110,7 @@ void agreement() {
     check(PCSetType(direct, PCCHOLESKY), "direct");
     check(PCFactorSetMatSolverType(direct, MATSOLVERMUMPS), "direct");
     check(PCSetOperators(direct, matrix.get(), matrix.get()), "direct");
-    const Outcome outcome = conjugate_gradients(matrix.get(), direct, one.b, x, {.tolerance = 1e-13});
+    const Outcome outcome = krylov(matrix.get(), direct, one.b, x, {.tolerance = 1e-13});
     check(PCDestroy(&direct), "direct");
     require_convergence(outcome, "direct");
     return x;
@@ -112,16 +129,16 @@ void agreement() {
                   static_cast<long long>(counts.allreduces), static_cast<long long>(counts.messages));
   };
   const Shell shell(one.grids.linear(0), phase_energy);
-  const auto krylov = [&](const char *name, Mat mat, PC pc, Method method) {
+  const auto with = [&](const char *name, Mat mat, PC pc, Method method) {
     allreduces = 0;
-    const Outcome outcome = conjugate_gradients(mat, pc, one.b, one.x, settings, method);
+    const Outcome outcome = krylov(mat, pc, one.b, one.x, settings, method);
     report(name, outcome, allreduces, {});
   };
-  krylov("cg", shell.mat(), nullptr, Method::plain);
-  krylov("pipelined", shell.mat(), nullptr, Method::pipelined);
+  with("cg", shell.mat(), nullptr, Method::cg);
+  with("pipelined", shell.mat(), nullptr, Method::pipelined_cg);
   const auto cycle = one.grids.multigrid();
-  krylov("gmg", cycle->matrix(), cycle->pc(), Method::plain);
-  krylov("pipelined-gmg", cycle->matrix(), cycle->pc(), Method::pipelined);
+  with("gmg", cycle->matrix(), cycle->pc(), Method::cg);
+  with("pipelined-gmg", cycle->matrix(), cycle->pc(), Method::pipelined_cg);
   report("gamg", conjugate_gradients_gamg(matrix.get(), one.b, one.x, settings), 0, {});
   for (const int steps : {1, 2, 4, 8}) {
     const Linear linear = one.grids.linear(0);
@@ -169,7 +186,7 @@ void errors() {
   const Linear linear = one.grids.linear(0);
   const Shell shell(linear, phase_energy);
   const auto cg = [&](const SolveSettings &settings) {
-    require_convergence(conjugate_gradients(shell.mat(), nullptr, one.b, one.x, settings), "CG");
+    require_convergence(krylov(shell.mat(), nullptr, one.b, one.x, settings), "CG");
   };
   failing("limit", [&] { cg({.iterations = 2}); });
   failing("limit-s",
@@ -184,7 +201,7 @@ void errors() {
   indefinite.diagonal = [&](double *d) { std::fill_n(d, linear.rows, -1.0); };
   failing("indefinite", [&] {
     const Shell wrong(indefinite, 0);
-    require_convergence(conjugate_gradients(wrong.mat(), nullptr, one.b, one.x, {}), "CG");
+    require_convergence(krylov(wrong.mat(), nullptr, one.b, one.x, {}), "CG");
   });
   failing("indefinite-s",
           [&] { require_convergence(s_step(indefinite, one.b, one.x, 4, {}, {0.1, 2}), "s-step"); });
@@ -203,6 +220,7 @@ int main(int count, char **words) {
     const PetscSession session;
     for (int i = 1; i < count; ++i) {
       if (!std::strcmp(words[i], "iterations")) iterations();
+      if (!std::strcmp(words[i], "degrees")) degrees();
       if (!std::strcmp(words[i], "agreement")) agreement();
       if (!std::strcmp(words[i], "blocks")) blocks();
       if (!std::strcmp(words[i], "errors")) errors();

@@ -45,10 +45,10 @@ double polynomial(const Point &at, int degree) {
   return term(at[0], 0.3, 1) * term(at[1], 0.6, -2) * term(at[2], 0.1, 0.5);
 }
 
-Vector values(const Level &level) {
+Vector values(const Level &level, int degree) {
   const std::vector<Point> points = level.nodes.points(level.forest);
   Vector values(level.nodes.owned());
-  for (std::size_t i = 0; i < values.size(); i++) values[i] = polynomial(points[i], level.nodes.degree());
+  for (std::size_t i = 0; i < values.size(); i++) values[i] = polynomial(points[i], degree);
   return values;
 }
 
@@ -56,8 +56,9 @@ Vector values(const Level &level) {
 double interpolation_error(const Level &fine, const Level &coarse) {
   Transfer transfer(fine, coarse);
   Vector result(fine.nodes.owned(), 1e9);
-  transfer.interpolate(values(coarse).data(), result.data());
-  const Vector expected = values(fine);
+  const int degree = coarse.nodes.degree();
+  transfer.interpolate(values(coarse, degree).data(), result.data());
+  const Vector expected = values(fine, degree);
   double worst = 0;
   for (std::size_t i = 0; i < result.size(); i++) worst = std::max(worst, std::abs(result[i] - expected[i]));
   return all(worst, MPI_MAX);
