@@ -177,6 +177,7 @@ Result solve(Forest forest, const Parameters &parameters, const Policy &policy, 
   Result &result = work.result;
   result.setup_seconds = MPI_Wtime() - begin;
   work.b = right_hand_side(work.grids.finest().forest, work.grids.finest().nodes, work.known.load);
+  result.lines.push_back(line("load         %.6f s", MPI_Wtime() - begin - result.setup_seconds));
   record.times.clear(); // estimates of eigenvalues and costs are no products of the solver's
   for (int i = 0; i < parameters.runs; ++i) {
     record.begin_run();

@@ -14,14 +14,7 @@ from common import MPI_ENVIRONMENT
 
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import ComponentError
-from haloscope.base.toolchain import (
-    build_environment,
-    build_tool,
-    compiler_identity,
-    find_petsc,
-    run_logged,
-    toolchain,
-)
+from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
 from haloscope.hide import build_fem, build_overlap
 
 __all__ = ["Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy"]
@@ -62,6 +55,7 @@ class Program:
             stdout=subprocess.PIPE,
         )
         self._counts: dict[str, int] = {}
+        self.said: dict[str, float] = {}  # what else a case said last
         self.cases: dict[str, Case] = {}
         for words in iter(self._line, ["ready"]):
             if words[0] == "case":
@@ -100,6 +94,7 @@ class Program:
         self._process.stdin.flush()
         words = self._line()
         while words[0] != "took":
+            self.said[words[0]] = float(words[1])
             words = self._line()
         if (took := float(words[2])) < 0:
             raise RuntimeError(f"{self._process.args!r}: no case {case}")
@@ -120,11 +115,8 @@ def launch(*command: str) -> list[str]:
 
 def aij() -> Path:
     """PETSc's assembled matrix."""
-    petsc = find_petsc()
-    words = [f"-I{folder}" for folder in petsc.includes]
-    return _compiled(
-        PEERS / "petsc_aij.cpp", [*words, str(petsc.library), f"-Wl,-rpath,{petsc.library.parent}"]
-    )
+    made = build_fem(quiet=True)  # poisson's problems; PETSc comes with it
+    return _compiled(PEERS / "petsc_aij.cpp", [*made.compile_flags, *made.link_flags], made.directory)
 
 
 def ours() -> Path:

@@ -9,6 +9,7 @@
 #include <p8est_extended.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <exception>
@@ -123,6 +124,7 @@ void Forest::refine_once(const Predicate &wanted) {
   forest_->user_pointer = &marked;
   p8est_refine_ext(forest_.get(), 0, P8EST_QMAXLEVEL, chosen, nullptr, nullptr);
   forest_->user_pointer = nullptr;
+  balanced_ = false;
   read();
 }
 
@@ -139,6 +141,7 @@ void Forest::refine(const Predicate &wanted, int passes) {
 
 void Forest::balance() {
   p8est_balance(forest_.get(), P8EST_CONNECT_FULL, nullptr);
+  balanced_ = true;
   read();
 }
 
@@ -148,7 +151,31 @@ Forest Forest::copy() const {
   same.deformation_ = deformation_;
   same.forest_.reset(p8est_copy(forest_.get(), 0));
   same.leaves_ = leaves_;
+  same.balanced_ = balanced_;
   return same;
+}
+
+int Forest::uniform_levels(int most) const {
+  std::array<int, 2> range{P8EST_QMAXLEVEL, 0}; // the lowest level, and minus the highest
+  for (const Leaf &leaf : leaves_)
+    range = {std::min<int>(range[0], leaf.level), std::min<int>(range[1], -leaf.level)};
+  MPI_Allreduce(MPI_IN_PLACE, range.data(), 2, MPI_INT, MPI_MIN, communicator());
+  if (range[0] != -range[1]) return 0;
+  int levels = 0;
+  const auto whole = [&](int wanted) { // no cut between ranks splits a family
+    for (int rank = 0; rank <= forest_->mpisize; rank++)
+      if (forest_->global_first_quadrant[rank] % (std::int64_t{1} << (3 * wanted)) != 0) return false;
+    return true;
+  };
+  while (levels < std::min(most, range[0]) && whole(levels + 1)) levels++;
+  return levels;
+}
+
+Forest Forest::without_levels(int levels) const {
+  Forest coarse = copy();
+  for (int i = 0; i < levels; i++) p8est_coarsen_ext(coarse.forest_.get(), 0, 0, always, nullptr, nullptr);
+  coarse.read();
+  return coarse;
 }
 
 Forest Forest::coarsened() const {

@@ -51,6 +51,10 @@ public:
   // A leaf of it is a leaf of this forest on the same rank, or eight of them.
   [[nodiscard]] Forest coarsened() const;
   [[nodiscard]] Forest copy() const;
+  // Collective. The most levels, up to `most`, of which each has eight times fewer leaves, all of one size on
+  // all ranks.
+  [[nodiscard]] int uniform_levels(int most) const;
+  [[nodiscard]] Forest without_levels(int levels) const; // at most uniform_levels
 
   [[nodiscard]] MPI_Comm communicator() const noexcept;
   [[nodiscard]] std::size_t elements() const noexcept { return leaves_.size(); }
@@ -58,6 +62,7 @@ public:
   [[nodiscard]] std::int64_t first() const noexcept; // of this rank's, in the order of all
   [[nodiscard]] double imbalance() const;            // most elements of a rank over the mean
   [[nodiscard]] bool cubes() const noexcept { return !deformation_; }
+  [[nodiscard]] bool balanced() const noexcept { return balanced_; }              // for certain
   [[nodiscard]] std::span<const Leaf> leaves() const noexcept { return leaves_; } // Morton order
   [[nodiscard]] std::vector<double> sizes() const;                                // edges, undeformed
 
@@ -86,6 +91,7 @@ private:
   std::function<Point(Point)> deformation_;
   std::unique_ptr<::p8est, Destroy> forest_;
   std::vector<Leaf> leaves_;
+  bool balanced_ = true;
 };
 
 } // namespace haloscope::fem

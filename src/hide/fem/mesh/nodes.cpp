@@ -6,6 +6,8 @@
 #include <p8est_lnodes.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <memory>
 #include <string>
 
@@ -25,17 +27,17 @@ struct DestroyNodes {
 using Numbering = std::unique_ptr<p8est_lnodes_t, DestroyNodes>;
 
 constexpr int highest_degree = 8;
+constexpr int most_points = 16; // that an element of p8est_lnodes is divided into here
 
 // Returns whether balancing would change nothing. (p8est_is_balanced takes minutes for a million elements.)
 bool balanced(const Forest &forest) {
+  if (forest.balanced()) return true;
   const std::unique_ptr<p8est_t, DestroyForest> copy(p8est_copy(forest.get(), 0));
   p8est_balance(copy.get(), P8EST_CONNECT_FULL, nullptr);
   return copy->global_num_quadrants == forest.all_elements();
 }
 
 Numbering number(const Forest &forest, int degree) {
-  if (degree < 1 || degree > highest_degree)
-    throw Error("degree " + std::to_string(degree) + " of finite elements is not in 1…8");
   if (!balanced(forest))
     throw Error("neighbouring elements of the forest differ by more than one level: call balance() first");
   const std::unique_ptr<p8est_ghost_t, DestroyGhost> ghost(p8est_ghost_new(forest.get(), P8EST_CONNECT_FULL));
@@ -54,6 +56,28 @@ Links::Neighbour with(const p8est_lnodes_rank_t &shared) {
   return neighbour;
 }
 
+// The nodes of the 8^levels small elements in each of p8est's, whose lattice is theirs.
+std::vector<std::int32_t> divided(const p8est_lnodes_t &nodes, int levels, int degree) {
+  const int width = (degree << levels) + 1;
+  std::vector<std::int32_t> places; // in one of p8est's elements
+  for (unsigned child = 0; child < 1U << (3 * levels); child++) {
+    std::array<int, 3> start{}; // children are in Morton order
+    for (unsigned bit = 0; bit < 3 * static_cast<unsigned>(levels); bit++)
+      start.at(bit % 3) += static_cast<int>(child >> bit & 1U) * (degree << (bit / 3));
+    for (int z = 0; z <= degree; z++)
+      for (int y = 0; y <= degree; y++)
+        for (int x = 0; x <= degree; x++)
+          places.push_back(((start[2] + z) * width + start[1] + y) * width + start[0] + x);
+  }
+  std::vector<std::int32_t> all;
+  all.reserve(static_cast<std::size_t>(nodes.num_local_elements) * places.size());
+  for (p4est_locidx_t element = 0; element < nodes.num_local_elements; element++) {
+    const p4est_locidx_t *own = nodes.element_nodes + static_cast<std::ptrdiff_t>(element) * nodes.vnodes;
+    for (const std::int32_t place : places) all.push_back(own[place]);
+  }
+  return all;
+}
+
 bool permutation(std::span<const std::int32_t> numbers, std::size_t count) {
   if (numbers.size() != count) return false;
   std::vector<bool> seen(count);
@@ -68,7 +92,14 @@ bool permutation(std::span<const std::int32_t> numbers, std::size_t count) {
 } // namespace
 
 Nodes::Nodes(const Forest &forest, int degree) : degree_(degree), communicator_(forest.communicator()) {
-  const Numbering nodes = number(forest, degree);
+  if (degree < 1 || degree > highest_degree)
+    throw Error("degree " + std::to_string(degree) + " of finite elements is not in 1…8");
+  // p8est's numbering takes a time an element, and one element of twice the degree has the nodes of eight: of
+  // a uniform mesh a much coarser one is numbered.
+  const int levels =
+      forest.uniform_levels(static_cast<int>(std::bit_width(unsigned(most_points / degree))) - 1);
+  const Numbering nodes =
+      levels == 0 ? number(forest, degree) : number(forest.without_levels(levels), degree << levels);
   owned_ = static_cast<std::size_t>(nodes->owned_count);
   first_ = nodes->global_offset;
   int ranks = 0;
@@ -77,8 +108,13 @@ Nodes::Nodes(const Forest &forest, int degree) : degree_(degree), communicator_(
   ghosts_.assign(nodes->nonlocal_nodes,
                  nodes->nonlocal_nodes + (nodes->num_local_nodes - nodes->owned_count));
   const std::size_t elements = forest.elements();
-  element_nodes_.assign(nodes->element_nodes, nodes->element_nodes + elements * per_element());
-  faces_.assign(nodes->face_code, nodes->face_code + elements);
+  if (levels == 0) {
+    element_nodes_.assign(nodes->element_nodes, nodes->element_nodes + elements * per_element());
+    faces_.assign(nodes->face_code, nodes->face_code + elements);
+  } else {
+    element_nodes_ = divided(*nodes, levels, degree);
+    faces_.assign(elements, 0);
+  }
   for (std::size_t i = 0; i < nodes->sharers->elem_count; i++) {
     const p8est_lnodes_rank_t &shared = *p8est_lnodes_rank_array_index(nodes->sharers, i);
     if (shared.rank != forest.get()->mpirank && shared.shared_mine_count + shared.owned_count > 0)

@@ -106,6 +106,14 @@ std::vector<Point> Nodes::points(const Forest &forest) const {
   const std::int32_t *node = element_nodes_.data();
   for (std::size_t element = 0; element < faces_.size(); element++) {
     const Cell cell(forest, forest.leaves()[element], faces_[element]);
+    if (forest.cubes() && faces_[element] == 0) {
+      for (const Lattice &at : positions) {
+        Point &point = points[static_cast<std::size_t>(*node++)];
+        for (std::size_t d = 0; d < 3; d++)
+          point.at(d) = cell.corner.at(d) + cell.edge * interval[static_cast<std::size_t>(at.at(d))];
+      }
+      continue;
+    }
     Corners own{}, parents{};
     if (!forest.cubes()) {
       own = deformed_corners(forest, cell, constraint, faces_[element]);
@@ -132,12 +140,17 @@ std::vector<std::uint8_t> Nodes::boundary(const Forest &forest) const {
   const std::int32_t *node = element_nodes_.data();
   for (std::size_t element = 0; element < faces_.size(); element++) {
     const Leaf &leaf = forest.leaves()[element];
+    const unsigned own = forest.boundary(leaf);
+    if (own == 0 && faces_[element] == 0) {
+      node += positions.size();
+      continue;
+    }
     const Hanging hanging(faces_[element]);
     Leaf parent = leaf; // the lower corner of its parent, and its level
     parent.level = static_cast<std::int8_t>(leaf.level - 1);
     const std::int32_t width = 1 << (root_bits - leaf.level);
     parent.x &= ~width, parent.y &= ~width, parent.z &= ~width;
-    const unsigned own = forest.boundary(leaf), parents = faces_[element] != 0 ? forest.boundary(parent) : 0;
+    const unsigned parents = faces_[element] != 0 ? forest.boundary(parent) : 0;
     for (const Lattice &at : positions) {
       const auto i = static_cast<std::size_t>(*node++);
       for (unsigned d = 0; d < 3; d++) {

@@ -27,9 +27,8 @@ std::vector<double> sampled(const Coefficient &coefficient, const Forest &forest
   values.reserve(forest.elements() * points);
   std::string message;
   for (std::size_t element = 0; element < forest.elements(); element++) {
-    const auto corners = geometry.corners(element);
     for (std::size_t q = 0; q < points; q++) {
-      const Point at = Mapping(corners, quadrature_point(table, q)).point;
+      const Point at = geometry.point(element, quadrature_point(table, q));
       values.push_back(coefficient.value(at));
       const bool fine = values.back() > 0 && std::isfinite(values.back());
       if (!fine && message.empty()) message = wrong(values.back(), at);

@@ -70,7 +70,16 @@ public:
         corners[3 * corner + d] = low[d] + ((corner >> d & 1U) != 0 ? size : 0);
     return corners;
   }
-  [[nodiscard]] Mapping map(std::size_t element, const Point &at) const { return {corners(element), at}; }
+  // Where a point of the unit cube is.
+  [[nodiscard]] Point point(std::size_t element, const Point &at) const {
+    if (!corners_.empty())
+      return trilinear(std::span<const double, 24>(corners_.data() + 24 * element, 24), at);
+    const Leaf &leaf = forest_->leaves()[element];
+    const double size = forest_->size(leaf);
+    Point point = forest_->corner(leaf);
+    for (std::size_t d = 0; d < 3; d++) point[d] += size * at[d];
+    return point;
+  }
   // Of all elements; empty where they are cubes.
   [[nodiscard]] const std::vector<double> &all() const noexcept { return corners_; }
 
