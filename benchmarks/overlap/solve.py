@@ -1,10 +1,10 @@
 """Time to solution on 129³ unknowns: our multigrid beside PETSc's assembled matrix with GAMG, and plain CG.
 
-One problem for all sides: poisson's own κ, right-hand side (f at the nodes) and known solution, once with κ an
-element (a jump of 1000), once with a smooth κ at the quadrature points. Errors are compared first. Conjugate
-gradients to 1e-8, Q1 on cubes. A solution's time is that of the preconditioner's setup and of the steps; *from
-nothing* it is also that of all that comes before: mesh, numbering, operators and right-hand side here, grid,
-matrix and right-hand side there.
+One problem for all sides: poisson's own κ, right-hand side (f at the nodes) and known solution, once with κ
+an element (a jump of 1000), once with a smooth κ at the quadrature points. Errors are compared first.
+Conjugate gradients to 1e-8, Q1 on cubes. A solution's time is that of the preconditioner's setup and of the
+steps; *from nothing* it is also that of all that comes before: mesh, numbering, operators and right-hand side
+here, grid, matrix and right-hand side there.
 """
 
 from __future__ import annotations

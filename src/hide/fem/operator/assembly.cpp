@@ -58,7 +58,7 @@ std::vector<Triplet> assemble(const Forest &forest, const Nodes &nodes, const Co
 
 namespace {
 
-// What both do at each quadrature point of each element: the nodes' functions there, and the weight.
+// At each quadrature point of each element: the nodes' functions there, and the weight.
 class Quadrature {
 public:
   Quadrature(const Forest &forest, const Nodes &nodes, int points)
@@ -69,22 +69,21 @@ public:
 
   template <class AtPoint> void each(std::size_t element, AtPoint &&at_point) const {
     const std::size_t size = nodes_->per_element();
-    const auto corners = geometry_.corners(element);
     for (std::size_t q = 0; q < shapes_.size() / size; q++) {
-      const Mapping map(corners, quadrature_point(table_, q));
-      at_point(map.point, quadrature_weight(table_, q) * map.determinant, shapes_.data() + q * size);
+      const Point at = quadrature_point(table_, q);
+      at_point(geometry_.point(element, at), quadrature_weight(table_, q) * geometry_.volume(element, at),
+               shapes_.data() + q * size);
     }
   }
 
-  // Cᵀ v, or C v
-  void constrain(std::size_t element, std::vector<double> &values, bool transposed) const {
+  // C v
+  void constrain(std::size_t element, std::vector<double> &values) const {
     const std::vector<double> constraint = constraint_matrix(table_, nodes_->faces()[element]);
     if (constraint.empty()) return;
     const std::size_t size = values.size();
     std::vector<double> result(size);
     for (std::size_t i = 0; i < size; i++)
-      for (std::size_t j = 0; j < size; j++)
-        result[transposed ? j : i] += constraint[i * size + j] * values[transposed ? i : j];
+      for (std::size_t j = 0; j < size; j++) result[i] += constraint[i * size + j] * values[j];
     values = std::move(result);
   }
 
@@ -111,7 +110,7 @@ double error(const Forest &forest, const Nodes &nodes, const double *u, const Fu
   for (std::size_t element = 0; element < forest.elements(); element++) {
     const auto own = nodes.element_nodes().subspan(size * element, size);
     for (std::size_t a = 0; a < size; a++) values[a] = all[static_cast<std::size_t>(own[a])];
-    quadrature.constrain(element, values, false);
+    quadrature.constrain(element, values);
     quadrature.each(element, [&](const Point &point, double weight, const double *shapes) {
       double difference = -exact(point);
       for (std::size_t a = 0; a < size; a++) difference += values[a] * shapes[a];

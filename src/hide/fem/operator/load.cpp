@@ -72,16 +72,13 @@ private:
 
   // By the quadrature's weights and the volume at its points.
   void scale(std::size_t element, std::size_t lane) {
-    const double edge = forest_.size(forest_.leaves()[element]);
-    const auto corners = geometry_.corners(element);
     double *value = values_.data() + lane;
     const std::vector<double> &points = basis_.points, &weights = basis_.weights;
     for (std::size_t z = 0; z < points.size(); z++)
       for (std::size_t y = 0; y < points.size(); y++)
         for (std::size_t x = 0; x < points.size(); x++, value += lanes) {
-          const double volume =
-              forest_.cubes() ? edge * edge * edge : determinant(corners, {points[x], points[y], points[z]});
-          *value *= weights[x] * weights[y] * weights[z] * volume;
+          *value *= weights[x] * weights[y] * weights[z] *
+                    geometry_.volume(element, {points[x], points[y], points[z]});
         }
   }
 

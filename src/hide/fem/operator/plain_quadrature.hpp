@@ -80,6 +80,13 @@ public:
     for (std::size_t d = 0; d < 3; d++) point[d] += size * at[d];
     return point;
   }
+  // How much larger than the unit cube the element is there.
+  [[nodiscard]] double volume(std::size_t element, const Point &at) const {
+    if (!corners_.empty())
+      return determinant(std::span<const double, 24>(corners_.data() + 24 * element, 24), at);
+    const double size = forest_->size(forest_->leaves()[element]);
+    return size * size * size;
+  }
   // Of all elements; empty where they are cubes.
   [[nodiscard]] const std::vector<double> &all() const noexcept { return corners_; }
 
