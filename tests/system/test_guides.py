@@ -1,4 +1,7 @@
-"""The guides, executed: `sh` blocks run in order, an `output` block is what the last printed."""
+"""The guides, executed: `sh` blocks run in order, an `output` block is what the last printed.
+
+A block of source code begins with a comment that names its file: it is there when the others run.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from support.mpis import tools
 DOCS = CHECKOUT / "docs"
 BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
+SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 DIVIDER = "---- end of block ----\n"
 
 
@@ -39,16 +43,14 @@ def failure(guide: Path, status: int, printed: list[str], told: str) -> str:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)  # with the build of a recorder, on a machine that may be busy
-@pytest.mark.parametrize("name", ["tutorial", "how-to"])
-def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
-    guide = DOCS / name / "README.md"
-    environment = tools(any_mpi)
+def check_guide(guide: Path, mpi: Mpi, haloscope: Path, directory: Path) -> None:
+    for text, name in SOURCE.findall(guide.read_text()):
+        (directory / name).write_text(text)
+    environment = tools(mpi)
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script(guide)],
-        cwd=tmp_path,
+        cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -63,6 +65,22 @@ def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None
         ran += kind == "sh"
         if kind == "output":
             assert printed[ran] == text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # with the build of a recorder, on a machine that may be busy
+@pytest.mark.parametrize("name", ["tutorial", "how-to"])
+def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+    check_guide(DOCS / name / "README.md", any_mpi, haloscope, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_programs_that_hide_communication(mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+    """A guide, too; not on MPIs from wheels, which have no Fortran."""
+    check_guide(DOCS / "how-to/hide/README.md", mpi, haloscope, tmp_path)
+    assert {"heat.c", "advection.cpp", "decay.f90"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_tutorial_shows_what_is_published() -> None:

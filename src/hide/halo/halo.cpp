@@ -216,6 +216,12 @@ int haloscope_halo_create(MPI_Comm comm, const size_t *send_bytes, const size_t 
   });
 }
 
+// For halo.f90, whose communicators are integers.
+int haloscope_halo_create_fortran(MPI_Fint comm, const size_t *send_bytes, const size_t *receive_bytes,
+                                  haloscope_halo **made) {
+  return haloscope_halo_create(MPI_Comm_f2c(comm), send_bytes, receive_bytes, nullptr, made);
+}
+
 void haloscope_halo_free(haloscope_halo *halo) { delete halo; }
 
 const char *haloscope_halo_error() { return halo_error.c_str(); }
