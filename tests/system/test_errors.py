@@ -205,8 +205,24 @@ def test_help_has_examples(command: Command, verb: str) -> None:
 
 
 def test_every_listed_verb_works(command: Command) -> None:
-    listed = command("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
-    verbs = [line.split()[0] for line in listed.splitlines()]
-    assert verbs
+    """The list is a table of contents: verbs by room, each with a whole sentence."""
+    listed = command("--help").stdout.partition("\n\nWatch:\n")[2].partition("\n\n  Examples:")[0]
+    verbs = re.findall(r"^  (\w+)  +\S", listed, re.MULTILINE)
+    assert verbs[0] == "run"
+    assert sorted(verbs) == sorted(set(verbs))
+    assert set(verbs) == {*VERBS}
+    assert re.findall(r"^(\w.*):$", listed, re.MULTILINE)[:4] == ["Explain", "Predict", "Hide", "Reproduce"]
+    assert "..." not in listed
     for verb in verbs:
         assert command(verb, "--help").returncode == 0
+
+
+def test_a_shell_completes_verbs_and_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def completed(words: str) -> list[str]:
+        monkeypatch.setenv("_HALOSCOPE_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        return [line.partition(",")[2] for line in command().stdout.splitlines()]
+
+    assert set(completed("haloscope re")) == {"recover", "report", "regimes"}
+    assert "--callsites" in completed("haloscope run --")

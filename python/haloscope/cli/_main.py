@@ -16,33 +16,25 @@ from haloscope.cli._messages import say
 
 __all__ = ["haloscope", "main"]
 
-# Each verb with the module of this package that has it; a module is loaded when its verb is used.
-_VERBS = {
-    "run": "_watch",
-    "env": "_watch",
-    "top": "_top",
-    "recover": "_recover",
-    "show": "_show",
-    "findings": "_findings",
-    "report": "_report",
-    "export": "_export",
-    "history": "_history",
-    "regimes": "_regimes",
-    "compare": "_compare",
-    "check": "_check",
-    "bench": "_bench",
-    "model": "_model",
-    "tune": "_tune",
-    "simulate": "_simulate",
-    "inject": "_inject",
-    "stencil": "_stencil",
-    "place": "_place",
-    "improve": "_improve",
-    "lab": "_lab",
-    "demo": "_demo",
-    "doctor": "_doctor",
-    "where": "_where",
+# The verbs by room, each with the module of this package that has it, which is loaded when the verb is used.
+_ROOMS = {
+    "Watch": {"run": "_watch", "env": "_watch", "top": "_top", "recover": "_recover"},
+    "Explain": {
+        "show": "_show",
+        "findings": "_findings",
+        "report": "_report",
+        "export": "_export",
+        "history": "_history",
+        "regimes": "_regimes",
+        "compare": "_compare",
+        "check": "_check",
+    },
+    "Predict": {"bench": "_bench", "model": "_model", "tune": "_tune", "simulate": "_simulate"},
+    "Hide": {"inject": "_inject", "stencil": "_stencil", "place": "_place", "improve": "_improve"},
+    "Reproduce": {"lab": "_lab"},
+    "This installation": {"demo": "_demo", "doctor": "_doctor", "where": "_where"},
 }
+_VERBS = {verb: module for verbs in _ROOMS.values() for verb, module in verbs.items()}
 _EXAMPLES = """\b
 Examples:
   haloscope demo
@@ -65,6 +57,15 @@ class _Verbs(click.Group):
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs as a table of contents, each with its whole first sentence."""
+        for room, verbs in _ROOMS.items():
+            commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+            with formatter.section(room):
+                formatter.write_dl(
+                    [(verb, command.get_short_help_str(200)) for verb, command in commands if command]
+                )
 
 
 @click.group(cls=_Verbs, no_args_is_help=False, invoke_without_command=True, epilog=_EXAMPLES)
