@@ -1,0 +1,57 @@
+"""The sizes of HPCG's messages, as published and as the bundled cg sends them, 104³ points a rank.
+
+    .venv/bin/python studies/hpcg-communication-patterns/sizes.py
+
+Prints a table; the exit status is 1 if a published size is missing or another one is there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+from haloscope import explain
+
+HALOSCOPE = Path(sys.executable).with_name("haloscope")
+RANKS, EDGE = 8, 104
+# So that it runs as any user, with fewer cores than ranks.
+ENVIRONMENT = os.environ | {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+PUBLISHED = (8, 104, 208, 416, 832, 1352, 5408, 21632, 86528)  # section 4, at Figure 3
+
+
+def sent() -> pl.DataFrame:
+    """Return `bytes` and `messages` of one iteration, with the set-up."""
+    cg = subprocess.run([HALOSCOPE, "where", "cg"], check=True, capture_output=True, text=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as name:
+        profile = Path(name) / "cg.halo"
+        watch = [HALOSCOPE, "run", "--quiet", "-o", profile, "--", "mpiexec", "-n", RANKS, cg]
+        size = [word for axis in "xyz" for word in (f"--n{axis}", EDGE)]
+        command = [*map(str, [*watch, *size]), "--iterations", "1"]
+        subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+        sizes = explain.open(profile).table("sizes").filter(pl.col("kind") == "p2p")
+    return sizes.group_by("bytes").agg(pl.col("messages").sum()).sort("bytes")
+
+
+def main() -> int:
+    """Print what is sent, and return 0 if these are the published sizes."""
+    table = sent()
+    print("  bytes  messages")
+    for size, messages in table.rows():
+        print(f"{size:7}  {messages:8}  {'published' if size in PUBLISHED else 'not published'}")
+    missing = set(PUBLISHED) - set(table["bytes"])
+    print(f"published, but not sent: {sorted(missing) or 'none'}")
+    return int(bool(missing) or set(table["bytes"]) != set(PUBLISHED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
