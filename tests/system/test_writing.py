@@ -33,6 +33,7 @@ def test_nothing_is_written_beside_the_sources() -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        "caliper-communication-regions/study.py",
         "dynamic-stencil-protocols/figures.py",
         "hpcg-communication-patterns/networks.py",
         "hmm-regimes-communication-hiding/figures.py",
