@@ -37,7 +37,7 @@ OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode
 // What the library may keep in memory, of a location or of definitions. It writes what it has when there is
 // no more; left to itself it keeps much of a long trace.
 struct Chunks {
-  static constexpr size_t most = 4;
+  static constexpr size_t most = 2;
   size_t count = 0;
   void *all[most] = {};
 };
