@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def profile(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathF
         yield opened
 
 
+def said(info: pl.DataFrame) -> dict[str, str]:
+    """What the program said of its run, in the table `info`, where values are JSON."""
+    rows = info.filter(pl.col("key").is_in(list(METADATA))).select("key", "value").iter_rows()
+    return {key: json.loads(value) for key, value in rows}
+
+
 def test_tables_and_csv_have_them(profile: Profile, tmp_path: Path) -> None:
     regions = profile.table("regions").filter(pl.col("region") != "<program>")
     assert sorted(regions["region"]) == sorted(NAMES)
@@ -39,8 +46,7 @@ def test_tables_and_csv_have_them(profile: Profile, tmp_path: Path) -> None:
     place = haloscope.export(profile.path, "csv", tmp_path / "csv")
     read = pl.read_csv(place / "regions.csv", infer_schema=False)
     assert read.filter(pl.col("region") != "<program>")["region"].to_list() == regions["region"].to_list()
-    told = dict(pl.read_csv(place / "info.csv", infer_schema=False).select("key", "value").iter_rows())
-    assert {key: told[f"metadata.{key}"] for key in METADATA} == METADATA
+    assert said(pl.read_csv(place / "info.csv", infer_schema=False)) == METADATA
 
 
 def test_cali_has_them(profile: Profile, tmp_path: Path) -> None:
@@ -55,7 +61,7 @@ def test_parquet_has_them(profile: Profile, tmp_path: Path) -> None:
     place = haloscope.export(profile.path, "parquet", tmp_path / "set")
     read = pl.read_parquet(place / "regions" / "**" / "*.parquet")
     assert set(NAMES) <= set(read["region"])
-    assert {key: read[key][0] for key in METADATA} == METADATA
+    assert said(pl.read_parquet(place / "info" / "**" / "*.parquet")) == METADATA
 
 
 def test_traces_have_them(profile: Profile, tmp_path: Path) -> None:
