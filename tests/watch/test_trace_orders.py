@@ -13,7 +13,7 @@ from support.programs import Compiler
 from support.watched import program, watch
 
 KINDS, ROUNDS = 4, 24 * 24
-PART, POSTED = 4, 4
+PART = 4
 COMPLETES = (8, 11)
 
 
@@ -26,6 +26,5 @@ def test_symbols_are_as_many_as_receives_under_way(mpi: Mpi, compiler: Compiler,
     assert sizes == {(tag, 4 * (tag + 1)): ROUNDS for tag in range(KINDS)}
     waits = trace.calls.filter(pl.col("call").cast(pl.String) == "MPI_Waitany")
     assert Counter(waits["bytes"]) == {4 * (tag + 1): ROUNDS for tag in range(KINDS)}
-    posted = symbols.filter(pl.col("action") == POSTED)
     completing = symbols.filter((pl.col("kind") == PART) & pl.col("action").is_in(COMPLETES))
-    assert (len(posted), len(completing)) == (KINDS, KINDS)
+    assert len(completing) == KINDS  # with partner, tag and size of each it would be 16
