@@ -200,8 +200,8 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
     [
         ("string", "an OTF2 archive"),
         ("region", "an OTF2 archive"),
-        ("communicator", "lacks definitions (60 sends and receives are left out: their communicator"),
-        ("group", "lacks definitions (60 sends and receives are left out: their communicator"),
+        ("communicator", "(60 sends and receives are left out: their partner is no rank that it defines)"),
+        ("group", "(60 sends and receives are left out: their partner is no rank that it defines)"),
         ("process", "an OTF2 archive"),
         ("node", "an OTF2 archive"),
         ("location", None),

@@ -45,7 +45,7 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     source = "an OTF2 archive" + (f" that is damaged ({events.remarks[0]})" if events.remarks else "")
     unknown = _unknown(events)
     if unknown and not events.remarks:
-        source += f" that lacks definitions ({unknown})"
+        source += f" ({unknown})"
     remarks = [*events.remarks, *([unknown] if unknown else [])]
     said = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
     told = {
@@ -65,7 +65,9 @@ def _unknown(events: Events) -> str:
     """Return what is left out as its other side is not known; nothing if nothing is."""
     of_messages = events.moments.filter(pl.col("kind").is_in([*_SENDS, *_RECEIVES]))
     count = int((of_messages["partner"] < 0).sum())
-    return f"{count} sends and receives are left out: their communicator has no such rank" if count else ""
+    return (
+        f"{count} sends and receives are left out: their partner is no rank that it defines" if count else ""
+    )
 
 
 def _seconds(nanoseconds: Any) -> float | None:
