@@ -1,10 +1,11 @@
 """Exports of a trace of 10^7 events: seconds, memory and bytes an event.
 
-The trace is made by the tests' generator: a halo exchange of 8 ranks with a reduction, as many iterations as
-it takes. Events are counted as OTF2 counts them: enters, leaves, and each end of a message or collective; for
-Perfetto, which has fewer, begins and ends of slices, so its trace is longer. Each export is a process of its
-own, which makes the trace, exports a short one first (what is compiled is there then), and tells what the
-export took: seconds, and by how much the largest memory that the process had rose. Files go to a directory of
+The trace is made by the tests' generator: a halo exchange of 8 ranks with a reduction, as many iterations
+as it takes. One process makes it and leaves its tables in files, as what its making leaves behind would
+hide what an export takes. Events are counted as OTF2 counts them: enters, leaves, and each end of a message
+or collective; for Perfetto, which has fewer, begins and ends of slices, so its trace is longer. Each export
+is a process of its own, which exports a short one first (what is compiled is there then), and tells what
+the export took: seconds, and how much more memory than with the trace alone. Files go to a directory of
 memory if there is one.
 """
 
@@ -27,43 +28,63 @@ SECONDS = {"otf2": 20.0, "perfetto": 30.0, "goal": 30.0}
 # Of one iteration of one rank: 6 calls and 2 regions; 10 ends of messages and collectives.
 EVENTS_A_TURN = {"otf2": 26, "perfetto": 16, "goal": 26}
 RANKS = 8
-MEASURE = """\
-import json, resource, sys, time
-from importlib import import_module
+MAKE = """\
+import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from haloscope.explain.export import EXPORTS, Traced
 from support.traces import halo_trace
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+for name, table in vars(halo_trace(8, int(sys.argv[2]))).items():
+    table.write_ipc(Path(sys.argv[3], name))
+"""
+MEASURE = """\
+import json, sys, time
+from dataclasses import fields
+from pathlib import Path
+import polars as pl
+sys.path.insert(0, sys.argv[1])
+from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.trace import Trace
+from support.traces import halo_trace
 
-to, turns, place = sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
+def memory(which):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(which))
+
+to, tables, place = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 write = EXPORTS[to].load()
 write(Traced(halo_trace(8)), place / "short")
-traced = Traced(halo_trace(8, turns))
-before, begin = peak(), time.perf_counter()
+traced = Traced(Trace(**{field.name: pl.read_ipc(tables / field.name) for field in fields(Trace)}))
+Path("/proc/self/clear_refs").write_text("5")  # the highest is what is in use now
+before, begin = memory("VmRSS:"), time.perf_counter()
 write(traced, place / "long")
-seconds, after = time.perf_counter() - begin, peak()
+seconds, after = time.perf_counter() - begin, memory("VmHWM:")
 size = sum(path.stat().st_size for path in [place / "long", *(place / "long").rglob("*")] if path.is_file())
 print(json.dumps([seconds, after - before, size]))
 """
+TESTS = str(Path(__file__).resolve().parents[2] / "tests")
 
 
-def measured(to: str, turns: int) -> list[float]:
-    """Seconds, MiB and bytes of one export."""
-    tests = Path(__file__).resolve().parents[2] / "tests"
+def python(script: str, *words: str) -> str:
+    command = [sys.executable, "-c", script, TESTS, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def measured(to: str, turns: int, rounds: int) -> list[list[float]]:
+    """Seconds, MiB and bytes of each of so many exports."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
-        words = [sys.executable, "-c", MEASURE, str(tests), to, str(turns), place]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found: list[float] = json.loads(done.stdout)
-    return found
+    rows: list[list[float]] = []
+    with tempfile.TemporaryDirectory() as tables:
+        python(MAKE, str(turns), tables)
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
+                rows.append(json.loads(python(MEASURE, to, tables, place)))
+    return rows
 
 
 def report(to: str, events: int, rounds: int) -> None:
     turns = -(-events // (EVENTS_A_TURN[to] * RANKS))
-    rows = [measured(to, turns) for _ in range(rounds)]
+    rows = measured(to, turns, rounds)
     count = turns * EVENTS_A_TURN[to] * RANKS
     seconds, memory, size = (sorted(column)[rounds // 2] for column in zip(*rows, strict=True))
     allowed = SECONDS[to] * count / EVENTS

@@ -39,8 +39,10 @@ def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
 
 
 def run(command: Sequence[str], directory: Path) -> float:
-    """Seconds that a command takes."""
+    """Seconds that a command takes. Python's modules are compiled at its first run, as in an installation."""
     environment = MPI_ENVIRONMENT | {
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(directory / "compiled"),
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",

@@ -137,7 +137,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
-            from importlib.metadata import version
+            from haloscope.base.version import own_version
 
-            return version("haloscope")
+            return own_version()
         return _look_up(name)

@@ -92,17 +92,19 @@ def test_an_arrow_needs_both_ends_and_time(tmp_path: Path) -> None:
     assert [len(one.into) for one in tracks[1].slices] == [1, 0, 0, 0]
 
 
-def test_messages_do_not_overtake(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [3, 1000])
+def test_messages_do_not_overtake(count: int, tmp_path: Path) -> None:
     script = Script(2)
-    sends = [script.call(0, "MPI_Isend", 10 * at, 10 * at + 5) for at in range(3)]
-    posts = [script.call(1, "MPI_Irecv", 10 * at, 10 * at + 5) for at in range(3)]
-    waits = [script.call(1, "MPI_Wait", 100 + 10 * at, 105 + 10 * at) for at in range(3)]
+    sends = [script.call(0, "MPI_Isend", 10 * at, 10 * at + 5) for at in range(count)]
+    posts = [script.call(1, "MPI_Irecv", 10 * at, 10 * at + 5) for at in range(count)]
+    later = range(10 * count, 20 * count, 10)
+    waits = [script.call(1, "MPI_Wait", begin, begin + 5) for begin in later]
     for send in sends:
         script.send(send, 1, 8, completed=-1)
     for post, wait in zip(posts, reversed(waits), strict=True):  # completed the other way round
         script.receive(post, 0, 8, completed=wait)
     first, second = written(script.trace(), tmp_path / "trace")
-    assert [one.out for one in first.slices] == [one.into for one in reversed(second.slices[3:])]
+    assert [one.out for one in first.slices] == [one.into for one in reversed(second.slices[count:])]
 
 
 def test_processes_with_one_number_and_threads(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import haloscope
 from haloscope import explain
 from haloscope.base.errors import ComponentError, HaloscopeError, ProfileError
 from haloscope.explain.export import Traced
-from haloscope.explain.export._otf2 import write_otf2
+from haloscope.explain.export._otf2 import _Definitions, write_otf2
 from haloscope.explain.export._otf2_library import find_otf2
 from support.missing import missing
 from support.mpi import CHECKOUT, find
@@ -192,6 +192,44 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
     profile = explain.open(tmp_path / "run")
     assert "that is damaged (location 1: " in profile.info["source"]
     assert profile.table("ranks", region="<program>")["rank"].to_list() == [0, 2]
+
+
+# What is left out of the definitions, and what is said of it.
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("string", "an OTF2 archive"),
+        ("region", "an OTF2 archive"),
+        ("communicator", "(60 sends and receives are left out: their partner is no rank that it defines)"),
+        ("group", "(60 sends and receives are left out: their partner is no rank that it defines)"),
+        ("process", "an OTF2 archive"),
+        ("node", "an OTF2 archive"),
+        ("location", None),
+    ],
+)
+def test_missing_definitions_are_no_harm(
+    kind: str, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say = _Definitions._say
+
+    def without(self: _Definitions, what: str, *rest: object) -> None:
+        if what != kind:
+            say(self, what, *rest)
+
+    monkeypatch.setattr(_Definitions, "_say", without)
+    write_otf2(Traced(halo_trace(3, 5)), tmp_path / "run")
+    if said is None:
+        with pytest.raises(ProfileError, match="it defines no locations"):
+            explain.open(tmp_path / "run")
+        return
+    profile = explain.open(tmp_path / "run")
+    assert said in profile.info["source"]
+    assert [profile.table(table) for table in explain.TABLES]
+    whole = profile.table("regions").row(0, named=True)
+    assert whole["sends_total"] == whole["recvs_total"] == (0 if "left out" in said else 30)
+    assert len(profile.table("regions")) >= 3
+    exported = haloscope.export(tmp_path / "run", "perfetto", tmp_path / "run.perfetto")
+    assert exported.stat().st_size > 0
 
 
 def test_no_archive_is_an_error(tmp_path: Path) -> None:

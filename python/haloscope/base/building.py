@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from haloscope.base import paths
@@ -24,6 +23,7 @@ from haloscope.base.toolchain import (
     toolchain,
     wrapper_identity,
 )
+from haloscope.base.version import own_version
 
 __all__ = [
     "applications",
@@ -166,7 +166,7 @@ def preload_name(kind: str, headers: Headers, places: Iterable[Path]) -> str:
         if path.is_file() and "__pycache__" not in path.parts
     ]
     declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]
-    key = fingerprint([*sources, *declared], headers.abi, version("haloscope"), compiler_identity(compiler()))
+    key = fingerprint([*sources, *declared], headers.abi, own_version(), compiler_identity(compiler()))
     return f"{kind}-{headers.abi}-{key}"
 
 
@@ -176,7 +176,7 @@ def _build(
     definitions = [
         f"-DHALOSCOPE_ABI={headers.abi}",
         "-DHALOSCOPE_MPI_INCLUDE=" + ";".join(map(str, headers.directories)),
-        f"-DHALOSCOPE_VERSION={version('haloscope')}",
+        f"-DHALOSCOPE_VERSION={own_version()}",
         f"-DPython3_EXECUTABLE={sys.executable}",
     ]
     build_with_cmake(source, directory, made, definitions, what, log)

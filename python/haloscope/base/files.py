@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,7 +15,7 @@ from haloscope.base.errors import OutputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["copy_whole", "replace_whole", "whole_directory", "whole_file", "write_whole"]
+__all__ = ["copy_whole", "replace_whole", "scratch_file", "whole_directory", "whole_file", "write_whole"]
 
 _PART = 1 << 20
 
@@ -77,6 +78,11 @@ def whole_file(output: Path, what: str) -> Iterator[BinaryIO]:
     finally:
         if made is not None:
             aside.unlink(missing_ok=True)
+
+
+def scratch_file(output: Path) -> BinaryIO:
+    """Return a file without a name where `output` will be, for what memory should not hold."""
+    return tempfile.TemporaryFile(dir=output.parent)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ _MPICH = re.compile(r"libmpi[\w+-]*\.so\.12(\.|$)")
 _OPENMPI = re.compile(r"libmpi[\w+-]*\.so\.40(\.|$)")
 _ANY = re.compile(r"libmpi[\w+-]*\.so(\.[\d.]+)?")
 _BINDINGS = re.compile(r"libmpi(ch)?(f90|f77|fort|cxx|\+\+|_cxx|_mpifh|_usempi|_java|fort_abi)")
+_LOADER = re.compile(rb"\0(/[\w./+-]*/ld-linux[\w.+-]*)\0")  # glibc's, of an executable
 _LDD_LINE = re.compile(r"^\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?$")
 
 
@@ -77,12 +78,18 @@ def linked_mpi(path: Path) -> Library | None:
     """Return the MPI library that an executable or a library needs, directly or through others."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
     try:
-        listing = subprocess.run(
-            ["ldd", str(path)], env=environment, capture_output=True, timeout=60, check=False
-        ).stdout
+        words = [*_lister(path), str(path.absolute())]
+        listing = subprocess.run(words, env=environment, capture_output=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     return pick(_dependencies(os.fsdecode(listing)))
+
+
+def _lister(path: Path) -> tuple[str, ...]:
+    """Return what prints the libraries that a file needs: its loader, which `ldd` asks, if it is known."""
+    found = _LOADER.search(_head(path, 4096))
+    loader = Path(os.fsdecode(found[1])) if found else None
+    return (str(loader), "--list") if loader and loader.is_file() else ("ldd",)
 
 
 def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:

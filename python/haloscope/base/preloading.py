@@ -135,12 +135,17 @@ class Meanwhile:
 
 
 def run_child(
-    command: Sequence[str], environment: Mapping[str, str], meanwhile: Meanwhile | None = None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    meanwhile: Meanwhile | None = None,
+    begun: Callable[[], None] | None = None,
 ) -> int:
-    """Run a command to its end. Return its status, as `waitpid` gives it."""
+    """Run a command to its end. Return its status, as `waitpid` gives it. `begun` is called at its begin."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
         child = _start(command, environment, before)
+        if begun is not None:
+            begun()
         return _wait(child, meanwhile)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

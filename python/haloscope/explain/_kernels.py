@@ -68,8 +68,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.haloscope_envelope.argtypes = [pointer, pointer, wide, pointer, pointer]
     found.haloscope_outside.argtypes = [pointer] * 4
     found.haloscope_schedule.argtypes = [pointer] * 6
-    found.haloscope_goal.argtypes = [pointer, pointer, number, pointer]
-    found.haloscope_perfetto.argtypes = [pointer, pointer, number]
+    found.haloscope_goal.argtypes = [pointer, pointer, number, number, pointer]
+    found.haloscope_perfetto.argtypes = [pointer, pointer, number, number]
     found.haloscope_stretches.argtypes = [pointer] * 2
     found.haloscope_critical_path.argtypes = [*[pointer] * 3, ctypes.c_int32, wide, pointer]
     found.haloscope_critical_path.restype = wide

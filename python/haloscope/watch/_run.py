@@ -24,14 +24,11 @@ from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Meanwhile, Outcome, run_child
 from haloscope.base.settings import Value, to_environment
-from haloscope.watch import _recover
 from haloscope.watch._always import asked_for
 from haloscope.watch._annotations import left_to_others, tool_variables
-from haloscope.watch._hanging import Hanging, print_hang
 from haloscope.watch._outputs import Output
 from haloscope.watch._places import directories
 from haloscope.watch._recorder import Recorder, build_recorder
-from haloscope.watch._recover import join_and_clear
 from haloscope.watch._settings import SETTINGS, Recording
 
 if TYPE_CHECKING:
@@ -47,7 +44,7 @@ def run(
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
     hang_after: float | None = None,
-    on_hang: Callable[[str], None] = print_hang,
+    on_hang: Callable[[str], None] | None = None,
     **settings: Unpack[Recording],
 ) -> Outcome:
     """Run a launch command with the recorder in its ranks, and return how it ended.
@@ -88,9 +85,11 @@ def run(
     places = partial(directories, identity, variables.get("HALOSCOPE_LIVE"))
     meanwhile = None
     if hang_after is not None:
-        hanging = Hanging(places, recorder, hang_after, on_hang)
+        from haloscope.watch._hanging import Hanging, print_hang
+
+        hanging = Hanging(places, recorder, hang_after, on_hang or print_hang)
         meanwhile = Meanwhile(hanging.look, hanging.every)
-    outcome = Outcome(run_child(watched.command, environment, meanwhile))
+    outcome = Outcome(run_child(watched.command, environment, meanwhile, _prepare))
     _collect(outcome, output, recorder, places())
     if not outcome.profiles and not outcome.remarks:
         outcome.remarks.append(_no_profile(launch, outcome.status))
@@ -153,13 +152,22 @@ def _output(settings: dict[str, str], is_given: bool, surroundings: Mapping[str,
     return output
 
 
+def _prepare() -> None:
+    """Load what is needed when the program has ended, while it starts."""
+    from haloscope.watch import _recover  # noqa: F401
+
+
 def _collect(outcome: Outcome, output: Output, recorder: Recorder, records: list[Path]) -> None:
     """Find the profiles; make those that no rank got so far as to write of the live records."""
+    from haloscope.watch import _recover
+
     outcome.profiles = output.written()
     worlds, unread = _recover.read([recorder], records)
     for world in worlds:
         try:
-            target, remarks = join_and_clear(world, world.output, output.replaceable, just_ended=True)
+            target, remarks = _recover.join_and_clear(
+                world, world.output, output.replaceable, just_ended=True
+            )
         except HaloscopeError as error:
             outcome.remarks.append(str(error))
             continue

@@ -9,6 +9,7 @@
 #include <exception>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <vector>
 
@@ -38,10 +39,8 @@ using Label = int64_t; // 0: none
 
 class Writer {
 public:
-  Writer(const Columns &trace, const World &world, int file)
-      : trace_(trace), world_(world), flows_(trace), output_(file),
-        of_send_(static_cast<size_t>(trace.sends.ends.count)),
-        of_receive_(static_cast<size_t>(trace.receives.ends.count)) {
+  Writer(const Columns &trace, const World &world, int file, int aside)
+      : trace_(trace), world_(world), flows_(trace, aside), output_(file) {
     number_tags();
     number_places();
     line_ = "num_ranks ";
@@ -104,13 +103,12 @@ public:
         completed.sends.size() + completed.receives.size() + completed.collectives.size() > 0;
     if (completes && computed_until_ < begin) compute(begin);
     for (int64_t i = 0; i < completed.receives.size(); ++i)
-      wait_for(of_receive_[static_cast<size_t>(completed.receives[i])]);
-    for (int64_t i = 0; i < completed.sends.size(); ++i)
-      wait_for(of_send_[static_cast<size_t>(completed.sends[i])]);
+      wait_for(taken(of_receive_, completed.receives[i]));
+    for (int64_t i = 0; i < completed.sends.size(); ++i) wait_for(taken(of_send_, completed.sends[i]));
     for (int64_t i = 0; i < completed.collectives.size(); ++i) wait_for_collective(completed.collectives[i]);
     if (completes)
       computed_until_ = time;
-    else if (world_.waits[trace_.call_function[call]] != 0)
+    else if (world_.waits[trace_.call_function(call)] != 0)
       computed_until_ += time - begin;
     return good();
   }
@@ -162,8 +160,8 @@ private:
       ++left_out_;
       return;
     }
-    of_send_[static_cast<size_t>(row)] = message("send", trace_.sends.bytes[row], " to ",
-                                                 trace_.sends.partner[row], tag_of(trace_.sends, row));
+    of_send_[row] = message("send", trace_.sends.bytes[row], " to ", trace_.sends.partner[row],
+                            tag_of(trace_.sends, row));
     require(label_, begin);
   }
 
@@ -173,21 +171,20 @@ private:
       left_out_ += trace_.receives.ends.completed[row] >= 0 ? 1 : 0;
       return;
     }
-    of_receive_[static_cast<size_t>(row)] =
-        message("recv", trace_.sends.bytes[send], " from ", trace_.receives.partner[row],
-                tag_of(trace_.receives, row));
+    of_receive_[row] = message("recv", trace_.sends.bytes[send], " from ", trace_.receives.partner[row],
+                               tag_of(trace_.receives, row));
     require(label_, begin);
   }
 
   void collect(int64_t row, Label begin) {
     const Collectives &all = trace_.collectives;
-    if (all.operation[row] < 0) return;
+    if (all.operation(row) < 0) return;
     const int32_t c = all.communicator[row];
     const auto place = places_.find(key(c, rank_));
     const auto root = places_.find(key(c, all.root[row]));
     if (place == places_.end()) return;
     const int64_t first = world_.first_members[c];
-    const Part part{static_cast<Pattern>(all.operation[row]),
+    const Part part{static_cast<Pattern>(all.operation(row)),
                     static_cast<int32_t>(world_.first_members[c + 1] - first),
                     place->second,
                     root == places_.end() ? -1 : root->second,
@@ -208,6 +205,11 @@ private:
           round_.clear();
         });
     pending_[row] = before_;
+  }
+
+  static Label taken(std::unordered_map<int64_t, Label> &labels, int64_t row) {
+    const auto found = labels.extract(row);
+    return found.empty() ? 0 : found.mapped();
   }
 
   void wait_for(Label label) {
@@ -312,7 +314,7 @@ private:
   const World &world_;
   Flows flows_;
   Output output_;
-  std::vector<Label> of_send_, of_receive_;
+  std::unordered_map<int64_t, Label> of_send_, of_receive_; // that are under way
   std::unordered_map<uint64_t, int64_t> tags_;
   std::unordered_map<uint64_t, int32_t> places_;
   std::unordered_map<int64_t, std::vector<Label>> pending_; // collectives: what has to be over
@@ -327,14 +329,17 @@ private:
 } // namespace haloscope::exporting
 
 // Returns 0, or errno of what went wrong. `left_out` gets the number of sends and receives without the other
-// one.
+// one; `aside` is an empty file.
 HALOSCOPE_PUBLIC int haloscope_goal(const haloscope::exporting::Columns *trace,
-                                    const haloscope::exporting::World *world, int file, int64_t *left_out) {
+                                    const haloscope::exporting::World *world, int file, int aside,
+                                    int64_t *left_out) {
   try {
-    haloscope::exporting::Writer writer(*trace, *world, file);
+    haloscope::exporting::Writer writer(*trace, *world, file, aside);
     haloscope::exporting::Walk(*trace, writer).run();
     *left_out = writer.left_out();
     return writer.finish();
+  } catch (const std::system_error &error) {
+    return error.code().value();
   } catch (const std::exception &) {
     return ENOMEM;
   }

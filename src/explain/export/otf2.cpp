@@ -5,10 +5,13 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include <otf2/otf2.h>
 
+#include "explain/export/places.hpp"
 #include "explain/export/walk.hpp"
 
 namespace haloscope::exporting {
@@ -31,13 +34,40 @@ OTF2_ErrorCode keep(void *, const char *, uint64_t, const char *, OTF2_ErrorCode
   return code;
 }
 
+// What the library may keep in memory, of a location or of definitions. It writes what it has when there is
+// no more; left to itself it keeps much of a long trace.
+struct Chunks {
+  static constexpr size_t most = 2;
+  size_t count = 0;
+  void *all[most] = {};
+};
+
+void *allocate(void *, OTF2_FileType, OTF2_LocationRef, void **of_buffer, uint64_t size) {
+  if (*of_buffer == nullptr) *of_buffer = new (std::nothrow) Chunks;
+  auto *chunks = static_cast<Chunks *>(*of_buffer);
+  if (chunks == nullptr || chunks->count == Chunks::most) return nullptr;
+  void *made = std::malloc(size);
+  if (made != nullptr) chunks->all[chunks->count++] = made;
+  return made;
+}
+
+void release(void *, OTF2_FileType, OTF2_LocationRef, void **of_buffer, bool is_final) {
+  auto *chunks = static_cast<Chunks *>(*of_buffer);
+  if (chunks == nullptr) return;
+  while (chunks->count > 0) std::free(chunks->all[--chunks->count]);
+  if (!is_final) return;
+  delete chunks;
+  *of_buffer = nullptr;
+}
+
 OTF2_FlushType always(void *, OTF2_FileType, OTF2_LocationRef, void *, bool) { return OTF2_FLUSH; }
 
 class Writer {
 public:
   Writer(const Columns &trace, OTF2_Archive *archive, const uint32_t *functions, const uint32_t *regions,
          uint64_t *events)
-      : trace_(trace), archive_(archive), functions_(functions), regions_(regions), events_(events) {}
+      : trace_(trace), places_(trace.members), archive_(archive), functions_(functions), regions_(regions),
+        events_(events) {}
 
   bool begin_location(int64_t l) {
     location_ = static_cast<uint64_t>(l);
@@ -89,7 +119,16 @@ public:
 private:
   static bool good(OTF2_ErrorCode code) { return code == OTF2_SUCCESS; }
   static uint64_t stamp(int64_t time) { return static_cast<uint64_t>(time); }
-  uint32_t function(int64_t call) const { return functions_[trace_.call_function[call]]; }
+  uint32_t function(int64_t call) const { return functions_[trace_.call_function(call)]; }
+
+  int32_t place_of_partner(const Messages &messages, int64_t row) const {
+    return places_.of(messages.communicator[row], messages.partner[row]);
+  }
+  // A collective needs to know who takes part.
+  int32_t operation_of(int64_t row) const {
+    const Collectives &all = trace_.collectives;
+    return places_.knows(all.communicator[row]) ? all.operation(row) : -1;
+  }
 
   static bool is_blocking(const Ends &ends, int64_t row) { return ends.started[row] == ends.completed[row]; }
   // Numbers of requests are of the whole trace: a thread may complete what another one of its rank started.
@@ -103,10 +142,11 @@ private:
 
   bool send(uint64_t time, int64_t row) {
     const Messages &sends = trace_.sends;
-    if (sends.partner[row] < 0) {
+    const int32_t partner = place_of_partner(sends, row);
+    if (partner < 0) {
       return true;
     }
-    const auto to = static_cast<uint32_t>(sends.partner[row]);
+    const auto to = static_cast<uint32_t>(partner);
     const auto tag = static_cast<uint32_t>(sends.tag[row]);
     const auto communicator = static_cast<uint32_t>(sends.communicator[row]);
     const auto bytes = static_cast<uint64_t>(sends.bytes[row]);
@@ -117,21 +157,22 @@ private:
   }
 
   bool sent(uint64_t time, int64_t row) {
-    return is_blocking(trace_.sends.ends, row) || trace_.sends.partner[row] < 0 ||
+    return is_blocking(trace_.sends.ends, row) || place_of_partner(trace_.sends, row) < 0 ||
            good(OTF2_EvtWriter_MpiIsendComplete(writer_, nullptr, time, request_of_send(row)));
   }
 
   bool post(uint64_t time, int64_t row) {
-    return is_blocking(trace_.receives.ends, row) || trace_.receives.partner[row] < 0 ||
+    return is_blocking(trace_.receives.ends, row) || place_of_partner(trace_.receives, row) < 0 ||
            good(OTF2_EvtWriter_MpiIrecvRequest(writer_, nullptr, time, request_of_receive(row)));
   }
 
   bool receive(uint64_t time, int64_t row) {
     const Messages &receives = trace_.receives;
-    if (receives.partner[row] < 0) {
+    const int32_t partner = place_of_partner(receives, row);
+    if (partner < 0) {
       return true;
     }
-    const auto from = static_cast<uint32_t>(receives.partner[row]);
+    const auto from = static_cast<uint32_t>(partner);
     const auto tag = static_cast<uint32_t>(receives.tag[row]);
     const auto communicator = static_cast<uint32_t>(receives.communicator[row]);
     const auto bytes = static_cast<uint64_t>(receives.bytes[row]);
@@ -142,7 +183,7 @@ private:
   }
 
   bool join(uint64_t time, int64_t row) {
-    if (trace_.collectives.operation[row] < 0) {
+    if (operation_of(row) < 0) {
       return true;
     }
     return good(is_blocking(trace_.collectives.ends, row)
@@ -153,13 +194,13 @@ private:
 
   bool joined(uint64_t time, int64_t row) {
     const Collectives &all = trace_.collectives;
-    if (all.operation[row] < 0) {
+    if (operation_of(row) < 0) {
       return true;
     }
-    const auto operation = static_cast<OTF2_CollectiveOp>(all.operation[row]);
+    const auto operation = static_cast<OTF2_CollectiveOp>(operation_of(row));
     const auto communicator = static_cast<uint32_t>(all.communicator[row]);
-    const uint32_t root =
-        all.root[row] < 0 ? uint32_t{OTF2_COLLECTIVE_ROOT_NONE} : static_cast<uint32_t>(all.root[row]);
+    const int32_t place = places_.of(all.communicator[row], all.root[row]);
+    const uint32_t root = place < 0 ? uint32_t{OTF2_COLLECTIVE_ROOT_NONE} : static_cast<uint32_t>(place);
     const auto out = static_cast<uint64_t>(all.bytes_sent[row]);
     const auto in = static_cast<uint64_t>(all.bytes_received[row]);
     return good(
@@ -170,6 +211,7 @@ private:
   }
 
   const Columns &trace_;
+  Places places_;
   OTF2_Archive *archive_;
   const uint32_t *functions_;
   const uint32_t *regions_;
@@ -200,6 +242,7 @@ OTF2_Archive *haloscope_otf2_open(const char *directory, const char *creator) {
   ours::message[0] = '\0';
   OTF2_Error_RegisterCallback(ours::keep, nullptr);
   static const OTF2_FlushCallbacks flushing = {ours::always, nullptr};
+  static const OTF2_MemoryCallbacks memory = {ours::allocate, ours::release};
   OTF2_Archive *archive =
       OTF2_Archive_Open(directory, "traces", OTF2_FILEMODE_WRITE, ours::chunk_of_events,
                         ours::chunk_of_definitions, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
@@ -207,6 +250,7 @@ OTF2_Archive *haloscope_otf2_open(const char *directory, const char *creator) {
     return nullptr;
   }
   const bool well = OTF2_Archive_SetFlushCallbacks(archive, &flushing, nullptr) == OTF2_SUCCESS &&
+                    OTF2_Archive_SetMemoryCallbacks(archive, &memory, nullptr) == OTF2_SUCCESS &&
                     OTF2_Archive_SetSerialCollectiveCallbacks(archive) == OTF2_SUCCESS &&
                     OTF2_Archive_SetCreator(archive, creator) == OTF2_SUCCESS;
   return well ? archive : nullptr;

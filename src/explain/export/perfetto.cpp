@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "explain/export/flows.hpp"
@@ -64,8 +65,8 @@ constexpr const char *kWords[] = {"", "to", "from", "tag", "communicator", "byte
 
 class Writer {
 public:
-  Writer(const Columns &trace, const Names &names, int file)
-      : trace_(trace), names_(names), flows_(trace), output_(file),
+  Writer(const Columns &trace, const Names &names, int file, int aside)
+      : trace_(trace), names_(names), flows_(trace, aside), output_(file),
         known_(static_cast<size_t>(names.function_count + trace.paths)) {}
 
   int finish() { return output_.flush(); }
@@ -95,7 +96,7 @@ public:
   }
 
   bool enter_call(int64_t time, int64_t call, const Work &started) {
-    begin(kMpi, static_cast<uint64_t>(trace_.call_function[call]));
+    begin(kMpi, static_cast<uint64_t>(trace_.call_function(call)));
     tell(call, started);
     for (int64_t i = 0; i < started.sends.size(); ++i) {
       if (flows_.is_received(started.sends[i])) event_.fixed(event::kFlow, flow(started.sends[i]));
@@ -262,13 +263,15 @@ private:
 } // namespace
 } // namespace haloscope::exporting
 
-// Returns 0, or errno of what went wrong.
+// Returns 0, or errno of what went wrong. `aside` is an empty file.
 HALOSCOPE_PUBLIC int haloscope_perfetto(const haloscope::exporting::Columns *trace,
-                                        const haloscope::exporting::Names *names, int file) {
+                                        const haloscope::exporting::Names *names, int file, int aside) {
   try {
-    haloscope::exporting::Writer writer(*trace, *names, file);
+    haloscope::exporting::Writer writer(*trace, *names, file, aside);
     haloscope::exporting::Walk(*trace, writer).run();
     return writer.finish();
+  } catch (const std::system_error &error) {
+    return error.code().value();
   } catch (const std::exception &) {
     return ENOMEM;
   }

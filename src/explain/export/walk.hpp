@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "explain/export/columns.hpp"
+#include "explain/export/cursor.hpp"
 
 namespace haloscope::exporting {
 
@@ -24,7 +25,9 @@ struct Work {
 // and returns from each whether to go on.
 template <class Visitor> class Walk {
 public:
-  Walk(const Columns &trace, Visitor &visitor) : trace_(trace), visitor_(visitor) {}
+  Walk(const Columns &trace, Visitor &visitor)
+      : trace_(trace), visitor_(visitor), sends_(trace.sends.ends), receives_(trace.receives.ends),
+        collectives_(trace.collectives.ends) {}
 
   bool run() {
     for (int64_t l = 0; l < trace_.locations; ++l) {
@@ -41,15 +44,20 @@ private:
     int64_t row;
     int32_t path;
     bool is_call;
-    Work completed;
+    // What a call completes is kept from here on, as long as it is open: so many sends, receives,
+    // collectives.
+    size_t kept;
+    int64_t sends, receives, collectives;
   };
 
   bool walk(int64_t l) {
     now_ = INT64_MIN;
+    const Range all{trace_.first_calls[l], trace_.first_calls[l + 1]};
+    for (Starts *each : {&sends_, &receives_, &collectives_}) each->begin(trace_.ranks[l], all);
     int64_t region = trace_.first_regions[l];
-    int64_t call = trace_.first_calls[l];
+    int64_t call = all.first;
     const int64_t regions = trace_.first_regions[l + 1];
-    const int64_t calls = trace_.first_calls[l + 1];
+    const int64_t calls = all.last;
     while (region < regions || call < calls) {
       const bool is_region = call == calls || (region < regions && precedes(region, call));
       const bool goes_on = is_region ? open_region(region++) : open_call(call++);
@@ -67,9 +75,9 @@ private:
 
   // A region that begins with a call is around it, unless the call took no time and is of another path.
   bool precedes(int64_t region, int64_t call) const {
-    const int64_t begin = trace_.region_begin[region];
-    if (begin != trace_.call_begin[call]) return begin < trace_.call_begin[call];
-    return trace_.call_end[call] > begin || is_within(trace_.call_path[call], trace_.region_path[region]);
+    const int64_t begin = trace_.region_begin(region);
+    if (begin != trace_.call_begin(call)) return begin < trace_.call_begin(call);
+    return trace_.call_end(call) > begin || is_within(trace_.call_path(call), trace_.region_path(region));
   }
 
   bool is_within(int32_t path, int32_t outer) const {
@@ -80,23 +88,30 @@ private:
   }
 
   bool open_region(int64_t row) {
-    const int32_t path = trace_.region_path[row];
-    if (!close_before(trace_.region_begin[row], path, false)) {
+    const int32_t path = trace_.region_path(row);
+    if (!close_before(trace_.region_begin(row), path, false)) {
       return false;
     }
-    push({trace_.region_end[row], row, path, false, {}}, trace_.region_begin[row]);
+    push({trace_.region_end(row), row, path, false, kept_.size(), 0, 0, 0}, trace_.region_begin(row));
     return visitor_.enter_region(now_, path);
   }
 
   bool open_call(int64_t row) {
-    const int32_t path = trace_.call_path[row];
-    if (!close_before(trace_.call_begin[row], path, true)) {
+    const int32_t path = trace_.call_path(row);
+    if (!close_before(trace_.call_begin(row), path, true)) {
       return false;
     }
-    const Work started{sends_.of(row), receives_.of(row), collectives_.of(row)};
-    const Work completed{sent_.of(row), received_.of(row), collected_.of(row)};
-    push({trace_.call_end[row], row, path, true, completed}, trace_.call_begin[row]);
+    const Work started{sends_.started(row), receives_.started(row), collectives_.started(row)};
+    const size_t kept = kept_.size();
+    const int64_t sent = keep(sends_.completed(row)), received = keep(receives_.completed(row)),
+                  collected = keep(collectives_.completed(row));
+    push({trace_.call_end(row), row, path, true, kept, sent, received, collected}, trace_.call_begin(row));
     return visitor_.enter_call(now_, row, started);
+  }
+
+  int64_t keep(const Rows &rows) {
+    for (int64_t i = 0; i < rows.size(); ++i) kept_.push_back(rows[i]);
+    return rows.size();
   }
 
   void push(Open one, int64_t begin) {
@@ -128,23 +143,22 @@ private:
     const Open last = open_.back();
     open_.pop_back();
     now_ = std::max(now_, last.end);
-    return last.is_call ? visitor_.leave_call(now_, last.row, last.completed)
-                        : visitor_.leave_region(now_, last.path);
+    if (!last.is_call) return visitor_.leave_region(now_, last.path);
+    const int64_t *rows = kept_.data() + last.kept;
+    const Work completed{{rows, last.sends},
+                         {rows + last.sends, last.receives},
+                         {rows + last.sends + last.receives, last.collectives}};
+    const bool goes_on = visitor_.leave_call(now_, last.row, completed);
+    kept_.resize(last.kept);
+    return goes_on;
   }
-
-  static Cursor starts(const Ends &ends) { return {ends.started, ends.by_start, ends.count}; }
-  static Cursor completions(const Ends &ends) { return {ends.completed, ends.by_completion, ends.count}; }
 
   const Columns &trace_;
   Visitor &visitor_;
   int64_t now_ = 0;
   std::vector<Open> open_;
-  Cursor sends_ = starts(trace_.sends.ends);
-  Cursor receives_ = starts(trace_.receives.ends);
-  Cursor collectives_ = starts(trace_.collectives.ends);
-  Cursor sent_ = completions(trace_.sends.ends);
-  Cursor received_ = completions(trace_.receives.ends);
-  Cursor collected_ = completions(trace_.collectives.ends);
+  std::vector<int64_t> kept_;
+  Starts sends_, receives_, collectives_;
 };
 
 } // namespace haloscope::exporting

@@ -20,6 +20,9 @@ std::uint64_t hash_of(const Symbol &symbol) noexcept {
   return hash;
 }
 
+// Receives that may be under way and are remembered.
+constexpr std::size_t posted_at_most = 4096;
+
 std::uint64_t size_of(const Details &details) noexcept {
   return std::uint64_t{details.duration} << 32U | details.size;
 }
@@ -34,7 +37,7 @@ void Piece::clear() noexcept {
 }
 
 Encoder::Encoder(const Arena &arena, std::uint32_t thread, std::uint64_t first, bool compact)
-    : Reading(arena), thread_(thread), compact_(compact), places_(1024) {
+    : Reading(arena), thread_(thread), compact_(compact), places_(1024), posted_(posted_at_most) {
   progress_.last = first;
 }
 
@@ -61,6 +64,7 @@ std::uint64_t Encoder::take_back(const Progress &before) {
   followers_.clear();
   before_ = 0;
   std::ranges::fill(places_, 0U);
+  std::ranges::fill(posted_, Posted{}); // who reads will not have them
   for (std::uint32_t i = 0; i < symbols_.size(); i++) places_[place_of(symbols_[i])] = i + 1;
   const std::uint64_t starts = progress_.starts - before.starts, block = progress_.block;
   piece_.clear();
@@ -198,6 +202,7 @@ void Encoder::add_call(const Unit &head, const Details &details, const Rest *res
     tell_partner(symbol, details);
   }
   if (begins_request(head.action)) progress_.starts++;
+  if (head.action == Action::posted) note_posted(symbol);
   add_time(head.when);
   std::uint64_t duration = 0;
   const std::uint64_t begin = std::max(head.when, progress_.last);
@@ -219,13 +224,33 @@ void Encoder::add_part(const Unit &head, const Details &details) {
   const std::uint64_t number = head.when & ((std::uint64_t{1} << number_bits) - 1);
   if (begins_request(head.action)) {
     progress_.starts++;
+    if (head.action == Action::posted) note_posted(symbol);
   } else if (head.when != 0 && thread == thread_) {
+    if (is_as_posted(symbol, number)) {
+      symbol = {};
+      symbol.kind = Kind::part;
+      symbol.action = Action::completed_as_posted;
+    }
     symbol.request = progress_.starts - number + 1;
   } else if (head.when != 0) {
     symbol.thread = thread + 1;
     symbol.request = number;
   }
   add(symbol);
+}
+
+void Encoder::note_posted(const Symbol &symbol) {
+  posted_[progress_.starts % posted_at_most] = {progress_.starts, symbol.size, symbol.communicator,
+                                                symbol.partner, symbol.tag};
+}
+
+// Which of the receives under way a call completes is a matter of time. Where the message is what had been
+// asked for, that is all there is to tell, and symbols are as many as receives are under way.
+bool Encoder::is_as_posted(const Symbol &symbol, std::uint64_t number) const noexcept {
+  const Posted &posted = posted_[number % posted_at_most];
+  return symbol.action == Action::completed_receive && posted.number == number && number != 0 &&
+         posted.size == symbol.size && posted.communicator == symbol.communicator &&
+         posted.partner == symbol.partner && posted.tag == symbol.tag;
 }
 
 void Encoder::tell_partner(Symbol &symbol, const Details &details) const {

@@ -45,6 +45,15 @@ struct Progress {
   std::uint64_t completed = 0; // bytes of receives whose call is still to come
 };
 
+// A receive that was posted: what it asks for.
+struct Posted {
+  std::uint64_t number = 0;
+  std::uint64_t size = 0;
+  std::uint32_t communicator = 0;
+  std::int32_t partner = -1;
+  std::int32_t tag = -1;
+};
+
 class Encoder : Reading {
 public:
   // `compact`: times to within 1 %. Communicators are those in the arena.
@@ -73,6 +82,8 @@ private:
   void add_call(const Unit &head, const Details &details, const Rest *rest, std::uint32_t place);
   void add_part(const Unit &head, const Details &details);
   void tell_partner(Symbol &symbol, const Details &details) const;
+  void note_posted(const Symbol &symbol);
+  [[nodiscard]] bool is_as_posted(const Symbol &symbol, std::uint64_t number) const noexcept;
   std::uint64_t rounded(std::uint64_t ticks, std::uint64_t &as_told) const noexcept;
   void grow();
   [[nodiscard]] std::size_t place_of(const Symbol &symbol) const noexcept;
@@ -83,6 +94,7 @@ private:
   std::vector<std::uint32_t> places_;    // hash table of symbols' numbers + 1
   std::vector<std::uint32_t> followers_; // of each symbol, the one that came behind it last
   std::uint32_t before_ = 0;             // the symbol that came last
+  std::vector<Posted> posted_;           // by number: the last ones
   Piece piece_;
   Progress progress_;
 };

@@ -20,6 +20,8 @@ public:
   void append(std::uint32_t symbol);
   [[nodiscard]] bool is_full() const noexcept { return size_ + kept_ >= most; }
   [[nodiscard]] std::uint64_t symbols() const noexcept { return symbols_; }
+  // In the sequence and in rules: what `pack` has to tell.
+  [[nodiscard]] std::size_t items() const noexcept { return size_ + kept_; }
   // The number of rules, then each rule and last the sequence: its number of items, and of each what it is
   // and how often it comes. Symbols are even: 2 * number; rules odd: 2 * number + 1, of rules before.
   [[nodiscard]] Bytes pack() const;

@@ -31,6 +31,7 @@ enum class Action : std::uint8_t {
   completed_receive,    // the partner and the tag that came
   completed_collective, //
   cancelled,            // no such message was
+  completed_as_posted,  // a receive, by what had been asked for
 };
 constexpr bool begins_request(Action action) noexcept {
   return action == Action::begun_send || action == Action::posted || action == Action::begun_collective;

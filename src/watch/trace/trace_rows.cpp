@@ -20,7 +20,8 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 }
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-// A sequence is kept as rules if these are no longer than this, or have a byte for so many events at most.
+// A sequence is kept as rules if these are no longer than this, or have a byte for so many events at most, or
+// grow no more.
 constexpr std::size_t least_irregular = 1024, events_a_byte = 16;
 
 template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
@@ -112,8 +113,23 @@ void TraceRows::add_piece(const Spooled &piece) {
     if (thread.repeats.is_full()) end_segment(piece.head.thread, thread);
     const std::uint64_t symbol = take_number(rest);
     if (symbol < thread.symbols.size() && thread.symbols[symbol].kind != Kind::lost) thread.events++;
-    thread.repeats.append(static_cast<std::uint32_t>(symbol));
+    thread.append(static_cast<std::uint32_t>(symbol));
   }
+}
+
+void TraceRows::Thread::append(std::uint32_t symbol) {
+  repeats.append(symbol);
+  const std::uint64_t count = repeats.symbols();
+  if (sizes.empty() || count > sizes.back().first + sizes.back().first / 16)
+    sizes.emplace_back(count, repeats.items());
+}
+
+// Whether the second half of the events had hardly anything that was not there before: a program that
+// iterates, however seldom it has done so yet.
+bool TraceRows::Thread::is_settled() const {
+  const auto half = std::ranges::lower_bound(sizes, repeats.symbols() / 2, {},
+                                             &std::pair<std::uint64_t, std::size_t>::first);
+  return half != sizes.end() && repeats.items() <= half->second + half->second / 4;
 }
 
 // Where the order of events is a matter of time, as that in which messages come, rules would be as long as
@@ -122,7 +138,8 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
   const std::uint64_t events = thread.repeats.symbols();
   if (events == 0) return;
   Bytes packed = thread.repeats.pack();
-  const bool is_regular = packed.size() <= least_irregular || packed.size() * events_a_byte <= events;
+  const bool is_regular =
+      packed.size() <= least_irregular || packed.size() * events_a_byte <= events || thread.is_settled();
   std::vector<Symbol> symbols = thread.symbols;
   Bytes order;
   if (!is_regular) {
@@ -147,6 +164,7 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
   });
   thread.segment++;
   thread.repeats = {};
+  thread.sizes.clear();
 }
 
 // The symbols in an order that threads have in common, and the sequence in their numbers.

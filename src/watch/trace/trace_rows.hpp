@@ -34,6 +34,10 @@ private:
     std::uint64_t segment = 0;
     Progress progress;
     std::uint64_t events = 0; // but those that stand for lost ones
+    // Of `repeats`, on the way: after so many symbols there were so many items.
+    std::vector<std::pair<std::uint64_t, std::size_t>> sizes;
+    void append(std::uint32_t symbol);
+    [[nodiscard]] bool is_settled() const;
   };
   std::uint32_t place_of(const Node &node) const noexcept;
   void read_spool();

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import OutputError
-from haloscope.base.files import whole_file
+from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain._kernels import library
 from haloscope.explain.export._otf2_words import FILE, FUNCTION, operations_of, role_of
 from haloscope.explain.export._remarks import remarks_on
@@ -61,9 +61,9 @@ def write_goal(traced: Traced, output: Path) -> list[str]:
     patterns = {name: _PATTERNS[operation] for name, operation in operations.items()}
     columns = TraceColumns(trace, patterns, by_communicator=False)
     left_out = ctypes.c_int64()
-    with whole_file(output, "schedule") as file:
+    with whole_file(output, "schedule") as file, scratch_file(output) as scratch:
         world, _kept = _world(columns)
-        arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno())
+        arguments = (ctypes.byref(columns.struct), ctypes.byref(world), file.fileno(), scratch.fileno())
         status = library().haloscope_goal(*arguments, ctypes.byref(left_out))
         if status:
             raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; name another place")

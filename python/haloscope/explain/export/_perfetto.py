@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from haloscope.base.errors import OutputError
-from haloscope.base.files import whole_file
+from haloscope.base.files import scratch_file, whole_file
 from haloscope.explain._kernels import library
 from haloscope.explain.export._remarks import remarks_on
 from haloscope.explain.export._trace_columns import TraceColumns, c_text
@@ -44,10 +44,10 @@ def write_perfetto(traced: Traced, output: Path) -> list[str]:
     """
     operations = dict.fromkeys(traced.trace.collectives["operation"].unique().cast(pl.String).drop_nulls(), 0)
     columns = TraceColumns(traced.trace, operations, by_communicator=False)
-    with whole_file(output, "trace") as file:
+    with whole_file(output, "trace") as file, scratch_file(output) as scratch:
         names, _kept = _names(traced, columns)
         status = library().haloscope_perfetto(
-            ctypes.byref(columns.struct), ctypes.byref(names), file.fileno()
+            ctypes.byref(columns.struct), ctypes.byref(names), file.fileno(), scratch.fileno()
         )
         if status:
             raise OutputError(f"{output}: cannot be written: {os.strerror(status)}; name another place")

@@ -6,7 +6,7 @@ The structures are those of `src/explain/export/columns.hpp`.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,28 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["TraceColumns", "c_text"]
 
 _POINTER, _WIDE = ctypes.c_void_p, ctypes.c_int64
-_MESSAGES = {
-    "rank": np.int32,
-    "partner": np.int32,
-    "tag": np.int32,
-    "communicator": np.int32,
-    "bytes": np.int64,
-}
+_SLICE = 1 << 17  # rows that are looked at at a time
+_ENDS = {"started": np.int64, "completed": np.int64, "rank": np.int32}
+_MESSAGES = {"partner": np.int32, "tag": np.int32, "communicator": np.int32, "bytes": np.int64}
 _COLLECTIVES = {
-    "operation": np.int32,
+    "operation": np.uint32,
     "communicator": np.int32,
     "root": np.int32,
     "number": np.int64,
     "bytes_sent": np.int64,
     "bytes_received": np.int64,
 }
+_CALLS = {"begin": np.int64, "end": np.int64, "call": np.uint32, "path": np.int32, "bytes": np.int64}
+_REGIONS = {"begin": np.int64, "end": np.int64, "path": np.int32}
+_MEMBERS = {"communicator": np.int32, "rank": np.int32, "place": np.int32}
 
 
 class _Ends(ctypes.Structure):
-    _fields_ = (
-        ("count", _WIDE),
-        *((name, _POINTER) for name in ("started", "completed", "by_start", "by_completion")),
-    )
+    _fields_ = (("count", _WIDE), *((name, _POINTER) for name in _ENDS))
 
 
 class _Messages(ctypes.Structure):
@@ -51,30 +47,37 @@ class _Messages(ctypes.Structure):
 
 
 class _Collectives(ctypes.Structure):
-    _fields_ = (("ends", _Ends), *((name, _POINTER) for name in _COLLECTIVES))
+    _fields_ = (("ends", _Ends), *((name, _POINTER) for name in _COLLECTIVES), ("operations", _POINTER))
+
+
+class _Members(ctypes.Structure):
+    _fields_ = (("count", _WIDE), *((name, _POINTER) for name in _MEMBERS))
 
 
 class _Columns(ctypes.Structure):
     _fields_ = (
         ("locations", _WIDE),
         *((name, _POINTER) for name in ("ranks", "threads", "first_calls", "first_regions")),
-        *((f"call_{name}", _POINTER) for name in ("begin", "end", "function", "path", "bytes")),
-        *((f"region_{name}", _POINTER) for name in ("begin", "end", "path")),
+        *((f"call_{name}", _POINTER) for name in _CALLS),
+        *((f"region_{name}", _POINTER) for name in _REGIONS),
+        ("functions", _POINTER),
         ("parents", _POINTER),
         ("paths", _WIDE),
+        ("earliest", _WIDE),
         ("sends", _Messages),
         ("receives", _Messages),
         ("collectives", _Collectives),
+        ("members", _Members),
     )
 
 
 @dataclass
 class TraceColumns:
-    """The columns of a trace, and what their numbers mean.
+    """The columns of a trace, and what their numbers mean; their memory does not grow with the trace.
 
     `operations` gives the number of a collective's operation in the format; one that is not there is left
-    out. With `by_communicator`, partners and roots are ranks of the communicator, else world ranks; those
-    that are not known are -1. Times are shifted so that none is negative.
+    out. With `by_communicator` the format counts partners and roots by communicator, and leaves out those
+    that their communicator does not have. Times are shifted so that none is negative.
     """
 
     trace: Trace
@@ -87,8 +90,7 @@ class TraceColumns:
     @cached_property
     def locations(self) -> pl.DataFrame:
         """A row a thread (`rank`, `thread`), by these; every rank has one."""
-        frames = [self.trace.calls, self.trace.regions]
-        found = [frame.select("rank", "thread").unique() for frame in frames]
+        found = [frame.select("rank", "thread") for frame in (self._counts["calls"], self._counts["regions"])]
         known = [self.trace.processes["rank"].cast(pl.Int32), self.members["rank"]]
         alone = [pl.DataFrame({"rank": ranks}).with_columns(thread=pl.lit(0, pl.Int32)) for ranks in known]
         return pl.concat([*found, *alone]).unique().sort("rank", "thread")
@@ -115,47 +117,62 @@ class TraceColumns:
     @cached_property
     def functions(self) -> list[str]:
         """Names of the functions of MPI, by number."""
-        names: list[str] = self.trace.calls["call"].unique().cast(pl.String).drop_nulls().sort().to_list()
-        return names
+        return sorted(set(self._calls.values()))
 
     @cached_property
     def struct(self) -> ctypes.Structure:
         """What the exporters get."""
         trace, keep = self.trace, self._keep
         numbers = {name: number for number, name in enumerate(self.functions)}
-        shifted = [
-            [frame["begin"] - self.earliest, frame["end"] - self.earliest]
-            if self.earliest
-            else [frame["begin"], frame["end"]]
-            for frame in (trace.calls, trace.regions)
-        ]
         parents = trace.paths.sort("path")["parent"]
         return _Columns(
             len(self.locations),
             *(keep(self.locations[name], np.int32) for name in ("rank", "thread")),
-            *(keep(self._firsts(frame), np.int64) for frame in (trace.calls, trace.regions)),
-            *(keep(column, np.int64) for column in shifted[0]),
-            keep(_numbered(trace.calls["call"], numbers), np.int32),
-            keep(self._known_paths(trace.calls), np.int32),
-            keep(trace.calls["bytes"], np.int64),
-            *(keep(column, np.int64) for column in shifted[1]),
-            keep(self._known_paths(trace.regions), np.int32),
+            *(keep(self._firsts(of), np.int64) for of in ("calls", "regions")),
+            *self._columns(trace.calls, _CALLS),
+            *self._columns(trace.regions, _REGIONS),
+            keep(_table(self._calls, numbers), np.int32),
             keep(parents, np.int32),
             len(parents),
-            self._messages(trace.sends),
-            self._messages(trace.receives),
-            self._collectives(trace.collectives),
+            self.earliest,
+            *(
+                _Messages(self._ends(frame), *self._columns(frame, _MESSAGES))
+                for frame in (trace.sends, trace.receives)
+            ),
+            _Collectives(
+                self._ends(trace.collectives),
+                *self._columns(trace.collectives, _COLLECTIVES),
+                keep(_table(self._operations, self.operations), np.int32),
+            ),
+            self._known_members(),
         )
 
     @cached_property
     def left_out(self) -> dict[str, int]:
         """How many messages and collectives have no partner or operation that the format knows."""
-        _ = self.struct
-        return {kind: count for kind, count in self._left_out.items() if count}
+        trace = self.trace
+        counts = {
+            "messages": self._unknown_partners(trace.sends) + self._unknown_partners(trace.receives),
+            "collectives": sum(self._unknown(part) for part in _slices(trace.collectives)),
+        }
+        return {kind: count for kind, count in counts.items() if count}
 
     @cached_property
-    def _left_out(self) -> dict[str, int]:
-        return {}
+    def _calls(self) -> dict[int, str]:
+        return _names(self.trace.calls["call"])
+
+    @cached_property
+    def _operations(self) -> dict[int, str]:
+        return _names(self.trace.collectives["operation"])
+
+    @cached_property
+    def _counts(self) -> dict[str, pl.DataFrame]:
+        """How many calls and regions each thread has."""
+        found = {}
+        for name, frame in (("calls", self.trace.calls), ("regions", self.trace.regions)):
+            parts = [part.group_by("rank", "thread").len() for part in _slices(frame)]
+            found[name] = pl.concat(parts).group_by("rank", "thread").agg(pl.col("len").sum())
+        return found
 
     def _keep(self, values: pl.Series | NDArray[Any], kind: type) -> int | None:
         array = values.to_numpy() if isinstance(values, pl.Series) else values
@@ -163,58 +180,55 @@ class TraceColumns:
         self._kept.append(kept)
         return kept.ctypes.data if kept.size else None
 
-    def _firsts(self, frame: pl.DataFrame) -> NDArray[np.int64]:
+    def _columns(self, frame: pl.DataFrame, kinds: Mapping[str, type]) -> list[int | None]:
+        found = []
+        for name, kind in kinds.items():
+            column = frame[name]
+            if kind is np.uint32:
+                column = column.to_physical().fill_null(0) if column.null_count() else column.to_physical()
+            found.append(self._keep(column, kind))
+        return found
+
+    def _firsts(self, of: str) -> NDArray[np.int64]:
         """Return the first row of each location, and the number of rows."""
-        counts = frame.group_by("rank", "thread").len()
+        counts = self._counts[of]
         found = self.locations.join(counts, on=["rank", "thread"], how="left", maintain_order="left")
         return np.concatenate([[0], found["len"].fill_null(0).cast(pl.Int64).cum_sum().to_numpy()])
 
-    def _known_paths(self, frame: pl.DataFrame) -> pl.Series:
-        """Return numbers of paths; what no path has is taken for the root."""
-        paths, last = frame["path"], len(self.trace.paths) - 1
-        is_known = paths.is_between(0, last)
-        return paths if is_known.all() else pl.select(pl.when(is_known).then(paths).otherwise(0)).to_series()
-
     def _ends(self, frame: pl.DataFrame) -> _Ends:
-        orders = [_order(frame[name].to_numpy()) for name in ("started", "completed")]
-        return _Ends(
-            len(frame),
-            *(self._keep(frame[name], np.int64) for name in ("started", "completed")),
-            *(None if order is None else self._keep(order, np.int64) for order in orders),
-        )
+        return _Ends(len(frame), *self._columns(frame, _ENDS))
 
-    def _messages(self, frame: pl.DataFrame) -> _Messages:
-        partners = self._ranks(frame, "partner")
-        # A receive that nothing completed has no message.
-        self._count("messages", partners.filter(frame["completed"] >= 0))
-        columns = {name: partners if name == "partner" else frame[name] for name in _MESSAGES}
-        return _Messages(
-            self._ends(frame), *(self._keep(columns[name], _MESSAGES[name]) for name in _MESSAGES)
-        )
+    def _known_members(self) -> _Members:
+        none = pl.lit(-1, pl.Int32)
+        known = self.trace.communicators.select(pl.col("communicator").unique(), rank=none, place=none)
+        frame = pl.concat([self.members.select(list(_MEMBERS)), known])
+        return _Members(len(frame), *self._columns(frame, _MEMBERS))
 
-    def _collectives(self, frame: pl.DataFrame) -> _Collectives:
-        operations = _numbered(frame["operation"], self.operations)
+    def _unknown_partners(self, frame: pl.DataFrame) -> int:
+        """Return how many messages have a partner that is not known."""
+        count = 0
+        for part in _slices(frame):
+            # A receive that nothing completed has no message.
+            came = part.filter(pl.col("completed") >= 0)
+            if self.by_communicator:
+                places = self.members.rename({"rank": "partner"})
+                count += len(came.join(places, on=["communicator", "partner"], how="anti"))
+            else:
+                count += int((came["partner"] < 0).sum())
+        return count
+
+    def _unknown(self, collectives: pl.DataFrame) -> int:
+        """Return how many collectives have an operation that is not known, or a communicator."""
+        codes = [code for code, name in self._operations.items() if self.operations.get(name, -1) >= 0]
+        is_known = collectives["operation"].to_physical().is_in(codes)
         if self.by_communicator:
-            is_known = frame["communicator"].is_in(self.trace.communicators["communicator"].implode())
-            operations = pl.select(pl.when(is_known).then(operations).otherwise(-1)).to_series()
-        self._count("collectives", operations)
-        own = {"operation": operations, "root": self._ranks(frame, "root")}
-        columns = {name: own.get(name, frame[name]) for name in _COLLECTIVES}
-        return _Collectives(
-            self._ends(frame), *(self._keep(columns[name], _COLLECTIVES[name]) for name in _COLLECTIVES)
-        )
+            is_known &= collectives["communicator"].is_in(self.trace.communicators["communicator"].implode())
+        return len(is_known) - int(is_known.sum())
 
-    def _count(self, kind: str, numbers: pl.Series) -> None:
-        self._left_out[kind] = self._left_out.get(kind, 0) + int((numbers < 0).sum())
 
-    def _ranks(self, frame: pl.DataFrame, column: str) -> pl.Series:
-        """Return world ranks as ranks of their communicator, if that is wanted."""
-        if not self.by_communicator:
-            return frame[column]
-        keys = ["communicator", column]
-        places = self.members.rename({"rank": column})
-        joined = frame.select(keys).join(places, on=keys, how="left", maintain_order="left")
-        return joined["place"].fill_null(-1)
+def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the parts of a table, one after the other; an empty one has itself."""
+    yield from frame.iter_slices(_SLICE) if len(frame) else (frame,)
 
 
 def c_text(text: str) -> bytes:
@@ -222,19 +236,18 @@ def c_text(text: str) -> bytes:
     return text.replace("\0", "\\0").encode("utf-8", "replace")
 
 
-def _numbered(names: pl.Series, numbers: Mapping[str, int]) -> pl.Series:
-    """Return a number for each name; -1 for those without one."""
-    codes = names.to_physical()
-    found = pl.DataFrame({"code": codes, "name": names}).unique("code")
-    table = np.full(int(codes.max() or 0) + 1 if len(codes) else 1, -1, np.int32)  # type: ignore[arg-type]
-    for code, name in found.with_columns(pl.col("name").cast(pl.String)).iter_rows():
-        if code is not None:
-            table[code] = numbers.get(name, -1)
-    return pl.Series(table[codes.fill_null(0).to_numpy()], dtype=pl.Int32)
+def _names(column: pl.Series) -> dict[int, str]:
+    """Return the names that a column has, by code."""
+    found: dict[int, str] = {}
+    for part in _slices(column.to_frame("name").with_columns(code=column.to_physical())):
+        names = part.drop_nulls().unique("code").with_columns(pl.col("name").cast(pl.String))
+        found.update(names.select("code", "name").iter_rows())
+    return found
 
 
-def _order(values: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return the rows sorted by value, equal ones as they are; none if that is what they are."""
-    if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):
-        return None
-    return np.argsort(values, kind="stable")
+def _table(names: Mapping[int, str], numbers: Mapping[str, int]) -> NDArray[np.int32]:
+    """Return a number for each code; -1 for those without one."""
+    table = np.full(max(names, default=0) + 1, -1, np.int32)
+    for code, name in names.items():
+        table[code] = numbers.get(name, -1)
+    return table

@@ -43,7 +43,11 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     world = World(archive)
     events = read_events(archive, world)
     source = "an OTF2 archive" + (f" that is damaged ({events.remarks[0]})" if events.remarks else "")
-    said = {f"otf2.remark.{number}": text for number, text in enumerate(events.remarks, 1)}
+    unknown = _unknown(events)
+    if unknown and not events.remarks:
+        source += f" ({unknown})"
+    remarks = [*events.remarks, *([unknown] if unknown else [])]
+    said = {f"otf2.remark.{number}": text for number, text in enumerate(remarks, 1)}
     told = {
         "program": _program(archive),
         "ranks": world.size,
@@ -55,6 +59,15 @@ def read_otf2(path: Path, anchor: Path) -> Foreign:
     }
     tables = cache(lambda: _Tables(archive, world, events))
     return Foreign(path, source, told, load=lambda: tables().all(), own_trace=lambda: tables().trace())
+
+
+def _unknown(events: Events) -> str:
+    """Return what is left out as its other side is not known; nothing if nothing is."""
+    of_messages = events.moments.filter(pl.col("kind").is_in([*_SENDS, *_RECEIVES]))
+    count = int((of_messages["partner"] < 0).sum())
+    return (
+        f"{count} sends and receives are left out: their partner is no rank that it defines" if count else ""
+    )
 
 
 def _seconds(nanoseconds: Any) -> float | None:

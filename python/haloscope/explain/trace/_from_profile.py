@@ -43,7 +43,7 @@ def read_trace(profile: Profile) -> Trace:
     sent, received = (of(events, requests, communicators) for of in (sends, receives))
     found = aligned(events, clocks.machines(events.ranks), sent, received, lost["rank"].cast(pl.Int32))
     return Trace(
-        calls=_calls(found.events),
+        calls=_calls(found.events, requests),
         regions=_regions(found.events),
         sends=sent,
         receives=received,
@@ -56,7 +56,7 @@ def read_trace(profile: Profile) -> Trace:
     )
 
 
-def _calls(events: Events) -> pl.DataFrame:
+def _calls(events: Events, requests: Requests) -> pl.DataFrame:
     is_call = events.of("kind") == Kind.CALL
     symbols, where = events.symbol[is_call], events.where[is_call]
     counted = events.symbols.select(pl.col("call").cast(pl.Categorical), pl.col("path").cast(pl.Int32))
@@ -68,19 +68,22 @@ def _calls(events: Events) -> pl.DataFrame:
             "end": events.end[is_call],
             "call": counted["call"].gather(symbols),
             "path": counted["path"].gather(symbols),
-            "bytes": _bytes(events, symbols),
+            "bytes": _bytes(events, requests, symbols),
             "is_exact": np.ones(len(where), dtype=bool),
         },
         schema=CALLS,
     )
 
 
-def _bytes(events: Events, calls: Numbers) -> Numbers:
+def _bytes(events: Events, requests: Requests, calls: Numbers) -> Numbers:
     """Return the bytes of calls, whose symbols are given: their own and those of their parts, −1 for none."""
     has_none = events.symbols["action"].to_numpy()[calls] == 0
     parts = np.flatnonzero((events.of("action") == Action.COMPLETED_RECEIVE) & (events.call >= 0))
     completed = np.zeros(len(calls), dtype=np.int64)
     np.add.at(completed, events.call[parts], events.of("size")[parts])
+    posted = requests.as_posted
+    ends = events.call[requests.completion[posted]]
+    np.add.at(completed, ends[ends >= 0], events.of("size")[posted][ends >= 0])
     total: Numbers = events.symbols["bytes"].to_numpy()[calls] + np.where(has_none, completed, 0)
     return np.where(has_none & (total == 0), -1, total)
 

@@ -23,7 +23,7 @@ class Requests:
     """What began requests, and what completed them.
 
     `completion` is for each event that begins something the event that completes it: itself where the call
-    does, −1 where nothing did.
+    does, −1 where nothing did. `as_posted` are the receives that got what they asked for.
     """
 
     def __init__(self, events: Events) -> None:
@@ -43,6 +43,8 @@ class Requests:
         self.completion = np.where(is_begin, -1, place)
         self.completion[begun[at[found]]] = ended[found]
         done = self.completion >= 0
+        told = np.where(done, self.action[self.completion], 0)
+        self.as_posted = np.flatnonzero(is_begin & (told == Action.COMPLETED_AS_POSTED))
         self.cancelled = np.zeros(len(place), dtype=bool)
         self.cancelled[done] = self.action[self.completion[done]] == Action.CANCELLED
 
@@ -86,10 +88,13 @@ def receives(events: Events, requests: Requests, communicators: Communicators) -
     is_receive = (requests.action == Action.RECEIVED) | (requests.action == Action.POSTED)
     came = requests.completion >= 0
     came[came] = np.isin(
-        requests.action[requests.completion[came]], (Action.RECEIVED, Action.COMPLETED_RECEIVE)
+        requests.action[requests.completion[came]],
+        (Action.RECEIVED, Action.COMPLETED_RECEIVE, Action.COMPLETED_AS_POSTED),
     )
+    told = requests.completion.copy()
+    told[requests.as_posted] = requests.as_posted
     started = np.flatnonzero(is_receive & came)
-    return _messages(events, requests, communicators, started, requests.completion[started], RECEIVES)
+    return _messages(events, requests, communicators, started, told[started], RECEIVES)
 
 
 def _messages(

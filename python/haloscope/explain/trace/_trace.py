@@ -8,6 +8,7 @@ import polars as pl
 
 __all__ = ["CALLS", "CLOCKS", "COLLECTIVES", "COMMUNICATORS", "RECEIVES", "REGIONS", "SENDS", "Trace"]
 
+_EVENTS = ("calls", "regions", "sends", "receives", "collectives")
 _NUMBER = pl.Int64
 _WHERE = {"rank": pl.Int32, "thread": pl.Int32}
 
@@ -103,3 +104,8 @@ class Trace:
     processes: pl.DataFrame
     dropped: pl.DataFrame
     clocks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CLOCKS))
+
+    def __post_init__(self) -> None:
+        # Columns in one piece are arrays to who reads them; of several, each reader would make a copy.
+        for name in _EVENTS:
+            object.__setattr__(self, name, getattr(self, name).rechunk())
