@@ -378,3 +378,30 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
                 explain.render(frame, fmt, table, io.StringIO())
         explain.summary(profile)
         explain.report([path], tmp_path / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda d: d["tables"][3]["chunks"][0]["columns"].__setitem__(slice(2), [[1] * 3, [1] * 5]),
+            "list of 4",
+        ),
+        (lambda d: d["tables"][3]["chunks"][0]["columns"].pop(), "is not a list of 6"),
+        (lambda d: set_chunk(d, 1, True), "not a count"),
+        (lambda d: set_chunk(d, 2, 1.0), "not a count"),
+        (lambda d: set_chunk(d, 2, 2**63), "not a count"),
+        (
+            lambda d: d["tables"][3]["columns"].__setitem__(0, {"path": 1, "integer": 1, "": 1}),
+            "is not a list",
+        ),
+        (lambda d: d["tables"][3]["columns"].__setitem__(0, ["path", "integer", ["a"]]), "not a string"),
+        (lambda d: d["tables"][3]["columns"].__setitem__(0, d["tables"][3]["columns"][1]), "of one name"),
+    ],
+)
+def test_a_directory_that_only_looks_right_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], words: str
+) -> None:
+    explain.open(sample().write(tmp_path / "right.halo"))  # what is known of its tables already
+    path = rewritten(sample().write(tmp_path / "run.halo"), change)
+    assert words in refusal(path)
