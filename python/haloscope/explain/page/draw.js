@@ -53,6 +53,13 @@ function axis(title, more) {
   return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
 }
 
+// Pixels of the longest of some texts. Plotly finds it out, too, but draws twice for that.
+function widthOf(texts) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "bold " + FONT.size + "px " + FONT.family;
+  return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
+}
+
 onTheme(drawAgain);
 // A sheet of paper is narrower than most windows, and white.
 const isPrinted = () => document.body.classList.contains("printed");
