@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import Ensemble, Profile, ensembles
 from haloscope.explain.ensembles import Speeds
 from haloscope.explain.ensembles._oddities import remarks
+from haloscope.explain.regimes.figures._elements import regime_colours
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -312,3 +314,11 @@ def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
     assert ensembles.dominance(ensemble).frame.is_empty()
     with pytest.raises(UsageError, match="nothing to draw"):
         ensembles.time_maps(ensemble).figure()
+
+
+def test_each_level_has_a_colour_of_its_own() -> None:
+    for number in range(1, 30):
+        colours = regime_colours(number)
+        assert len(colours) == len(set(colours)) == number
+        assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+    assert regime_colours(7) == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
