@@ -16,6 +16,7 @@ from haloscope.explain import Ensemble, Profile, ensembles
 from haloscope.explain.ensembles import Speeds
 from haloscope.explain.ensembles._oddities import remarks
 from haloscope.explain.regimes.figures._elements import regime_colours
+from support.pages import page_data
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -322,3 +323,39 @@ def test_each_level_has_a_colour_of_its_own() -> None:
         assert len(colours) == len(set(colours)) == number
         assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
     assert regime_colours(7) == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
+
+
+@pytest.mark.parametrize(
+    "regions",
+    [
+        (
+            "main",
+            "main/solve",
+            "main/solve/sweep_comm",
+            "main/solve/sweep_comm/sweep_zones",
+            "main/solve/balance",
+        ),
+        ("main", "main/timestep", "main/refine", "main/checksum"),
+    ],
+    ids=["sweep", "amr"],
+)
+def test_programs_without_numbered_regions_have_no_levels(tmp_path: Path, regions: tuple[str, ...]) -> None:
+    """The regions of the bundled programs `sweep` and `amr`, as they mark them."""
+    for ranks in (1, 2):
+        rows = [
+            {"path": path, "rank": rank, "instances": 1, "time": 1.0}
+            for path in range(len(regions) + 1)
+            for rank in range(ranks)
+        ]
+        written = draft(
+            {"ranks": ranks}, paths=path_rows(*regions), processes=process_rows(*("a",) * ranks), ranks=rows
+        )
+        written.write(tmp_path / f"{ranks}.halo")
+    ensemble = haloscope.open_all(f"{tmp_path}/*.halo")
+    assert ensembles.families(ensemble).is_empty()
+    with pytest.raises(UsageError, match="there is none"):
+        ensembles.levels(ensemble, "main/solve #")
+    haloscope.report([tmp_path / "1.halo", tmp_path / "2.halo"], tmp_path / "page.html")
+    sections = page_data(tmp_path / "page.html")["sections"]
+    assert sections
+    assert not any(section["title"].startswith("Levels") for section in sections)
