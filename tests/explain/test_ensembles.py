@@ -245,6 +245,29 @@ def test_families_are_regions_that_differ_by_a_number(runs: list[Path]) -> None:
         ensembles.levels(ensemble, "level")
 
 
+def test_a_program_has_its_colour_and_name_also_alone(tmp_path: Path) -> None:
+    """One of two programs sends nothing, so that a figure of messages has but the other's line."""
+    for program, sends in (("a", 0), ("b", 3)):
+        for ranks in (1, 2):
+            rows = [
+                {"path": 0, "rank": rank, "instances": 1, "time": 1.0, "sends": sends, "bytes_sent": sends}
+                for rank in range(ranks)
+            ]
+            hosts = process_rows(*("a",) * ranks)
+            told = {"program": program, "ranks": ranks}
+            draft(told, paths=path_rows(), processes=hosts, ranks=rows).write(
+                tmp_path / f"{program}{ranks}.halo"
+            )
+    runs = haloscope.open_all(f"{tmp_path}/*.halo")
+    both, one = (ensembles.over(runs, quantity, ["<program>"]).drawn for quantity in ("sends", "mean_send"))
+    assert both is not None
+    assert one is not None
+    assert [trace["name"] for trace in both.traces] == ["a", "b"]
+    assert [trace["name"] for trace in one.traces] == ["b"]
+    assert one.traces[0]["line"] == both.traces[1]["line"]
+    assert one.layout["showlegend"]
+
+
 def test_programs_and_systems_are_lines_of_their_own(tmp_path: Path) -> None:
     for cluster in ("a", "b"):
         (tmp_path / cluster).mkdir()
