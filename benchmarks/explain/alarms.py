@@ -51,16 +51,18 @@ run 500
 
 @dataclass(frozen=True)
 class Case:
-    """Ranks, seconds of a run, the deviation of what a process keeps, and what one rank has more."""
+    """Ranks, seconds of a run, the deviation of what a process keeps, what one rank has more; other runs."""
 
     ranks: int
     seconds: int
     kept: float
     more: float = 0.0
+    again: int = 0
 
     def __str__(self) -> str:
         what = f"one has {self.more:.0%} more work" if self.more else "equal work"
-        return f"{self.ranks} ranks, {self.seconds} s, processes differ by {self.kept:.0%}: {what}"
+        again = f", {self.again} repetitions" if self.again else ""
+        return f"{self.ranks} ranks, {self.seconds} s{again}, processes differ by {self.kept:.0%}: {what}"
 
 
 CASES = (
@@ -68,6 +70,9 @@ CASES = (
     *(Case(2, seconds, 0.08) for seconds in (1, 10, 60)),
     *(Case(ranks, 10, 0.02, 0.5) for ranks in (2, 8, 64)),
     *(Case(ranks, 10, 0.02, 0.2) for ranks in (8, 64)),
+    *(Case(2, 10, kept, 0.0, 4) for kept in (0.02, 0.08)),
+    *(Case(2, 10, kept, 0.2, 4) for kept in (0.02, 0.08)),
+    Case(2, 10, 0.08, 0.2, 9),
 )
 
 
@@ -140,7 +145,11 @@ def made_up(trials: int, seed: int) -> None:
             random = np.random.default_rng(seed)
             found = 0
             for _ in range(trials):
-                told = findings(noisy_run(random, case).write(Path(directory) / "run.halo"))
+                runs = [
+                    noisy_run(random, case).write(Path(directory) / f"run-{number}.halo")
+                    for number in range(1 + case.again)
+                ]
+                told = findings(runs[0], repeats=runs[1:])
                 found += any(one.rule in ("imbalance", "slow_place") for one in told)
             report(str(case), found, trials, wanted=bool(case.more))
 

@@ -31,16 +31,19 @@ def main() -> None:
     }
     if found.proof is not None:
         told["gain"] = [found.proof.gain, found.proof.low, found.proof.high]
-        told["fresh"] = _fresh(found, rounds)
-    print(json.dumps(told))
+        told |= _fresh(found, rounds)
+    print(json.dumps(told, allow_nan=False))
 
 
-def _fresh(found: Improvement, rounds: int) -> tuple[float, ...]:
+def _fresh(found: Improvement, rounds: int) -> dict[str, Any]:
+    """Return `fresh`, or in `failed` what the first run that did not come to its end said."""
     with tempfile.TemporaryDirectory(prefix="haloscope-fresh-") as directory:
         runner = Runner(found.command, Path(directory))
-        times = [[runner().seconds, runner(*found.kept).seconds] for _ in range(rounds)]
+        times = [(runner().seconds, runner(*found.kept).seconds) for _ in range(rounds)]
+    if problems := [run.problem for run in runner.runs if run.seconds is None]:
+        return {"failed": problems[0]}
     before, after = np.array(times, dtype=np.float64).T
-    return gain_interval(np.log(before / after))
+    return {"fresh": gain_interval(np.log(before / after))}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import haloscope
 from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.explain.comparing import COMPARED, Comparison
+from haloscope.explain.comparing._times import longer_text
 from haloscope.explain.regimes.statistics import faster_by_runs, means_apart
 from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run
@@ -51,8 +52,23 @@ def test_runs_that_are_alike(runs: Runs) -> None:
     compared = haloscope.compare(runs("a", 5), runs("b", 5))
     assert lines(compared, "counts: ") == ["counts: all alike"]
     assert not compared.has_changed
-    assert "not surely" in lines(compared, "time: ")[0]
+    told = lines(compared, "time: ")[0]
+    assert "not surely" in told
+    (claim,) = compared.times.filter(region="<program>", what="time").to_dicts()
+    # As the page has it: what takes longer is positive.
+    longer = [-claim[key] for key in ("faster", "faster_high", "faster_low")]
+    assert told.endswith("takes {:+.1f} % [{:+.1f} %, {:+.1f} %]".format(*longer))
     assert lines(compared, "where: ") == []
+
+
+def test_intervals_of_few_runs_are_no_long_numbers() -> None:
+    assert [longer_text(faster) for faster in (None, 0.0, -2.5, 99.0, -1e9)] == [
+        "–",
+        "+0.0 %",
+        "+2.5 %",
+        "-99.0 %",
+        "over +1000 %",
+    ]
 
 
 def test_more_messages_of_another_size(runs: Runs) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import Ensemble, Profile, ensembles
 from haloscope.explain.ensembles import Speeds
 from haloscope.explain.ensembles._oddities import remarks
+from haloscope.explain.regimes.figures._elements import regime_colours
+from support.pages import page_data
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
 
@@ -242,6 +245,29 @@ def test_families_are_regions_that_differ_by_a_number(runs: list[Path]) -> None:
         ensembles.levels(ensemble, "level")
 
 
+def test_a_program_has_its_colour_and_name_also_alone(tmp_path: Path) -> None:
+    """One of two programs sends nothing, so that a figure of messages has but the other's line."""
+    for program, sends in (("a", 0), ("b", 3)):
+        for ranks in (1, 2):
+            rows = [
+                {"path": 0, "rank": rank, "instances": 1, "time": 1.0, "sends": sends, "bytes_sent": sends}
+                for rank in range(ranks)
+            ]
+            hosts = process_rows(*("a",) * ranks)
+            told = {"program": program, "ranks": ranks}
+            draft(told, paths=path_rows(), processes=hosts, ranks=rows).write(
+                tmp_path / f"{program}{ranks}.halo"
+            )
+    runs = haloscope.open_all(f"{tmp_path}/*.halo")
+    both, one = (ensembles.over(runs, quantity, ["<program>"]).drawn for quantity in ("sends", "mean_send"))
+    assert both is not None
+    assert one is not None
+    assert [trace["name"] for trace in both.traces] == ["a", "b"]
+    assert [trace["name"] for trace in one.traces] == ["b"]
+    assert one.traces[0]["line"] == both.traces[1]["line"]
+    assert one.layout["showlegend"]
+
+
 def test_programs_and_systems_are_lines_of_their_own(tmp_path: Path) -> None:
     for cluster in ("a", "b"):
         (tmp_path / cluster).mkdir()
@@ -312,3 +338,47 @@ def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
     assert ensembles.dominance(ensemble).frame.is_empty()
     with pytest.raises(UsageError, match="nothing to draw"):
         ensembles.time_maps(ensemble).figure()
+
+
+def test_each_level_has_a_colour_of_its_own() -> None:
+    for number in range(1, 30):
+        colours = regime_colours(number)
+        assert len(colours) == len(set(colours)) == number
+        assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+    assert regime_colours(7) == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
+
+
+@pytest.mark.parametrize(
+    "regions",
+    [
+        (
+            "main",
+            "main/solve",
+            "main/solve/sweep_comm",
+            "main/solve/sweep_comm/sweep_zones",
+            "main/solve/balance",
+        ),
+        ("main", "main/timestep", "main/refine", "main/checksum"),
+    ],
+    ids=["sweep", "amr"],
+)
+def test_programs_without_numbered_regions_have_no_levels(tmp_path: Path, regions: tuple[str, ...]) -> None:
+    """The regions of the bundled programs `sweep` and `amr`, as they mark them."""
+    for ranks in (1, 2):
+        rows = [
+            {"path": path, "rank": rank, "instances": 1, "time": 1.0}
+            for path in range(len(regions) + 1)
+            for rank in range(ranks)
+        ]
+        written = draft(
+            {"ranks": ranks}, paths=path_rows(*regions), processes=process_rows(*("a",) * ranks), ranks=rows
+        )
+        written.write(tmp_path / f"{ranks}.halo")
+    ensemble = haloscope.open_all(f"{tmp_path}/*.halo")
+    assert ensembles.families(ensemble).is_empty()
+    with pytest.raises(UsageError, match="there is none"):
+        ensembles.levels(ensemble, "main/solve #")
+    haloscope.report([tmp_path / "1.halo", tmp_path / "2.halo"], tmp_path / "page.html")
+    sections = page_data(tmp_path / "page.html")["sections"]
+    assert sections
+    assert not any(section["title"].startswith("Levels") for section in sections)

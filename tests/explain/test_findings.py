@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import haloscope
@@ -157,6 +157,74 @@ def test_a_rank_that_is_slow_for_a_while_only(read: Read, is_steady: bool) -> No
     assert rules_of(haloscope.findings(read(uneven))) == ["imbalance"] * is_steady
 
 
+def _repeats(tmp_path: Path, extras: Sequence[float]) -> list[Path]:
+    """Runs in which rank 1 of two computes so much longer than the other, as a share of 5 s."""
+    written = []
+    for number, extra in enumerate(extras):
+        times = [5.0, 5.0 * (1 + extra)]
+        waits = [max(times) - time for time in times]
+        one = run([{"assemble": time} for time in times], waits)
+        written.append(one.write(tmp_path / f"again-{number}.halo"))
+    return written
+
+
+@pytest.mark.parametrize(
+    ("extras", "is_told"),
+    [
+        ([0.2], False),
+        ([0.2, 0.2], False),
+        ([0.2, 0.19, 0.2, 0.21, 0.2], True),
+        # A process is slow for its life, now one and now the other.
+        ([0.2, -0.1, 0.15, -0.2, 0.1], False),
+        ([0.6, -0.1, 0.15, -0.2, 0.1], False),
+        ([0.6], True),
+    ],
+)
+def test_repetitions_tell_more_work_from_a_slow_process(
+    tmp_path: Path, extras: list[float], is_told: bool
+) -> None:
+    """Of the first run: two ranks, of which one has a fifth more work, or seems to."""
+    first, *again = _repeats(tmp_path, extras)
+    found = haloscope.findings(first, repeats=again)
+    assert rules_of(found) == ["imbalance"] * is_told
+    for finding in found:
+        assert finding.ranks == (1,)
+        assert ("4 other runs agree" in finding.sentence) == (len(again) == 4)
+
+
+def test_repetitions_of_a_slow_host(tmp_path: Path) -> None:
+    """A tenth slower in all regions: one run does not tell, four others do."""
+    paths = []
+    for number in range(5):
+        slow = 1.1 + 0.002 * (-1) ** number
+        computing = [{"a": 4.0, "b": 2.0}] * 2 + [{"a": 4.0 * slow, "b": 2.0 * slow}] * 2
+        hosts = ("alpha", "alpha", "beta", "beta")
+        waits = [6 * (slow - 1)] * 2 + [0.0] * 2
+        paths.append(run(computing, waits, hosts=hosts).write(tmp_path / f"{number}.halo"))
+    assert haloscope.findings(paths[0]) == []
+    (finding,) = haloscope.findings(paths[0], repeats=paths[1:])
+    assert (finding.rule, finding.ranks) == ("slow_place", (2, 3))
+
+
+def test_repetitions_are_runs_of_one_program(haloscope: Path, tmp_path: Path) -> None:
+    first, *_ = _repeats(tmp_path, [0.2])
+    run([{"assemble": 5.0}] * 3).write(tmp_path / "three.halo")
+    other = run([{"assemble": 5.0}] * 2)
+    other.info["program"] = "other"
+    other.write(tmp_path / "other.halo")
+    (tmp_path / "text.halo").write_text("no profile")
+    for name, words in (
+        ("three.halo", "has other ranks than"),
+        ("other.halo", "has another program than"),
+        ("text.halo", "is not a Haloscope profile"),
+    ):
+        command = [haloscope, "findings", first, first, tmp_path / name]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode in (1, 2)
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
     calls = {"path": 2, "operation": "Bcast", "comm_size": 2, "bytes": 4096, "calls": 2000}
     slow = run([{"a": 8.0}] * 2, [2.0] * 2, collectives=[{**calls, "time_total": 4.0}])
@@ -171,6 +239,7 @@ def test_a_sweep_knows_a_faster_algorithm(read: Read) -> None:
 
 
 @settings(deadline=None, max_examples=25)
+@example(times=[(1.0, 1.0, 0.0, 0.0), (1.0, 5e-324, 0.0, 0.0)])
 @given(
     times=st.lists(
         st.tuples(st.floats(0, 4), st.floats(0, 4), st.floats(0, 2), st.floats(0, 2)), min_size=1, max_size=6

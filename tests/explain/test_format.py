@@ -189,7 +189,7 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path, kind: str) -> None:
     refusal(path)
 
 
-def set_chunk(directory: dict[str, Any], position: int, value: int) -> None:
+def set_chunk(directory: dict[str, Any], position: int, value: float) -> None:
     directory["tables"][3]["chunks"][0]["columns"][1][position] = value
 
 
@@ -378,3 +378,33 @@ def test_any_numbers_are_read_or_refused(tmp_path: Path, data: st.DataObject) ->
                 explain.render(frame, fmt, table, io.StringIO())
         explain.summary(profile)
         explain.report([path], tmp_path / "report.html")
+
+
+def set_head(directory: dict[str, Any], head: object) -> None:
+    directory["tables"][3]["columns"][0] = head
+
+
+def set_lengths(directory: dict[str, Any], *lengths: int) -> None:
+    parts = directory["tables"][3]["chunks"][0]["columns"]
+    parts[: len(lengths)] = [[1] * length for length in lengths]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: set_lengths(d, 3, 5), "list of 4"),
+        (lambda d: d["tables"][3]["chunks"][0]["columns"].pop(), "is not a list of 6"),
+        (lambda d: set_chunk(d, 1, True), "not a count"),
+        (lambda d: set_chunk(d, 2, 1.0), "not a count"),
+        (lambda d: set_chunk(d, 2, 2**63), "not a count"),
+        (lambda d: set_head(d, {"path": 1, "integer": 1, "": 1}), "is not a list"),
+        (lambda d: set_head(d, ["path", "integer", ["a"]]), "not a string"),
+        (lambda d: set_head(d, d["tables"][3]["columns"][1]), "of one name"),
+    ],
+)
+def test_a_directory_that_only_looks_right_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], words: str
+) -> None:
+    explain.open(sample().write(tmp_path / "right.halo"))  # what is known of its tables already
+    path = rewritten(sample().write(tmp_path / "run.halo"), change)
+    assert words in refusal(path)

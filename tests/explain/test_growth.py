@@ -16,6 +16,7 @@ from haloscope.explain import Ensemble, ensembles
 from haloscope.explain.ensembles._laws import TERMS, draws_of, fit
 from support.profiles import draft, path_rows, process_rows
 from support.readers import read_by
+from support.sample import halo_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,6 +143,17 @@ def test_who_dominates_beyond_what_was_measured(tmp_path: Path) -> None:
         assert row["share"] == pytest.approx(share, abs=0.1)
         assert row["share_low"] <= row["share"] <= row["share_high"]
         assert row["probability"] > 0.9
+
+
+def test_bars_of_who_dominates_are_all_of_the_time(tmp_path: Path) -> None:
+    """Of more regions than have a colour, the rest is one bar."""
+    runs = [
+        halo_profile(grid, regions=9, seed=number).write(tmp_path / f"{number}.halo")
+        for number, grid in enumerate([(2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2), (4, 4, 2)])
+    ]
+    bars = ensembles.dominance(haloscope.open_all(runs)).figure().data
+    assert bars[-1].name.endswith(" others")
+    assert np.sum([bar.y for bar in bars], axis=0) == pytest.approx([100.0] * 3)
 
 
 def test_laws_of_regions(tmp_path: Path) -> None:

@@ -79,6 +79,51 @@ def test_noise_is_no_remedy(noise: float) -> None:
     assert max(len(one.runs) for one in proposals) <= 20
 
 
+class _Failing(_Times):
+    """Each run with `which` fails from its second on; those as it is do after the first `last`."""
+
+    def __init__(self, which: str, last: int) -> None:
+        self._which, self._last = which, last
+        super().__init__({(): 1.0, ("a",): 0.5, ("b",): 0.8, ("a", "b"): 0.4}, 0.01, 0)
+
+    def __call__(self, *given: Remedy) -> Run:
+        run = super().__call__(*given)
+        alike = [one for one in self.runs if one.remedies == run.remedies]
+        fails = self._which in run.remedies and len(alike) > 1
+        fails |= not run.remedies and len(alike) > self._last
+        if fails:
+            self.runs[-1] = Run(run.remedies, None, "status 1: killed")
+        return self.runs[-1]
+
+
+@pytest.mark.parametrize(("which", "last", "proved"), [("a", 100, 0), ("-", 2, 1), ("-", 3, 1), ("-", 4, 3)])
+def test_what_does_not_come_to_its_end_has_no_gain(which: str, last: int, proved: int) -> None:
+    """A remedy with which one run of several fails is dropped; nothing has a gain over runs that failed."""
+    runner = _Failing(which, last)
+    found = [Remedy("a", "because"), Remedy("b", "because")]
+    promising = _promising(runner, found, lambda what: None)  # type: ignore[arg-type]
+    proofs = _proved(runner, promising, Plan(), lambda what: None)  # type: ignore[arg-type]
+    told = Improvement((), tuple(found), tuple(runner.runs), tuple(proofs), _kept(promising, proofs))
+    assert len(proofs) == proved
+    assert not (told.kept and proved < 3)
+    json.dumps(told.figures(), allow_nan=False)
+    assert not any("nan" in line or " inf" in line for line in told.told())
+    assert any("killed" in line for line in told.told())
+
+
+@pytest.mark.parametrize("duration", [0, 0.0, None, "long", 2.5])
+def test_a_run_whose_time_is_unknown_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, duration: object
+) -> None:
+    written = messages_between([(0, 1, 8)], ["a"] * 2)
+    written.info["duration"] = duration
+    monkeypatch.setattr("haloscope.hide.improve._runs._ended", lambda *rest: 0)
+    written.write(tmp_path / "run-1.halo")
+    run = Runner(["mpiexec", "true"], tmp_path)()
+    assert run.seconds == (duration if duration == 2.5 else None)
+    assert ("how long" in run.problem) == (run.seconds is None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
 def test_the_page(look: Look, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from haloscope import explain
+from haloscope.predict.placement import propose, write_placement
 from haloscope.reproduce.lab import Campaign
 from haloscope.reproduce.lab._journal import events
 from support.campaigns import RING
+from support.injected import PROGRAMS
 from support.missing import missing
 from support.mpi import Mpi
+from support.placed import messages_between
 from support.programs import Compiler
 from support.slurm import Slurm, slurm, slurm_obstacle
 
@@ -85,6 +88,37 @@ def started(batch: Slurm, words: list[str | Path], place: Path) -> subprocess.Po
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_srun_puts_ranks_where_a_mapping_says(
+    batch: Slurm, mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    """The file of `haloscope place -o` for the arbitrary distribution; it needs the whole batch system."""
+    program = compiler(mpi, PROGRAMS / "apart.c", ["-Wall", "-Wextra"])
+    hosts = batch.cluster.hosts[:2]
+    # What the program sends: much to the rank half of all apart, a little to the next one.
+    messages = [(rank, (rank + 2) % 4, 655360) for rank in range(4)]
+    messages += [(rank, (rank + 1) % 4, 1000) for rank in range(4)]
+    found = propose(
+        messages_between(messages, [host for host in hosts for _ in range(2)]).write(tmp_path / "f.halo")
+    )
+    write_placement(found, tmp_path / "placement")
+    groups = zip(found.nodes.names, found.groups, strict=True)
+    promised = {rank: host for host, ranks in groups for rank in ranks}
+    assert promised[0] == promised[2] != promised[1] == promised[3]
+
+    def ran(*words: str) -> dict[int, tuple[str, int]]:
+        """Return of each rank its host, and the bytes that it sent to others."""
+        rows = [line.split() for line in batch.run(*words, "-n", "4", program).splitlines()]
+        return {int(rank): (host, int(sent)) for rank, host, sent in rows}
+
+    file = f"SLURM_HOSTFILE={tmp_path}/placement/hosts"
+    placed = ran("env", file, "srun", "--distribution=arbitrary")
+    assert {rank: host for rank, (host, _) in placed.items()} == promised
+    assert sum(sent for _, sent in placed.values()) == found.bytes_after
+    blocks = ran("srun", "-N", "2", "--distribution=block")
+    assert sum(sent for _, sent in blocks.values()) == found.bytes_before
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)

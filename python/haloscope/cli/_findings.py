@@ -22,12 +22,14 @@ _EXAMPLES = """\b
 Examples:
   haloscope findings run.halo
   haloscope findings run.halo --bench here.yaml --bench sweep.jsonl
+  haloscope findings run.halo again-1.halo again-2.halo again-3.halo
   haloscope findings run.halo --format json
 """
 
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("profile", type=click.Path(path_type=Path), metavar="F.halo")
+@click.argument("again", type=click.Path(path_type=Path), nargs=-1, metavar="[AGAIN.halo...]")
 @click.option(
     "--bench",
     type=click.Path(path_type=Path),
@@ -36,11 +38,13 @@ Examples:
     help="What bench p2p or bench collective measured on the machine. Can be repeated.",
 )
 @format_option("Print for people, or for programs.", ("text", "json"))
-def findings(profile: Path, bench: tuple[Path, ...], form: str) -> None:
+def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], form: str) -> None:
     """Say what is wrong in a run, why, and what it would bring to put it right.
 
     What would bring most comes first. A program that is all right has no findings. A run that was recorded
-    with --trace tells more of who waits for whom.
+    with --trace tells more of who waits for whom. Other runs of the same
+    program on as many ranks, two or more, tell uneven work of a few percent
+    from what the machine does.
     """
     from haloscope import explain
     from haloscope.explain.findings import finding_lines
@@ -49,7 +53,7 @@ def findings(profile: Path, bench: tuple[Path, ...], form: str) -> None:
     known = _known(bench)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
-        found = found_in(opened, known)
+        found = found_in(opened, known, repeats=again)
         is_partial = bool(opened.info.get("partial"))
     if form == "json":
         click.echo(json.dumps([finding.record() for finding in found], ensure_ascii=False, indent=2))

@@ -11,7 +11,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from haloscope.base.schema import OPTIONAL
 from haloscope.explain._columns import LAYOUT, NEEDED
@@ -23,8 +27,11 @@ PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
 _MOST_INFLATION = 1032
 _TYPES = ("integer", "real", "string")
-_FOUR_COUNTS = [int] * 4  # no bool
+_MOST_AT_ONCE = 1 << 48  # of rows, and bytes; products with the above fit into 64 bits
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+_Head = tuple[str, str, str]
 
 
 class Chunk(NamedTuple):
@@ -37,8 +44,7 @@ class Chunk(NamedTuple):
     encoding: int
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column: its type (`integer`, `real`, `string`), unit, and chunks in order."""
 
     name: str
@@ -48,7 +54,7 @@ class Column:
 
     @property
     def rows(self) -> int:
-        return sum(chunk.rows for chunk in self.chunks)
+        return sum([chunk.rows for chunk in self.chunks])
 
 
 Table = Mapping[str, Column]
@@ -73,13 +79,13 @@ def parse(raw: bytes, start: int) -> Directory:
     strings = _list(content.get("strings"), "strings")
     if not all(isinstance(text, str) for text in strings):
         raise DamageError("the directory's strings are not all strings")
-    tables: dict[str, Table] = {}
+    drafts: dict[str, _Draft] = {}
     for entry in _list(content.get("tables"), "tables"):
-        name, table = _table(entry)
-        if name in tables:
-            raise DamageError(f"two tables are called {name}")
-        tables[name] = table
-    _check_tiling(tables, start)
+        draft = _draft(entry)
+        if draft.name in drafts:
+            raise DamageError(f"two tables are called {draft.name}")
+        drafts[draft.name] = draft
+    tables = _tables(drafts, start)
     _check_layout(tables)
     return Directory(_object(content.get("info"), "info"), strings, tables)
 
@@ -119,43 +125,95 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _table(entry: object) -> tuple[str, Table]:
+class _Draft(NamedTuple):
+    """A table before its chunks are looked at: `chunks` are rows, and what JSON has for each column."""
+
+    name: str
+    heads: tuple[_Head, ...]
+    chunks: list[tuple[int, list[Any]]]
+
+
+def _draft(entry: object) -> _Draft:
     fields = _object(entry, "a table")
     name = _text(fields.get("name"), "a table's name")
-    heads = [_head(head, name) for head in _list(fields.get("columns"), f"columns of {name}")]
+    heads = _heads(_list(fields.get("columns"), f"columns of {name}"), name)
+    found = _list(fields.get("chunks"), f"chunks of {name}")
+    return _Draft(name, heads, [_chunk(chunk, name, len(heads)) for chunk in found])
+
+
+def _heads(values: list[Any], table: str) -> tuple[_Head, ...]:
+    # Nearly all files have the tables of other ones.
+    if {type(value) for value in values} <= {list}:
+        try:
+            return _known_heads(tuple(map(tuple, values)), table)
+        except TypeError:  # what is in them is no text
+            pass
+    return _checked_heads(values, table)
+
+
+@lru_cache(maxsize=64)
+def _known_heads(values: tuple[tuple[Any, ...], ...], table: str) -> tuple[_Head, ...]:
+    return _checked_heads([list(value) for value in values], table)
+
+
+def _checked_heads(values: list[Any], table: str) -> tuple[_Head, ...]:
+    heads = tuple(_head(value, table) for value in values)
     if len({head[0] for head in heads}) != len(heads):
-        raise DamageError(f"table {name} has two columns of one name")
-    pieces: list[list[Chunk]] = [[] for _ in heads]
-    for chunk in _list(fields.get("chunks"), f"chunks of {name}"):
-        for piece, part in zip(pieces, _chunk(chunk, name, len(heads)), strict=True):
-            piece.append(part)
-    return name, {head[0]: Column(*head, tuple(piece)) for head, piece in zip(heads, pieces, strict=True)}
+        raise DamageError(f"table {table} has two columns of one name")
+    return heads
 
 
-def _head(value: object, table: str) -> tuple[str, str, str]:
-    name, kind, unit = _list(value, f"columns of {table}", 3)
-    if not type(name) is type(kind) is type(unit) is str:
-        name, kind, unit = (_text(part, f"a column of {table}") for part in (name, kind, unit))
+def _head(value: object, table: str) -> _Head:
+    name, kind, unit = (
+        _text(part, f"a column of {table}") for part in _list(value, f"columns of {table}", 3)
+    )
     if kind not in _TYPES:
         raise DamageError(f"column {name} of {table} has the unknown type {kind}")
     return name, kind, unit
 
 
-def _chunk(value: object, table: str, columns: int) -> list[Chunk]:
+def _chunk(value: object, table: str, columns: int) -> tuple[int, list[Any]]:
     fields = _object(value, f"a chunk of {table}")
     rows = _count(fields.get("rows"), f"the number of rows of a chunk of {table}")
-    parts = _list(fields.get("columns"), f"chunks of {table}", columns)
-    return [_part(part, rows, table) for part in parts]
+    return rows, _list(fields.get("columns"), f"chunks of {table}", columns)
 
 
-def _part(value: object, rows: int, table: str) -> Chunk:
-    # Most of what a directory has: looked at at once, and one by one only to say what is wrong.
-    if type(value) is list and [type(number) for number in value] == _FOUR_COUNTS:
-        offset, size, crc, encoding = value
-        is_packed = encoding == SHUFFLED_ZLIB and 0 <= rows * 8 <= size * _MOST_INFLATION
-        if is_packed and 0 <= offset < 2**63 and size < 2**63 and 0 <= crc < 2**63:
-            return Chunk(rows, offset, size, crc, encoding)
-    return _looked_at(value, rows, table)
+def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
+    chunks = [(draft.name, rows, parts) for draft in drafts.values() for rows, parts in draft.chunks]
+    # They are most of what a directory has: looked at at once, and one by one only to say what is wrong.
+    if _are_sane([(rows, parts) for _, rows, parts in chunks], start):
+        made = iter([[Chunk(rows, *part) for part in parts] for _, rows, parts in chunks])
+    else:
+        looked_at = [[_looked_at(part, rows, name) for part in parts] for name, rows, parts in chunks]
+        _check_tiling([chunk for parts in looked_at for chunk in parts], start)
+        made = iter(looked_at)
+    tables: dict[str, Table] = {}
+    for draft in drafts.values():
+        parts = list(islice(made, len(draft.chunks)))
+        columns = zip(*parts, strict=True) if parts else repeat((), len(draft.heads))
+        tables[draft.name] = {
+            head[0]: Column(*head, tuple(pieces)) for head, pieces in zip(draft.heads, columns, strict=True)
+        }
+    return tables
+
+
+def _are_sane(chunks: Sequence[tuple[int, list[Any]]], start: int) -> bool:
+    """Return whether all chunks are what `_looked_at` lets pass, small, and tile the file."""
+    parts = [part for _, row in chunks for part in row]
+    if {type(part) for part in parts} != {list} or {len(part) for part in parts} != {4}:
+        return False
+    numbers = list(chain.from_iterable(parts))
+    if {type(number) for number in numbers} != {int}:  # no bool
+        return False
+    if min(numbers) < 0 or max(numbers) >= _MOST_AT_ONCE or max(rows for rows, _ in chunks) >= _MOST_AT_ONCE:
+        return False
+    offset, size, _, encoding = np.array(numbers, dtype=np.int64).reshape(-1, 4).T
+    unpacked = np.repeat([rows * 8 for rows, _ in chunks], [len(row) for _, row in chunks])
+    fits = np.where(encoding == PLAIN, size == unpacked, unpacked <= size * _MOST_INFLATION)
+    order = np.lexsort((size, offset))
+    begins, ends = offset[order], (offset + size)[order]
+    is_tiled = begins[0] == HEADER_BYTES and ends[-1] == start and np.array_equal(begins[1:], ends[:-1])
+    return bool(is_tiled and fits.all() and (encoding <= SHUFFLED_ZLIB).all())
 
 
 def _looked_at(value: object, rows: int, table: str) -> Chunk:
@@ -174,8 +232,7 @@ def _inflates_to(rows: int, size: int) -> bool:
     return rows * 8 <= size * _MOST_INFLATION
 
 
-def _check_tiling(tables: Mapping[str, Table], start: int) -> None:
-    chunks = [c for table in tables.values() for column in table.values() for c in column.chunks]
+def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
     place = HEADER_BYTES
     for chunk in sorted(chunks, key=lambda chunk: (chunk.offset, chunk.size)):
         if chunk.offset != place:

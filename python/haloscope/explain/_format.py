@@ -8,7 +8,7 @@ import zlib
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,6 +35,7 @@ __all__ = ["ProfileFile", "decode", "low_bytes"]
 _THREADS = min(4, os.cpu_count() or 1)
 # Fewer values are not worth starting threads, fewer texts not worth making a column of the pool.
 _WORTH_THREADS, _WORTH_POOL = 1 << 18, 1 << 10
+_AT_ONCE = 256 << 10  # bytes of a file that are read at once, needed or not
 
 _T = TypeVar("_T")
 
@@ -82,8 +83,8 @@ class ProfileFile:
     def columns(self, table: str, names: Sequence[str]) -> dict[str, NDArray[np.int64] | NDArray[np.float64]]:
         """Return several columns of one table by name, unpacked side by side."""
         wanted = [self.tables[table][name] for name in names]
-        if sum(column.rows for column in wanted) < _WORTH_THREADS:
-            arrays = self._checked(lambda: [self._load(column) for column in wanted])
+        if self.rows(table) * len(wanted) < _WORTH_THREADS:
+            arrays = self._checked(lambda: self._load_small(wanted))
         else:
             with ThreadPoolExecutor(_THREADS) as pool:
                 arrays = self._checked(lambda: list(pool.map(self._load, wanted)))
@@ -126,7 +127,8 @@ class ProfileFile:
 
     def rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 if the file lacks it."""
-        return max((column.rows for column in self.tables.get(table, {}).values()), default=0)
+        columns = self.tables.get(table)
+        return next(iter(columns.values())).rows if columns else 0
 
     def spans(self, table: str, name: str) -> list[tuple[int, int]]:
         """Return from and up to which row each chunk of a column reaches."""
@@ -223,8 +225,30 @@ class ProfileFile:
             raise DamageError("the checksum of its directory is wrong")
         return parse(content, start)
 
+    def _load_small(self, wanted: Sequence[Column]) -> list[NDArray[np.int64] | NDArray[np.float64]]:
+        """Return columns that lie side by side: read at once, and unpacked once where they are alike."""
+        chunks = [chunk for column in wanted for chunk in column.chunks]
+        first = min((chunk.offset for chunk in chunks), default=0)
+        after = max((chunk.offset + chunk.size for chunk in chunks), default=0)
+        if after - first > _AT_ONCE:
+            return [self._load(column) for column in wanted]
+        content = self._read(first, after - first)
+        loaded = []
+        for column in wanted:
+            parts = []
+            for chunk in column.chunks:
+                begin = chunk.offset - first
+                parts.append(_decoded(content[begin : begin + chunk.size], chunk, column.name))
+            loaded.append(self._typed(column, parts))
+        return loaded
+
     def _load(self, column: Column) -> NDArray[np.int64] | NDArray[np.float64]:
-        values = _joined([self._load_chunk(chunk, column.name) for chunk in column.chunks])
+        return self._typed(column, [self._load_chunk(chunk, column.name) for chunk in column.chunks])
+
+    def _typed(
+        self, column: Column, parts: list[NDArray[np.int64]]
+    ) -> NDArray[np.int64] | NDArray[np.float64]:
+        values = _joined(parts)
         if column.type == "real":
             return values.view(np.float64)
         if column.type == "string" and not _within(values, len(self.strings)):
@@ -260,6 +284,24 @@ def decode(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
     if chunk.encoding == PLAIN:
         return np.frombuffer(raw, dtype="<i8")
     return _unshuffle(_inflated(raw, chunk, _WIDTH, name))
+
+
+def _decoded(raw: bytes, chunk: Chunk, name: str) -> NDArray[np.int64]:
+    """Return what `decode` does; values are not to be changed."""
+    if chunk.rows > _FEW_ROWS:
+        return decode(raw, chunk, name)
+    try:
+        return _decoded_once(raw, chunk.rows, chunk.crc, chunk.encoding)
+    except DamageError:
+        return decode(raw, chunk, name)  # says which column it is
+
+
+# Zeros are many columns of a profile, and runs of one program are alike in what they count.
+@lru_cache(maxsize=256)
+def _decoded_once(raw: bytes, rows: int, crc: int, encoding: int) -> NDArray[np.int64]:
+    values = decode(raw, Chunk(rows, 0, len(raw), crc, encoding), "")
+    values.flags.writeable = False
+    return values
 
 
 def low_bytes(raw: bytes, chunk: Chunk, number: int, name: str) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ from haloscope.explain._framing import DamageError
 from haloscope.explain._ranks import Hosts
 from haloscope.explain._source import open_source
 from haloscope.explain._tables import checked_info
-from haloscope.explain._tree import RegionTree
+from haloscope.explain._tree import RegionTree, region_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -175,20 +175,29 @@ class Profile:
     @cached_property
     def regions(self) -> RegionTree:
         """The tree of regions."""
-        paths = self.frame("paths", ["path", "parent", "communication", "name"])
-        if not np.array_equal(paths["path"].to_numpy(), np.arange(len(paths))):
+        (path, parent, communication), names = self._small(
+            "paths", ("path", "parent", "communication"), "name"
+        )
+        if not np.array_equal(path, np.arange(len(path))):
             raise DamageError("its table paths is not numbered by row").of(self.path)
-        columns = (paths["parent"].to_numpy(), paths["communication"].to_numpy())
-        return self.guarded(lambda: RegionTree(paths["name"].to_list(), *columns))
+        return self.guarded(lambda: region_tree(names, parent, communication))
 
     @cached_property
     def hosts(self) -> Hosts:
         """Which rank ran where."""
-        processes = self.frame("processes", ["rank", "host"])
-        if any(column.null_count() for column in processes):
-            processes = processes.drop_nulls()
-        ranks = processes["rank"].to_numpy()
-        return self.guarded(lambda: Hosts(ranks, processes["host"].to_list()))
+        (ranks,), hosts = self._small("processes", ("rank",), "host")
+        return self.guarded(lambda: Hosts(ranks, hosts))
+
+    def _small(
+        self, table: str, numbers: Sequence[str], text: str
+    ) -> tuple[list[np.ndarray[Any, Any]], list[str]]:
+        """Return columns of numbers, and one of texts, without rows that are not known whole."""
+        if isinstance(self.source, ProfileFile):  # without the detour by frames, for a thousand profiles
+            found = self.source.columns(table, [*numbers, text])
+            strings = self.source.strings
+            return [found[name] for name in numbers], [strings[index] for index in found[text].tolist()]
+        frame = self.frame(table, [*numbers, text]).drop_nulls()
+        return [frame[name].to_numpy() for name in numbers], frame[text].to_list()
 
     @cached_property
     def sent_away(self) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import polars as pl
 
 from haloscope.explain._columns import RANK_COLUMNS, RANK_REDUCTIONS, REGION_COLUMNS, instance_columns
 from haloscope.explain._framing import DamageError
+from haloscope.explain._nested import is_ordered, with_nested
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +98,12 @@ def rank_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
     if scope.exclusive:
         whole = _exclusive_time(whole, scope)
     offnode: Mapping[str, Reduction] = dict.fromkeys(_OFFNODE, "sum")
-    sums = scope.reduced(rows, ["rank"], {**RANK_REDUCTIONS, **offnode})
+    reductions = {**RANK_REDUCTIONS, **offnode}
+    if scope.chosen is None and not scope.exclusive:
+        nested = with_nested(rows, scope.tree, reductions)
+        if nested is not None:
+            return _derived(nested)
+    sums = scope.reduced(rows, ["rank"], reductions)
     # From the left: a rank is in a region that it entered, even if only a nested one says so.
     joined = scope.wanted(whole).join(sums, on=["path", "rank"], how="left")
     return _derived(joined)
@@ -108,7 +114,8 @@ def _own_rows(profile: Profile, exclusive: bool) -> pl.DataFrame:
     varying = [*_PARTNERS, *instance_columns()]
     names = ["path", "rank", *_WHOLE, *RANK_REDUCTIONS]
     frame = profile.frame("ranks", [*names, *(name + suffix for name in varying)])
-    if frame.select("path", "rank").is_duplicated().any():
+    pairs = frame.select("path", "rank")
+    if not is_ordered(*(column.to_numpy() for column in pairs)) and pairs.is_duplicated().any():
         raise DamageError("its table ranks has a region and rank twice")
     return frame.rename({name + suffix: name for name in varying})
 
@@ -178,7 +185,9 @@ def region_rows(profile: Profile, scope: Scope, rows: pl.DataFrame | None = None
     if totals is not None:
         return scope.wanted(_all_columns(totals))
     known = rank_rows(profile, scope) if rows is None else rows
-    reduced = known.group_by("path").agg(_reductions())
+    paths = known["path"]
+    grouped = known.with_columns(paths.set_sorted()) if paths.is_sorted() else known
+    reduced = grouped.group_by("path").agg(_reductions())
     mean = pl.col("bytes_sent_total") / pl.col("sends_total")
     return reduced.with_columns(pl.when(pl.col("sends_total") > 0).then(mean).alias("mean_message"))
 

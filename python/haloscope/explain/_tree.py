@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PROGRAM", "Reduction", "RegionTree", "Scope", "joined", "no_region", "parts", "region_text"]
+__all__ = [
+    "PROGRAM",
+    "Reduction",
+    "RegionTree",
+    "Scope",
+    "joined",
+    "no_region",
+    "parts",
+    "region_text",
+    "region_tree",
+]
 
 PROGRAM = "<program>"
 # Of a region's name or path, in tables and sentences.
@@ -28,6 +39,7 @@ _MOST_SHOWN = 160
 # holds. Then long ones lose their middle, and have the number of the path instead.
 _LONGEST_NAME = 1000
 _MOST_NAME_CHARACTERS = 1 << 27
+_MOST_KEPT = 1 << 10  # paths of a tree that is kept for the next profile
 
 
 def escaped(name: str) -> str:
@@ -149,6 +161,22 @@ class RegionTree:
             place[path] = step
             waiting.extend(reversed(children[path]))
         return place
+
+
+def region_tree(
+    names: Sequence[str], parents: NDArray[np.int64], communication: NDArray[np.int64]
+) -> RegionTree:
+    """Return the tree of rows of paths. Many runs of one program have one. Raises `DamageError`."""
+    if len(names) > _MOST_KEPT:
+        return RegionTree(names, parents, communication)
+    return _kept(tuple(names), parents.tobytes(), communication.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _kept(names: tuple[str, ...], parents: bytes, communication: bytes) -> RegionTree:
+    return RegionTree(
+        names, np.frombuffer(parents, dtype=np.int64), np.frombuffer(communication, dtype=np.int64)
+    )
 
 
 def no_region(region: str, known: Collection[str]) -> UsageError:

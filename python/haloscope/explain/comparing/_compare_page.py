@@ -11,6 +11,7 @@ from haloscope.base.units import count_text, time_text
 from haloscope.explain._page import page, write_page
 from haloscope.explain._tree import region_text
 from haloscope.explain.comparing._compare_figures import changes_drawn, intervals_drawn
+from haloscope.explain.comparing._times import longer_text
 from haloscope.explain.regimes.figures._elements import Section, Table
 
 if TYPE_CHECKING:
@@ -49,19 +50,15 @@ def _key_figures(compared: Comparison) -> list[tuple[str, str, str]]:
     return [
         ("time of A", time_text(claim.times[0]), f"mean of {runs[0]} run{'' if runs[0] == 1 else 's'}"),
         ("time of B", time_text(claim.times[1]), f"mean of {runs[1]} run{'' if runs[1] == 1 else 's'}"),
-        ("B takes", _longer_text(claim.faster[0]), _surely(claim.faster[1], claim.faster[2], claim.sure)),
+        ("B takes", longer_text(claim.faster[0]), _surely(claim.faster[1], claim.faster[2], claim.sure)),
         ("counts changed", count_text(len(changed)), f"in {regions} region{'' if regions == 1 else 's'}"),
     ]
-
-
-def _longer_text(faster: float | None) -> str:
-    return "–" if faster is None else f"{-faster:+.1f} %"
 
 
 def _surely(low: float | None, high: float | None, sure: bool) -> str:
     if low is None or high is None:
         return "one run cannot tell that from noise"
-    return f"{'surely' if sure else 'not surely'} [{-high:+.1f}, {-low:+.1f}]"
+    return f"{'surely' if sure else 'not surely'} [{longer_text(high)}, {longer_text(low)}]"
 
 
 def _sections(compared: Comparison) -> Iterator[Section]:
@@ -130,7 +127,7 @@ def _times_table(rows: pl.DataFrame) -> Table:
 
 
 def _percent(faster: float | None) -> _Cell:
-    return (None, "–") if faster is None else (-faster, _longer_text(faster))
+    return (None, "–") if faster is None else (-faster, longer_text(faster))
 
 
 def _parts_table(rows: pl.DataFrame) -> Table:

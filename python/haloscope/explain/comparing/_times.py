@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from haloscope.explain.comparing._sides import Side
     from haloscope.explain.regimes._results import Claim
 
-__all__ = ["TIMES", "TimeClaim", "shared_series", "time_claims", "time_frame"]
+__all__ = ["TIMES", "TimeClaim", "longer_text", "shared_series", "time_claims", "time_frame"]
 
+_MOST_PERCENT = 1000  # that are told exactly: intervals of few runs may be anything
 _WRONG = 0.05  # the share of comparisons in which any sentence may be wrong that is called sure
 _MATTERS = 0.01  # of the time: regions with less are not tested
 _MOST_SERIES = 4  # of regions whose instances are decoded
@@ -104,7 +105,20 @@ def _claim(first: Side, second: Side, region: str, column: str, level: float) ->
     else:
         text = f"{name}: {sentence(row | {'regime': None, 'name': 'B'}, 'A', (len(own), len(peer)))}"
     faster = (row["faster"], row["faster_low"], row["faster_high"])
-    return TimeClaim(region, what, (known[0], known[1]), faster, _is_sure(faster), text)
+    sure = _is_sure(faster)
+    if faster[1] is not None and not sure:  # that of regimes counts what is faster
+        begin = text.rpartition(": ")[0]
+        bounds = f"[{longer_text(faster[2])}, {longer_text(faster[1])}]"
+        text = f"{begin}: takes {longer_text(faster[0])} {bounds}"
+    return TimeClaim(region, what, (known[0], known[1]), faster, sure, text)
+
+
+def longer_text(faster: float | None) -> str:
+    """Return by how many percent B takes longer, in words where that is more than a number says."""
+    if faster is None:
+        return "–"
+    longer = round(-faster, 1) + 0.0  # not -0.0
+    return f"over +{_MOST_PERCENT} %" if longer > _MOST_PERCENT else f"{longer:+.1f} %"
 
 
 def _word(faster: float) -> str:

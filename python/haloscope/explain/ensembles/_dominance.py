@@ -114,6 +114,21 @@ def _drawn(frame: pl.DataFrame) -> Figure | None:
                 "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
             }
         )
+    if len(order) > len(chosen):
+        shown = (
+            frame.filter(pl.col("path").is_in(chosen)).group_by("series", "times").agg(pl.col("share").sum())
+        )
+        rows = points.join(shown, on=["series", "times"], how="left", maintain_order="left")
+        traces.append(
+            {
+                "type": "bar",
+                "name": f"{len(order) - len(chosen)} others",
+                "x": x,
+                "y": (100 * (1 - rows["share"].fill_null(0.0))).clip(0, 100).to_list(),
+                "marker": {"color": "#cbd3db"},
+                "hovertemplate": "%{y:.1f} %<extra>%{fullData.name}</extra>",
+            }
+        )
     kind = "multicategory" if many else "category"
     layout = layout_of(axis("", type=kind), "share of the time, %", 380, barmode="stack")
     layout["yaxis"]["range"] = [0, 100]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,7 @@ class Ensemble:
     def _some(self, paths: Sequence[Path], make: Callable[[Sequence[Profile]], Iterable[Any]]) -> list[Any]:
         wanted = [path for path in paths if path not in self._unreadable]
         try:
-            with ExitStack() as open_ones:
+            with ExitStack() as open_ones, _keeping():
                 return list(make([open_ones.enter_context(Profile(path)) for path in wanted]))
         except ProfileError as error:
             if len(wanted) == 1:
@@ -170,6 +171,19 @@ class Ensemble:
 
 
 _RUN_TYPES = {**RUN_COLUMNS, "missing_ranks": pl.Int64}
+
+
+@contextmanager
+def _keeping() -> Iterator[None]:
+    """Do not look for garbage meanwhile: thousands of small things are made, and all are kept."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _alike(profiles: Sequence[Profile]) -> Iterator[list[Profile]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
@@ -119,8 +120,7 @@ def runs_table(runs: pl.DataFrame) -> Table:
     differ = [name for name in runs.columns if name in always or runs[name].n_unique() > 1]
     shown = [name for name in differ if not name.startswith(_OURS)]
     rows = [
-        [_moment(row[name]) if name == "run_start" else _value(row[name]) for name in shown]
-        for row in runs.head(_MOST_RUNS).to_dicts()
+        [_TOLD.get(name, _value)(row[name]) for name in shown] for row in runs.head(_MOST_RUNS).to_dicts()
     ]
     more = f" The first {_MOST_RUNS} of {len(runs)}." if len(runs) > _MOST_RUNS else ""
     caption = f"Columns in which runs differ; each can be what figures are against.{more}"
@@ -141,6 +141,13 @@ def _value(value: object) -> Cell:
 
 def _moment(seconds: float | None) -> Cell:
     return seconds, moment_text(seconds)
+
+
+def _seconds(value: float | None) -> Cell:
+    return value, time_text(value)
+
+
+_TOLD: Mapping[str, Callable[[Any], Cell]] = {"run_start": _moment, "run_duration": _seconds}
 
 
 def _count(value: float | None) -> Cell:

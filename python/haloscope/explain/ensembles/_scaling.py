@@ -64,7 +64,8 @@ def over(
         .agg(pl.len().cast(pl.Int64).alias("runs"), mean=value.mean(), least=value.min(), largest=value.max())
         .sort(keys, maintain_order=True)
     )
-    return View(told_against(frame, against), _lines_drawn(frame, against, drawn.title, drawn.unit))
+    every = rows.select("series", "path").unique().sort("series", "path")
+    return View(told_against(frame, against), _lines_drawn(frame, every, against, drawn.title, drawn.unit))
 
 
 def named_regions(ensemble: Ensemble, rows: pl.DataFrame, regions: Sequence[str]) -> pl.DataFrame:
@@ -82,15 +83,23 @@ def longest(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("path").is_in(times["path"].head(_MOST_REGIONS).to_list()))
 
 
-def _lines_drawn(frame: pl.DataFrame, against: str, title: str, unit: str) -> Figure | None:
+def _lines_drawn(
+    frame: pl.DataFrame, every: pl.DataFrame, against: str, title: str, unit: str
+) -> Figure | None:
+    """Return a line a series and path, each in the colour that it has among all: some have no such values."""
     if not len(frame):
         return None
-    many = [frame[name].n_unique() > 1 for name in ("series", "path")]
+    many = [every[name].n_unique() > 1 for name in ("series", "path")]
+    numbers = {pair: number for number, pair in enumerate(every.iter_rows())}
     traces = [
-        line(rows, label_of(series, region_text(path), *many), number, "mean", f"%{{y:.4s}}{unit}")
-        for number, ((series, path), rows) in enumerate(
-            frame.group_by(["series", "path"], maintain_order=True)
+        line(
+            rows,
+            label_of(series, region_text(path), *many),
+            numbers[series, path],
+            "mean",
+            f"%{{y:.4s}}{unit}",
         )
+        for (series, path), rows in frame.group_by(["series", "path"], maintain_order=True)
     ]
     heading = f"{title}, {unit}" if unit else title
     layout = layout_of(axis_of(against, frame["x"]), heading, showlegend=any(many))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.findings._ground import Ground
 
-__all__ = ["doubt", "unsteadiness"]
+__all__ = ["doubt", "repeated", "unsteadiness"]
 
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
@@ -50,6 +50,23 @@ def _share(computing: NDArray[np.float64]) -> float:
     middle = float(np.median(computing))
     spread = _MAD * float(np.median(np.abs(computing - middle))) / max(middle, 1e-300)
     return float(np.clip(_SPREADS * spread, _LEAST, _MOST))
+
+
+def repeated(ground: Ground, rows: NDArray[np.bool_], regions: NDArray[np.bool_]) -> float | None:
+    """Return how much longer (s) than a mean rank these ranks compute for certain, by repetitions of the run.
+
+    It is the low end of a 95 % interval over these runs: what a process is slow by for its life is drawn anew
+    in each, more work is not. None where there are fewer than two.
+    """
+    from scipy.stats import t
+
+    count = len(ground.again)
+    if count < 2:
+        return None
+    times = [computing[:, regions].sum(axis=1) for computing in ground.again]
+    excess = np.array([float(one[rows].mean() - one.mean()) for one in times])
+    half = float(t.ppf(1 - _LEVEL / 2, count - 1) * np.std(excess, ddof=1) / math.sqrt(count))
+    return float(excess.mean()) - half
 
 
 def unsteadiness(ground: Ground, place: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ from haloscope.explain.findings._staging import host_staging
 from haloscope.explain.findings._unevenness import imbalance, shared_cpu, slow_place
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from haloscope.explain.findings._finding import Finding
 
 __all__ = ["RULES", "Rule", "findings"]
@@ -58,7 +61,8 @@ RULES = (
         ("imbalance",),
         "some ranks compute longer in a region, and others wait for them",
         "regions in which the longest is over the mean by 1 % of the run, and by more than equal work differs"
-        " by: 15 % of the computing, or 4 spreads of 8 ranks or more; what is waited bounds the gain",
+        " by: 15 % of the computing, or 4 spreads of 8 ranks or more, or what repetitions say; what is waited"
+        " bounds the gain",
         ("ranks", "slices"),
     ),
     Rule(
@@ -137,23 +141,34 @@ def findings(
     measured: Measured | None = None,
     *,
     most_events: int | None = None,
+    repeats: Sequence[str | os.PathLike[str]] = (),
 ) -> list[Finding]:
     """Return what is wrong in a run, what would bring most first; nothing of a program that is all right.
 
     `measured` is what was measured on the machine beforehand, for rules that go by its speed. A trace of more
-    than `most_events` events is not looked at. Raises `ProfileError` if the profile is damaged.
+    than `most_events` events is not looked at. `repeats` are other runs of the program on as many ranks: two
+    or more tell uneven work from what processes differ by in any run. Raises `ProfileError` if a profile is
+    damaged, `UsageError` if one of `repeats` is of another program or had other ranks.
     """
     if not isinstance(profile, Profile):
         with Profile(profile) as opened:
-            return findings(opened, measured, most_events=most_events)
-    return profile.guarded(lambda: _found(profile, measured or Measured(), most_events))
+            return findings(opened, measured, most_events=most_events, repeats=repeats)
+    return profile.guarded(lambda: _found(profile, measured or Measured(), most_events, repeats))
 
 
-def _found(profile: Profile, measured: Measured, most_events: int | None) -> list[Finding]:
+def _found(
+    profile: Profile, measured: Measured, most_events: int | None, repeats: Sequence[str | os.PathLike[str]]
+) -> list[Finding]:
     if not profile.source.rows("ranks"):
         return []
     ground = Ground(profile, measured, most_events)
     if not ground.is_sound:
         return []
+    ground.again = [_again(ground, path) for path in repeats]
     found = [finding for rule in RULES for finding in rule.find(ground) if finding.is_finite]
     return sorted(found, key=lambda one: one.gain, reverse=True)
+
+
+def _again(ground: Ground, path: str | os.PathLike[str]) -> NDArray[np.float64]:
+    with Profile(path) as other:
+        return other.guarded(lambda: ground.computing_in(Ground(other)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from haloscope.base.errors import UsageError
 from haloscope.explain._binding import numbers_of
 from haloscope.explain._tree import PROGRAM, region_text
 from haloscope.explain.findings._finding import Evidence, Finding
@@ -55,12 +56,13 @@ class Ground:
 
     Regions are those that the program marked; iterations that were found in its calls belong to the region
     around them, as ranks find them at different times. `left[family]` is the mean time (s) in MPI calls that
-    no finding has explained yet, for each region.
+    no finding has explained yet, for each region. `again` has matrices of the computing in other runs.
     """
 
     profile: Profile
     measured: Measured = field(default_factory=Measured)
     most_events: int | None = None
+    again: Sequence[NDArray[np.float64]] = ()
 
     def __post_init__(self) -> None:
         """Read what all rules need."""
@@ -93,6 +95,25 @@ class Ground:
         computing = self._matrix(pl.col("compute_time")).clip(min=0)
         self.polled = np.minimum(polled, computing)
         self.computing = computing - self.polled
+
+    def computing_in(self, other: Ground) -> NDArray[np.float64]:
+        """Return the computing of another run of the program, as the matrices of this one.
+
+        Raises `UsageError` if that is of another program, or had other ranks.
+        """
+        programs = [one.profile.info.get("program") for one in (self, other)]
+        if other.ranks != self.ranks or programs[0] != programs[1]:
+            what = "other ranks" if programs[0] == programs[1] else "another program"
+            raise UsageError(
+                f"{other.profile.path}: has {what} than {self.profile.path};"
+                " repetitions are runs of one program on as many ranks"
+            )
+        places = {region: place for place, region in enumerate(other.regions)}
+        computing: NDArray[np.float64] = np.zeros(self.computing.shape)
+        for column, region in enumerate(self.regions):
+            if region in places:
+                computing[:, column] = other.computing[:, places[region]]
+        return computing
 
     def _matrix(self, value: pl.Expr) -> NDArray[np.float64]:
         sums = self._cells.group_by("rank", "region").agg(

@@ -12,7 +12,7 @@ import polars as pl
 from haloscope.base.errors import printable
 from haloscope.base.units import percent_text, ranks_text, time_text
 from haloscope.explain._binding import numbers_of
-from haloscope.explain.findings._alike import doubt, unsteadiness
+from haloscope.explain.findings._alike import doubt, repeated, unsteadiness
 from haloscope.explain.findings._finding import Evidence
 from haloscope.explain.findings._ground import FAMILIES, place_text
 
@@ -30,6 +30,7 @@ __all__ = ["imbalance", "shared_cpu", "slow_place"]
 _LEAST_EXCESS = 0.01
 # A place is slow if it is slower by so much, in each region that has such a share of the computing.
 _LEAST_SLOWDOWN, _LEAST_REGION = 1.08, 0.05
+_NO_TIME = 1e-12  # s: who computes for less in a region does nothing there
 # Slowdowns of one place, and ranks of one kind, differ by so much at most (of 1).
 _ALIKE = 0.08
 # Waiting is for those who compute longer if at least so much of what would be waited for them is there.
@@ -76,7 +77,9 @@ def slow_place(ground: Ground) -> list[Finding]:
     others = float(np.median(totals[~slow.rows]))
     as_work = float(totals.max() - totals.mean())
     gain = min(float(totals[slow.rows].max()) - others, float(_waits(ground)[~slow.rows].mean()))
-    low = min(as_work, gain) - doubt(ground, totals, len(ranks))
+    sure = repeated(ground, slow.rows, np.ones(len(ground.regions), dtype=np.bool_))
+    low = min(as_work, gain)
+    low = low - doubt(ground, totals, len(ranks)) if sure is None else min(low, sure)
     what = f"host {printable(slow.host)} ({ranks_text(ranks)})" if slow.host else ranks_text(ranks)
     many = len(slow.regions)
     where = f"all {many} regions that compute" if many > 1 else place_text(slow.regions[0][0])
@@ -98,7 +101,8 @@ def slow_place(ground: Ground) -> list[Finding]:
     )
     if finding:
         _explain(ground, totals.max() - totals)
-        ground.computing[slow.rows] /= slow.factor
+        for computing in (ground.computing, *ground.again):
+            computing[slow.rows] /= slow.factor
     return finding
 
 
@@ -117,8 +121,12 @@ def imbalance(ground: Ground) -> list[Finding]:
         mine = counts & (slowest == place)
         gain = float(scale * excess[mine].sum())
         most = max(float((computing.max(axis=0) - computing.min(axis=0))[mine].sum()) * scale, gain)
-        chance = doubt(ground, computing[:, mine].sum(axis=1))
-        low = gain - max(0.2 * gain, math.hypot(unsteadiness(ground, place) * gain, chance))
+        sure = repeated(ground, np.arange(len(computing)) == place, mine)
+        if sure is None:
+            chance = doubt(ground, computing[:, mine].sum(axis=1))
+            low = gain - max(0.2 * gain, math.hypot(unsteadiness(ground, place) * gain, chance))
+        else:
+            low = min(0.8 * gain, scale * sure)
         found += _unbalanced(ground, place, mine, (low, gain, most))
     if found:
         _explain(ground, _awaited(ground, counts, scale))
@@ -144,7 +152,7 @@ def _unbalanced(
         "imbalance",
         f"{ranks_text(ranks)} compute{'s' * (len(ranks) == 1)} {percent_text(most - mean, mean)} longer than"
         f" the mean of all ranks in {where} ({time_text(most)} against {time_text(mean)}); the others wait"
-        f"{f', mostly in {at}' if at else ''}",
+        f"{f', mostly in {at}' if at else ''}{_agreeing(ground)}",
         f"share out the work of {place_text(region)} evenly; if it is even, that core is slow:"
         " haloscope bench noise",
         gains=gains,
@@ -158,6 +166,10 @@ def _unbalanced(
             )
         ],
     )
+
+
+def _agreeing(ground: Ground) -> str:
+    return f"; {len(ground.again)} other runs agree" if len(ground.again) > 1 else ""
 
 
 def _scale(ground: Ground, excess: NDArray[np.float64], counts: NDArray[np.bool_]) -> float:
@@ -242,7 +254,7 @@ def _slow(ground: Ground, rows: NDArray[np.bool_], host: str | None) -> _Slow | 
     if not len(relevant) or (len(relevant) < 2 and (host is None or rows.sum() < 2)):
         return None
     mine, theirs = computing[rows][:, relevant], computing[~rows][:, relevant]
-    if not len(relevant) or not mine.any(axis=0).all() or not theirs.any(axis=0).all():
+    if min(mine.mean(axis=0).min(), theirs.mean(axis=0).min()) < _NO_TIME:
         return None
     factors = mine.mean(axis=0) / theirs.mean(axis=0)
     whole = float(mine.sum() / len(mine) / (theirs.sum() / len(theirs)))

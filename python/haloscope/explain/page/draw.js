@@ -50,7 +50,14 @@ function drawAgain() {
 
 // Of bars that lie, names on the left take their room; the axis below must not ask for more, or both do in turn.
 function axis(title, more) {
-  return { title: { text: title }, gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
+  return { title: { text: title }, exponentformat: "SI", gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
+}
+
+// Pixels of the longest of some texts. Plotly finds it out, too, but draws twice for that.
+function widthOf(texts) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "bold " + FONT.size + "px " + FONT.family;
+  return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
 }
 
 onTheme(drawAgain);

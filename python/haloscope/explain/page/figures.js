@@ -7,6 +7,7 @@ function stacked(labels, sums, more, looks = LOOKS) {
 }
 
 const MOST_BARS = 40;
+const MOST_BARS_OF_RANKS = 256;
 
 const heightOf = (bars) => Math.max(320, 110 + 24 * bars);
 // One bar alone is no wall.
@@ -20,17 +21,16 @@ function drawTimeByRegion(place, run, values, chosen) {
   const rows = shown.map((_, index) => index);
   const sums = {};
   for (const part of PARTS) sums[part] = shown.map((p) => partsOf(values, p)[part]);
-  const names = shown.map((p) => {
-    const name = plain(run.full[p].length > 30 ? shortPath(run.full[p], 30) : run.full[p]);
-    return p === chosen ? "<b>" + name + "</b>" : name;
-  });
+  const texts = shown.map((p) => (run.full[p].length > 30 ? shortPath(run.full[p], 30) : run.full[p]));
+  const names = texts.map((text, row) => (shown[row] === chosen ? "<b>" + plain(text) + "</b>" : plain(text)));
   const hover = shown.map((p) => plain(run.full[p]));
   draw(place, stacked(rows, sums, (y, x) => ({
     x, y, orientation: "h", customdata: hover, hovertemplate: "%{customdata}<br>%{x:.4s}s",
   })), {
     height: heightOf(shown.length), barmode: "stack", bargap: gapOf(shown.length, 0.3),
+    margin: { l: widthOf(texts) + 12, r: 16, t: 40, b: 48 },
     xaxis: axis("time, s, mean over ranks", { rangemode: "tozero", automargin: false }),
-    yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false }),
+    yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false, automargin: false }),
   });
 }
 
@@ -44,10 +44,17 @@ function drawTimeByRank(place, run, p, inclusive) {
 function drawByRank(place, { bins, bin }, sums, looks, title, height) {
   const ranks = Array.from({ length: bins }, (_, index) => index * bin + (bin - 1) / 2);
   const who = bin > 1 ? "ranks around %{x}" : "rank %{x}";
-  draw(place, stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" }), looks), {
-    height, barmode: "stack", bargap: bins > 64 ? 0 : gapOf(bins, 0.2), showlegend: true,
+  const bars = stacked(ranks, sums, (x, y) => ({ x, y, hovertemplate: who + "<br>%{y:.4s}s" }), looks);
+  const many = bins > MOST_BARS_OF_RANKS;
+  draw(place, many ? bars.map(asSteps) : bars, {
+    height, ...(many ? { hovermode: "x" } : {}), barmode: "stack", bargap: bins > 64 ? 0 : gapOf(bins, 0.2), showlegend: true,
     xaxis: axis("rank", rankTicks(bins, bin, false)), yaxis: axis(title, { rangemode: "tozero" }),
   });
+}
+
+// Thousands of bars take long to draw; four areas look the same.
+function asSteps({ marker: { color }, ...bar }) {
+  return { ...bar, type: "scatter", mode: "lines", stackgroup: "all", fillcolor: color, line: { shape: "hvh", width: 0, color } };
 }
 
 function rankTicks(bins, bin, reversed) {

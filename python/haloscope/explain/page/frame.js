@@ -1,24 +1,25 @@
 // What every page begins with: its data and Plotly are deflated inside, and it is light or dark.
 
 // Each five characters are four bytes in base 85; "}" stands for "<", which is no text in a script.
+const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => (code === 125 ? 60 : code) - 40);
+
 function bytesIn(holder) {
-  const text = holder.textContent;
-  const bytes = new DataView(new ArrayBuffer(text.length / 5 * 4));
-  for (let from = 0; from < text.length; from += 5) {
+  const text = new TextEncoder().encode(holder.textContent);
+  const bytes = new Uint8Array(text.length / 5 * 4);
+  for (let from = 0, to = 0; from < text.length; from += 5, to += 4) {
     let four = 0;
-    for (let i = from; i < from + 5; i++) {
-      const code = text.charCodeAt(i);
-      four = four * 85 + (code === 125 ? 60 : code) - 40;
-    }
-    bytes.setUint32(from / 5 * 4, four);
+    for (let i = from; i < from + 5; i++) four = four * 85 + DIGITS[text[i]];
+    bytes[to] = four >>> 24;
+    bytes[to + 1] = four >>> 16;
+    bytes[to + 2] = four >>> 8;
+    bytes[to + 3] = four;
   }
-  return new Uint8Array(bytes.buffer, 0, Number(holder.dataset.bytes));
+  return bytes.subarray(0, Number(holder.dataset.bytes));
 }
 
-async function unpack(name) {
-  const holder = document.getElementById(name);
-  const inflated = new Blob([bytesIn(holder)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  holder.textContent = await new Response(inflated).text();
+function unpack(name) {
+  const packed = new Blob([bytesIn(document.getElementById(name))]).stream();
+  return new Response(packed.pipeThrough(new DecompressionStream("deflate"))).text();
 }
 
 // As the system has it, until the reader chooses.
@@ -55,7 +56,6 @@ if (typeof DecompressionStream === "undefined") {
   document.body.prepend("This page needs a browser of 2023 or newer (Chromium 80, Firefox 113, Safari 16.4).");
   return;
 }
-await Promise.all([unpack("data"), unpack("plotly")]);
 const library = document.createElement("script");
-library.text = document.getElementById("plotly").textContent;
+[document.getElementById("data").textContent, library.text] = await Promise.all([unpack("data"), unpack("plotly")]);
 document.getElementById("plotly").replaceWith(library);

@@ -188,9 +188,12 @@ def _proved(runner: Runner, promising: Sequence[Remedy], plan: Plan, step: Step)
             step(" and ".join(_names(way)) or AS_IT_IS)
             seconds = runner(*way).seconds
             times[_names(way)].append(np.nan if seconds is None else seconds)
-    pairs = [(one, other) for place, one in enumerate(ways) for other in ways[:place]]
+    # What did not always come to its end is no remedy, however quick it was when it did.
+    whole = [way for way in ways if not way or np.isfinite(times[_names(way)]).all()]
+    pairs = [(one, other) for place, one in enumerate(whole) for other in whole[:place]]
     proofs = [_proof(_names(one), _names(other), times, len(pairs)) for one, other in pairs]
-    return _consistent(proofs)
+    # One round has no interval.
+    return _consistent([proof for proof in proofs if len(proof.after) > 1])
 
 
 def _kept(promising: Sequence[Remedy], proofs: Sequence[Proof]) -> tuple[Remedy, ...]:
@@ -212,7 +215,7 @@ def _proof(
     before, after = np.array(times[over]), np.array(times[names])
     both = np.isfinite(before) & np.isfinite(after)
     before, after = before[both], after[both]
-    gain, low, high = (1.0, 0.0, np.inf)
+    gain, low, high = 1.0, 0.0, np.inf
     if len(after):
         gain, low, high = gain_interval(np.log(before / after), _LEVEL / proofs)
     rest = tuple(name for name in over if name in names)

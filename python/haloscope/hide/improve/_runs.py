@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from haloscope.base.errors import LaunchError
 from haloscope.hide.improve._remedies import PROFILE, Remedy
 
@@ -76,7 +78,9 @@ class Runner:
             return Run(names, None, f"was ended after {self._limit:.0f} s")
         if status or not profile.exists():
             return Run(names, None, f"status {status}: {_last_line(log)}")
-        return Run(names, _duration(profile))
+        seconds = _duration(profile)
+        # A ratio of what is no time would be no number.
+        return Run(names, seconds, "" if seconds else "its profile does not say how long it took")
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, limit: float | None) -> int:
@@ -98,11 +102,13 @@ def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path, li
             raise
 
 
-def _duration(profile: Path) -> float:
+def _duration(profile: Path) -> float | None:
+    """Return the seconds of a run, None if they are not known."""
     from haloscope.explain import Profile
 
     with Profile(profile) as opened:
-        return float(opened.info["duration"])
+        told = opened.info.get("duration")
+    return float(told) if isinstance(told, int | float) and 0 < told < np.inf else None
 
 
 def _haloscope() -> str:

@@ -171,7 +171,8 @@ def _titled(axis: Mapping[str, Any], shown: bool) -> dict[str, Any]:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """Return an axis in the style of all our pages."""
     return {
-        "title": {"text": title},
+        "title": {"text": title, "standoff": 8},  # else it lies on long numbers
+        "exponentformat": "SI",  # else 10^9 is B, as bytes are
         "gridcolor": "#e8ecf0",
         "zeroline": False,
         "automargin": True,
@@ -217,4 +218,8 @@ def regime_colours(regimes: int) -> list[str]:
     """Return a colour for each regime, fastest first; two are as in the paper's Figure 12."""
     if regimes in _CHOSEN:
         return [_FAST_TO_SLOW[int(number)] for number in _CHOSEN[regimes]]
-    return [_FAST_TO_SLOW[state % len(_FAST_TO_SLOW)] for state in range(regimes)]
+    # More than we chose: in even steps through them, so that none comes twice.
+    steps = np.linspace(0, len(_FAST_TO_SLOW) - 1, regimes)
+    chosen = [[int(colour[at : at + 2], 16) for colour in _FAST_TO_SLOW] for at in (1, 3, 5)]
+    parts = [np.interp(steps, range(len(_FAST_TO_SLOW)), part).round().astype(int) for part in chosen]
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*parts, strict=True)]

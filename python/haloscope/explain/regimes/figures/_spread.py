@@ -250,7 +250,7 @@ def boxes(views: Sequence[View], unit: Unit) -> Section:
         "boxmode": "group",
         "showlegend": len(views) > 1,
         "xaxis": axis("regime", tickvals=list(range(1, regimes + 1)), showgrid=False),
-        "yaxis": axis(f"time, {unit.name}", type="log"),
+        "yaxis": axis(f"time, {unit.name}", type="log", nticks=8),
     }
     what = "the series" if all(view.reduced for view in views) else "T^max"
     caption = (
