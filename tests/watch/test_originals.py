@@ -1,7 +1,8 @@
-"""apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once, and is data here.
+"""apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once and is data here.
 
-Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43, HPCG
-114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and what is not.
+Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and what
+is not.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def run(compiler: Compiler, any_mpi: Mpi, haloscope: Path, tmp_path_factory: pyt
 
 
 class Original(NamedTuple):
-    """What a run of the original sent: by axis, messages and bytes of each pair of ranks beside each other."""
+    """What a run of the original sent: by axis, messages and bytes of each pair of neighbours."""
 
     flags: str
     grid: Grid
@@ -147,7 +148,7 @@ def test_amr_sends_what_miniamr_sends(run: Run, original: Original) -> None:
 
 
 class Hpcg(NamedTuple):
-    """A whole run of HPCG, in which are 157 preconditioners and 188 products; by offset: bytes of each pair."""
+    """A whole run of HPCG, with 157 preconditioners and 188 products; by offset: bytes of a pair."""
 
     points: Grid
     grid: Grid
@@ -205,7 +206,7 @@ def test_cg_sends_what_hpcg_sends(run: Run, original: Hpcg) -> None:
 
 
 def test_cg_converges_as_hpcg_does(compiler: Compiler, any_mpi: Mpi) -> None:
-    """The residual that HPCG prints after 50 iterations on 2 x 2 x 1 ranks of 16 x 16 x 16 points: 6.2037e-25."""
+    """The residual that HPCG prints after 50 iterations on 2 x 2 x 1 ranks of 16³ points: 6.2037e-25."""
     program = Application.build(compiler, any_mpi, "cg")
     found = program.output(4, *"--nx 16 --ny 16 --nz 16 --procs 2,2,1 --iterations 50".split())
     assert float(found["residual"][0][0]) == pytest.approx(6.2037e-25, rel=2e-4)
