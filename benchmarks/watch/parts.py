@@ -2,7 +2,7 @@
 
 `current-call` keeps the call that a rank is in, `gpus` looks whether there is a GPU's runtime, in a process
 that has none. Two recorders of the same sources, one of them without the part, watch one rank in turn. Its
-calls (calls.c) take no time of MPI's (instant.c), as what differs is less than what a real MPI's calls scatter
+calls (calls.c) take no time of MPI (instant.c), as what differs is less than what a real MPI's calls scatter
 by; so nothing hides what the part takes, and what is measured is rather too much. In nanoseconds a call; at
 most 1 is to be added.
 
