@@ -1,8 +1,8 @@
 """apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once and is data here.
 
 Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
-HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and what
-is not.
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and
+what is not.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ Time = Annotated[list[_Time], Field(min_length=2)] | TimeRule
 class RegionRules(_Strict):
     """What holds in a region without those nested in it.
 
-    `regions`, `calls`, `sizes`, `memory`, `collectives` and `communicators` are counts by their name; `varies`
+    `regions`, `calls`, `sizes`, `memory`, `collectives`, `communicators` are counts by their name; `varies`
     names counts that anything is right for; `own_time` is the region's time, `time` that with nested regions.
     """
 
