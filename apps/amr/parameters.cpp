@@ -1,10 +1,11 @@
 #include "parameters.hpp"
 
+#include "../common/require.hpp"
 #include "tree.hpp"
 
 namespace amr {
 
-using apps::UsageError;
+using apps::require;
 
 apps::Options options(Parameters &p) {
   apps::Options o("amr", "Averages variables on blocks of cells that are refined where objects move.");
@@ -43,38 +44,26 @@ apps::Options options(Parameters &p) {
 
 namespace {
 
-void require(bool condition, const std::string &message) {
-  if (!condition) throw UsageError(message);
-}
-
-struct Bound {
-  const char *name;
-  int value, least, most;
-};
-
 void require_bounds(const Parameters &p) {
   constexpr int any = 1 << 20;
-  for (const Bound &b : std::initializer_list<Bound>{{"--nx", p.nx, 2, any},
-                                                     {"--ny", p.ny, 2, any},
-                                                     {"--nz", p.nz, 2, any},
-                                                     {"--init_x", p.init_x, 1, any},
-                                                     {"--init_y", p.init_y, 1, any},
-                                                     {"--init_z", p.init_z, 1, any},
-                                                     {"--num_vars", p.num_vars, 1, any},
-                                                     {"--comm_vars", p.comm_vars, 0, p.num_vars},
-                                                     {"--num_tsteps", p.num_tsteps, 0, any},
-                                                     {"--stages_per_ts", p.stages_per_ts, 0, any},
-                                                     {"--checksum_freq", p.checksum_freq, 0, any},
-                                                     {"--num_refine", p.num_refine, 0, Tree::bits},
-                                                     {"--block_change", p.block_change, 0, p.num_refine},
-                                                     {"--refine_freq", p.refine_freq, 0, any},
-                                                     {"--uniform_refine", p.uniform_refine, 0, 1},
-                                                     {"--lb_opt", p.lb_opt, 0, 2},
-                                                     {"--max_blocks", p.max_blocks, 1, any},
-                                                     {"--num_objects", p.num_objects, 0, any}})
-    require(b.value >= b.least && b.value <= b.most,
-            std::string(b.name) + " must be from " + std::to_string(b.least) + " to " +
-                std::to_string(b.most) + ", not " + std::to_string(b.value));
+  apps::require_bounds({{"--nx", p.nx, 2, any},
+                        {"--ny", p.ny, 2, any},
+                        {"--nz", p.nz, 2, any},
+                        {"--init_x", p.init_x, 1, any},
+                        {"--init_y", p.init_y, 1, any},
+                        {"--init_z", p.init_z, 1, any},
+                        {"--num_vars", p.num_vars, 1, any},
+                        {"--comm_vars", p.comm_vars, 0, p.num_vars},
+                        {"--num_tsteps", p.num_tsteps, 0, any},
+                        {"--stages_per_ts", p.stages_per_ts, 0, any},
+                        {"--checksum_freq", p.checksum_freq, 0, any},
+                        {"--num_refine", p.num_refine, 0, Tree::bits},
+                        {"--block_change", p.block_change, 0, p.num_refine},
+                        {"--refine_freq", p.refine_freq, 0, any},
+                        {"--uniform_refine", p.uniform_refine, 0, 1},
+                        {"--lb_opt", p.lb_opt, 0, 2},
+                        {"--max_blocks", p.max_blocks, 1, any},
+                        {"--num_objects", p.num_objects, 0, any}});
 }
 
 void require_grid(const Parameters &p, int ranks) {

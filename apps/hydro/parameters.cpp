@@ -1,10 +1,11 @@
 #include "parameters.hpp"
 
 #include "../common/process_grid.hpp"
+#include "../common/require.hpp"
 
 namespace hydro {
 
-using apps::UsageError;
+using apps::require;
 
 apps::Options options(Parameters &p) {
   apps::Options o("hydro", "Solves gas dynamics on a mesh of high-order zones that moves with the gas.", "-");
@@ -38,35 +39,21 @@ apps::Options options(Parameters &p) {
 
 namespace {
 
-void require(bool condition, const std::string &message) {
-  if (!condition) throw UsageError(message);
-}
-
-struct Bound {
-  const char *name;
-  int value, least, most;
-};
-
 void require_bounds(const Parameters &p) {
   constexpr int any = 1 << 20;
-  for (const Bound &b : std::initializer_list<Bound>{{"-p", p.problem, 0, 1},
-                                                     {"-dim", p.dimension, 3, 3},
-                                                     {"-nx", p.nx, 1, 1024},
-                                                     {"-ny", p.ny, 1, 1024},
-                                                     {"-nz", p.nz, 1, 1024},
-                                                     {"-rs", p.serial_refinements, 0, 10},
-                                                     {"-rp", p.parallel_refinements, 0, 10},
-                                                     {"-ok", p.kinematic_order, 1, 8},
-                                                     {"-ot", p.thermodynamic_order, 0, p.kinematic_order},
-                                                     {"-oq", p.integration_order, -1, 40},
-                                                     {"-cgm", p.iterations, 1, any},
-                                                     {"-ms", p.steps, -1, any},
-                                                     {"-vs", p.report_every, 1, any}})
-    require(b.value >= b.least && b.value <= b.most,
-            std::string(b.name) + " must be " +
-                (b.least == b.most ? std::to_string(b.least)
-                                   : "from " + std::to_string(b.least) + " to " + std::to_string(b.most)) +
-                ", not " + std::to_string(b.value));
+  apps::require_bounds({{"-p", p.problem, 0, 1},
+                        {"-dim", p.dimension, 3, 3},
+                        {"-nx", p.nx, 1, 1024},
+                        {"-ny", p.ny, 1, 1024},
+                        {"-nz", p.nz, 1, 1024},
+                        {"-rs", p.serial_refinements, 0, 10},
+                        {"-rp", p.parallel_refinements, 0, 10},
+                        {"-ok", p.kinematic_order, 1, 8},
+                        {"-ot", p.thermodynamic_order, 0, p.kinematic_order},
+                        {"-oq", p.integration_order, -1, 40},
+                        {"-cgm", p.iterations, 1, any},
+                        {"-ms", p.steps, -1, any},
+                        {"-vs", p.report_every, 1, any}});
 }
 
 void require_positive(const Parameters &p) {

@@ -1,6 +1,7 @@
 #include "parameters.hpp"
 
-#include <algorithm>
+#include "../common/require.hpp"
+
 #include <array>
 #include <cmath>
 #include <fstream>
@@ -8,6 +9,9 @@
 #include <numbers>
 
 namespace poisson {
+
+using apps::require;
+using apps::require_one_of;
 
 namespace {
 
@@ -17,18 +21,6 @@ const std::map<std::string, haloscope_overlap_policy> &policies() {
       {"test", HALOSCOPE_OVERLAP_TEST},       {"adaptive", HALOSCOPE_OVERLAP_ADAPTIVE},
       {"regimes", HALOSCOPE_OVERLAP_REGIMES}, {"gather", HALOSCOPE_OVERLAP_DYNAMIC}};
   return names;
-}
-
-void require(bool fine, const std::string &what) {
-  if (!fine) throw apps::UsageError(what);
-}
-
-void require_one_of(const std::string &option, const std::string &value,
-                    const std::vector<std::string> &words) {
-  std::string all;
-  for (const std::string &word : words) all += (all.empty() ? "" : ", ") + word;
-  require(std::ranges::find(words, value) != words.end(),
-          option + " is one of " + all + ", not '" + value + "'");
 }
 
 } // namespace

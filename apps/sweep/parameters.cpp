@@ -1,10 +1,11 @@
 #include "parameters.hpp"
 
 #include "../common/process_grid.hpp"
+#include "../common/require.hpp"
 
 namespace sweep {
 
-using apps::UsageError;
+using apps::require;
 
 apps::Options options(Parameters &p) {
   apps::Options o("sweep", "Solves a particle transport problem by sweeps over discrete ordinates.");
@@ -26,10 +27,6 @@ apps::Options options(Parameters &p) {
 }
 
 namespace {
-
-void require(bool condition, const std::string &message) {
-  if (!condition) throw UsageError(message);
-}
 
 void require_positive(const char *name, int value) {
   require(value > 0, std::string(name) + " must be positive, not " + std::to_string(value));

@@ -6,7 +6,8 @@ time. A marker that nobody watches is to cost under 2 ns. Rows `watch-stamps` ar
 library that stamps every call and does nothing else (stamps.c). Rows `watch-callsites` are what call sites
 add to a call that is watched anyway: with one frame, with eight, and in Python (`allreduce.py`). Rows
 `watch-phases` are what looking for iterations adds to it, rows `watch-trace` what a trace does; of the
-region that is for each of its calls.
+region that is for each of its calls. Rows `watch-gpus` are what looking for a GPU's runtime adds where
+there is none.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cg import measure as measure_cg
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from markers import measure as measure_markers
+from parts import measure as measure_part
 
 from haloscope.base.toolchain import toolchain
 
@@ -205,6 +207,7 @@ def main() -> None:
         prices = {"call": costs[TIMED], "region": costs["empty region"]}
         measure_cg(kinds[""], directory / "bench.halo", prices, options.rounds)
     measure_markers(options.rounds, options.calls)
+    measure_part("gpus", options.rounds, options.calls)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,11 @@ inline void note_copied(KnownMemory &known, const void *to, std::uint64_t bytes)
 }
 
 [[gnu::always_inline]] inline bool may_be_device() noexcept {
+#if defined(HALOSCOPE_WITHOUT_GPUS) // benchmarks/watch/parts.py
+  return false;
+#else
   return __builtin_expect(static_cast<long>(has_gpu_runtime.load(std::memory_order_relaxed)), 0L) != 0;
+#endif
 }
 
 } // namespace haloscope::watch

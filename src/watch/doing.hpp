@@ -33,7 +33,7 @@ struct Doing {
   std::uint64_t since =
       0; // tick; of an earlier call (before the thread's newest stamp) if this one is not stamped
 };
-// A recorder without it is built for measurements of what it costs: benchmarks/watch/current_call.py.
+// A recorder without it is built for measurements of what it costs: benchmarks/watch/parts.py.
 #if defined(HALOSCOPE_WITHOUT_CURRENT_CALL)
 inline constexpr bool keeps_current_call = false;
 #else

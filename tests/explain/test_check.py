@@ -86,6 +86,26 @@ def test_one_message_more_fails(rules: Path, write: Write, change: dict[str, int
         checked.raise_for_failures()
 
 
+def test_calls_that_are_alike_but_for_their_memory_are_rules_of_their_own(
+    tmp_path: Path, write: Write
+) -> None:
+    rules = tmp_path / "gpu.toml"
+    learned = haloscope.learn_rules([write("a", on_device=300), write("b", on_device=300)], rules)
+    halo = learned.regions["solve/halo"]
+    assert halo.calls["MPI_Isend"] == halo.sizes["p2p 4608 B"] == 400  # of any memory
+    assert halo.memory == {"MPI_Isend of device memory": 300, "p2p of 4608 B of device memory": 300}
+    assert read_rules(rules).regions["solve/halo"] == halo
+    assert haloscope.check(write("alike", on_device=300), rules).failures == []
+    failed = haloscope.check(write("moved", on_device=0), rules)
+    assert {verdict.text.split(": ")[1] for verdict in failed.failures} == {
+        "memory MPI_Isend of device memory is 0, not 300",
+        "memory p2p of 4608 B of device memory is 0, not 300",
+    }
+    # A recorder that did not tell memory has broken no rule, and kept none.
+    unknown = haloscope.check(write("older"), rules)
+    assert all("is not known of this run" in verdict.text for verdict in unknown.failures)
+
+
 def test_what_varies_is_not_ruled(tmp_path: Path, write: Write) -> None:
     learned = haloscope.learn_rules([write("a"), write("b", messages=500)])
     assert "calls MPI_Isend" in learned.regions["solve/halo"].varies

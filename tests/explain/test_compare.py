@@ -94,6 +94,21 @@ def test_more_messages_of_another_size(runs: Runs) -> None:
     assert lines(compared, "counts: ")[0].startswith("counts: solve/halo: messages sent 400 → 500 (+25 %)")
 
 
+def test_buffers_that_have_moved_to_a_gpu_are_a_change(runs: Runs) -> None:
+    compared = haloscope.compare(runs("a", 2, on_device=0), runs("b", 2, on_device=300))
+    changed = compared.structure.select("table", "quantity", "first_count", "second_count").rows()
+    assert changed == [
+        ("memory", "MPI_Isend of device memory", 0, 300),
+        ("memory", "p2p of 4608 B of device memory", 0, 300),
+    ]
+    assert "MPI_Isend of device memory 0 → 300" in lines(compared, "counts: ")[0]
+    # Files of before recorders knew memory do not tell; two of them have nothing to tell.
+    older = haloscope.compare(runs("c", 2), runs("d", 2, on_device=300))
+    assert lines(older, "counts: ") == ["counts: all alike"]
+    assert any("does not know it: memory" in line for line in older.told())
+    assert not any("memory" in line for line in haloscope.compare(runs("e", 2), runs("f", 2)).told())
+
+
 def test_other_partners_of_equal_sums(runs: Runs) -> None:
     compared = haloscope.compare(runs("a", 2), runs("b", 2, partner=0))
     assert compared.structure["table"].unique().to_list() == ["spread"]

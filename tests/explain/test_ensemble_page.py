@@ -106,3 +106,28 @@ def test_the_page_goes_on_without_what_cannot_be_read(runs: list[Path], tmp_path
 
 def test_sound_runs_have_no_remarks(runs: list[Path]) -> None:
     assert remarks(haloscope.open_all(runs[2:])) == []
+
+
+def test_many_curves_leave_their_figures_the_room_that_they_need(look: Look, tmp_path: Path) -> None:
+    """Eight programs, as of a campaign: no legend lies on a figure, and no title is longer than its axis."""
+    names = [f"program-{number}/system/variant" for number in range(8)]
+    for name in names:
+        for place, grid in enumerate(GRIDS[:3]):
+            written = halo_profile(grid)
+            written.info |= {"program": name}
+            written.write(tmp_path / f"{name.partition('/')[0]}-{place}.halo")
+    haloscope.report(sorted(tmp_path.glob("*.halo")), tmp_path / "page.html")
+    page = look(tmp_path / "page.html")
+    drawn(page)
+    boxes = page.evaluate(
+        """[...document.querySelectorAll('#region-sections .js-plotly-plot')]
+          .filter(plot => plot.querySelectorAll('.legend .traces').length >= 8)
+          .filter(plot => plot.querySelector('.ytitle') !== null)
+          .map(plot => [['legend', '.legend'], ['title', '.ytitle'], ['ground', '.nsewdrag']].map(
+            ([name, which]) => [name, plot.querySelector(which).getBoundingClientRect()]))
+          .map(found => Object.fromEntries(found.map(([name, box]) => [name, [box.top, box.bottom]])))"""
+    )
+    assert len(boxes) >= 6
+    for box in boxes:
+        assert box["legend"][1] <= box["ground"][0] + 1
+        assert box["ground"][0] - 8 <= box["title"][0] < box["title"][1] <= box["ground"][1] + 8

@@ -6,14 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import haloscope
 from haloscope.explain import Ensemble, ensembles
 from haloscope.explain.ensembles import Speeds
 from support.mpi import CHECKOUT
 from support.pages import page_data
+from support.profiles import Draft
 from support.sample import halo_profile
 
 _PAGE = CHECKOUT / "docs" / "reference" / "ensembles.md"
@@ -39,8 +42,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Ensemble:
         for program, cluster in (("amg", "cpu"), ("amg", "gpu"), ("kripke", "cpu")):
             written = halo_profile(grid, seed=number)
             written.info |= {"program": program, "metadata": {"cluster": cluster, "nx": str(8 * number + 8)}}
+            if cluster == "gpu":
+                _onto_gpu(written)
             written.write(folder / f"{program}-{cluster}-{number}.halo")
     return haloscope.open_all(f"{folder}/*.halo")
+
+
+def _onto_gpu(written: Draft) -> None:
+    """Send half of all messages from a GPU's memory; the others' files are of before that was told."""
+    written.version = (1, 4)
+    for name, sums in (("calls", ("calls", "bytes", "time_total")), ("sizes", ("messages", "time_total"))):
+        table = written.tables[name]
+        rows = len(table["path"])
+        twice: dict[str, Any] = {column: [*values, *values] for column, values in table.items()}
+        for column in sums:
+            whole = np.asarray(table[column])
+            half = whole // 2 if whole.dtype.kind == "i" else whole / 2
+            twice[column] = [*half.tolist(), *(whole - half).tolist()]
+        written.tables[name] = {**twice, "memory": ["host"] * rows + ["device"] * rows}
 
 
 def _called(call: str, runs: Ensemble) -> Any:
@@ -86,6 +105,27 @@ def test_levels_and_rates_by_their_definitions(runs: Ensemble) -> None:
         whole.group_by("run_ranks").agg(pl.col("bytes_sent").sum() / pl.col("time").sum()).sort("run_ranks")
     )
     assert frame["mean"].to_list() == pytest.approx(sums["bytes_sent"].to_list())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'over(runs, "time", ["<program>", "solve"], by="cluster")',
+        'over(runs, "bandwidth", ["<program>"], by="cluster")',
+        'levels(runs, "solve/level #", "most_bytes", by="cluster")',
+        'totals(runs, by="cluster")',
+        'size_classes(runs, machine=machine, by="cluster")',
+    ],
+)
+def test_a_gpus_runs_stand_beside_those_of_cpus(runs: Ensemble, call: str) -> None:
+    """They send the same here: two rows of one call or size, by memory, are one in each figure."""
+    found = _called(f"ensembles.{call}", runs)
+    drawn = found.figure().to_json()
+    assert "cpu" in drawn
+    assert "gpu" in drawn
+    one, other = (found.frame.filter(series=cluster).drop("series", "runs") for cluster in ("cpu", "gpu"))
+    assert len(one) >= len(_GRIDS)
+    assert_frame_equal(one, other)
 
 
 def test_the_machine_by_classes() -> None:

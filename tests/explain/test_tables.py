@@ -103,6 +103,8 @@ def test_a_quantity_that_older_files_lack_is_unknown(read: Read) -> None:
     assert "memory" not in columns_of("calls", [{}])
     calls = read(draft(paths=path_rows(), calls=[{"path": 0, "call": "MPI_Send", "calls": 1}])).table("calls")
     assert calls["memory"].to_list() == [None]
+    sizes = read(draft(paths=path_rows(), sizes=[{"path": 0, "kind": "p2p", "bytes": 8, "bytes_upper": 8}]))
+    assert sizes.table("sizes")["memory"].to_list() == [None]
     new = draft(paths=path_rows(), ranks=rows)
     new.tables["ranks"] = {**new.tables["ranks"], "polls": np.array([3, 4])}
     assert read(new).table("regions")["polls_total"].to_list() == [7]

@@ -50,7 +50,11 @@ def test_a_profile_is_the_performance_of_a_reframe_test(
 ) -> None:
     reframe = ModuleType("reframe")
     vars(reframe).update(simple_test=lambda kind: kind, RunOnlyRegressionTest=object)
-    monkeypatch.setitem(sys.modules, "reframe", reframe)
+    sanity = ModuleType("reframe.utility.sanity")
+    vars(sanity).update(assert_eq=lambda found, expected: found == expected)
+    for name, module in (("reframe", reframe), ("reframe.utility", ModuleType("reframe.utility"))):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "reframe.utility.sanity", sanity)
     scope: dict[str, Any] = {
         "sanity_function": lambda function: function,
         "performance_function": lambda unit: lambda function: function,

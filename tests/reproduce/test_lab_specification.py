@@ -99,6 +99,20 @@ def test_mistakes_are_told_in_one_line(written: Written, wrong: str, said: str) 
     assert "\n" not in str(caught.value)
 
 
+def test_an_application_that_is_not_bundled_is_told_before_anything_runs(written: Written) -> None:
+    head, _, _ = BASE.partition("programs:")
+    file = written(
+        head
+        + "programs:\n  solver:\n    application: poison\nexperiments:\n  a: {program: solver, ranks: 2}\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        _ = Campaign.opened(file).points
+    assert str(caught.value) == (
+        f"{file}:7: programs.solver.application: poison: is none of the bundled applications; poisson is, "
+        "there are amg, amr, cg, hydro, poisson, sweep"
+    )
+
+
 def test_what_cannot_run_says_why(written: Written) -> None:
     text = (
         BASE.replace("cores: 64", "cores: 8, memory: 1 GiB")

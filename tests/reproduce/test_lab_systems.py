@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from haloscope import explain
-from haloscope.base.errors import LaunchError
+from haloscope.base.errors import ComponentError, LaunchError
+from haloscope.hide import build_fem
 from haloscope.reproduce.lab import Campaign, run_campaign
 from support.campaigns import BASE, RING, Written
 from support.missing import missing
@@ -54,6 +55,16 @@ variants:
   placed: {place: true}
   caliper: {caliper: "spot(output=ring.cali)"}
   bare: {watch: false}
+"""
+BUNDLED = """
+campaign: bundled
+systems: SYSTEMS
+programs:
+  multigrid:
+    application: poisson
+    arguments: --level {level} --solver gmg
+    figures: {unknowns: "unknowns +([0-9]+)", error: "error +([0-9.e+-]+)"}
+experiments: {all: {program: multigrid, ranks: 2, parameters: {level: 2}}}
 """
 
 
@@ -145,6 +156,28 @@ def test_every_variant_leaves_its_mark(
     assert len({each["command"] for each in asked.values()}) == 1
     for variant, verb in (("late", "inject"), ("layer", "stencil"), ("placed", "place")):
         assert verb in asked[variant]["words"]
+
+
+@pytest.mark.timeout(900)  # the first test that needs the finite elements builds them
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_the_bundled_application_with_libraries_is_one_as_well(
+    lab: Callable[..., str], mpi: Mpi, tmp_path: Path
+) -> None:
+    try:
+        build_fem(quiet=True)
+    except ComponentError as error:
+        missing(str(error))
+    file = tmp_path / "bundled.yaml"
+    text = BUNDLED.replace("SYSTEMS", json.dumps({"here": system_of(mpi)}))
+    file.write_text(text, "utf-8")
+    lab("run", file)
+    (row,) = json.loads(lab("status", file, "--format", "json"))
+    assert row["state"] == "done"
+    assert row["unknowns"] > 0
+    assert 0 < row["error"] < 0.1
+    with explain.open(row["profile"]) as profile:
+        assert profile.info["program"] == "poisson"
+        assert profile.table("regions", region="<program>")["sends_total"][0] > 0
 
 
 def test_a_build_that_fails_names_its_log(written: Written, tmp_path: Path) -> None:

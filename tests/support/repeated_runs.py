@@ -23,12 +23,14 @@ def repeated_run(
     messages: int = 400,
     size: int = 4608,
     partner: int = 1,
+    on_device: int | None = None,
     **info: Any,
 ) -> Draft:
     """Return a run of `<program>` > solve > halo, and `<program>` > output, on two ranks.
 
     Each region's time is `slower` times as long as usual and scatters by `spread`, half of which all regions
-    share. In halo rank 0 sends `messages` of `size` to `partner`.
+    share. In halo rank 0 sends `messages` of `size` to `partner`, `on_device` of them from a GPU's memory; if
+    that is None, the file is of before recorders knew that.
     """
     shared = random.normal(0, spread) + (random.random() < _TAIL) * random.exponential(_TAIL_MEAN * spread)
     own = {
@@ -36,7 +38,7 @@ def repeated_run(
         for path, (time, _) in _OWN.items()
     }
     inclusive = {**own, 1: own[1] + own[2], 0: sum(own.values())}
-    return draft(
+    found = draft(
         {"program": "app", "version": "0.1.0", **info},
         paths=path_rows("solve", "solve/halo", "output"),
         processes=process_rows("alpha", "alpha"),
@@ -57,6 +59,18 @@ def repeated_run(
         collectives=[{"path": 3, "operation": "Allreduce", "comm_size": 2, "bytes": 8, "calls": 6}],
         communicators=[{"name": "MPI_COMM_WORLD", "size": 2, "ranks": 2, "calls": 12}],
     )
+    if on_device is not None:
+        _divide(found, on_device)
+    return found
+
+
+def _divide(found: Draft, on_device: int) -> None:
+    """Make two rows of the first one of calls and of sizes, of which one is about a GPU's memory."""
+    found.version = (1, 4)
+    for name, counts, others in (("calls", "calls", ["", ""]), ("sizes", "messages", [])):
+        table = {column: [values[0], *values] for column, values in found.tables[name].items()}
+        table[counts][:2] = [table[counts][0] - on_device, on_device]
+        found.tables[name] = {**table, "memory": ["host", "device", *others]}
 
 
 def _row(path: int, rank: int, inclusive: float, own: float, messages: int, size: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from haloscope.base.errors import ComponentError
 from support.missing import impossible, missing
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.watched import PROGRAMS, Watched, watch
+from support.watched import PROGRAMS, Watched, program, watch
 
 HYPRE = ("-I/usr/include/hypre", "-rdynamic", "-lHYPRE", "-ldl", "-lm")
 
@@ -132,3 +132,16 @@ def test_nothing_of_a_library_when_it_is_not_wanted(mpi: Mpi, compiler: Compiler
     run = watch(mpi, 2, [program], tmp_path, env={"HALOSCOPE_ANNOTATIONS": "petsc,hypre"})
     assert set(instances(run)) == {"<program>"}
     assert "annotations" not in run.info
+
+
+def test_a_process_without_the_libraries_looks_nothing_up(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    """What stands before their functions is never called, so that it costs nothing: the linker says so."""
+    names = re.compile(r"symbol=((?:hypre_|HYPRE_|Petsc|p4est_|p8est_|sc_)\w+)")
+    watched = [str(program(compiler, any_mpi, "twin.c"))]
+    told = ["env", "LD_DEBUG=symbols", f"LD_DEBUG_OUTPUT={tmp_path / 'linker'}"]
+    watch(any_mpi, 2, [*told, *watched], tmp_path)
+    lines = "".join(file.read_text(errors="replace") for file in tmp_path.glob("linker.*"))
+    assert "symbol=MPI_Init" in lines
+    assert set(names.findall(lines)) == set()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import haloscope
+from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import PROGRAMS, STRICT, Watched, program, watch
@@ -19,11 +20,14 @@ RUNTIMES = {"cuda": (), "hip": ("-DWITH_HIP",), "level_zero": ("-DWITH_LEVEL_ZER
 LIBRARIES = {"cuda": "-DFAKE_CUDA", "hip": "-DFAKE_HIP=6", "level_zero": "-DFAKE_LEVEL_ZERO"}
 
 
+def runtime_of(compiler: Compiler, mpi: Mpi, library: str) -> str:
+    """The runtime: a file that the loader finds by its path."""
+    return str(compiler(mpi, PROGRAMS / "fake_gpu.c", ["-shared", "-fPIC", library]))
+
+
 def built(compiler: Compiler, mpi: Mpi, runtime: str, library: str = "") -> Path:
-    """The program, linked to the runtime: a file that the loader finds by its path."""
-    flags = ["-shared", "-fPIC", library or LIBRARIES[runtime]]
-    runtime_file = compiler(mpi, PROGRAMS / "fake_gpu.c", flags)
-    return program(compiler, mpi, "device_buffers.c", [*RUNTIMES[runtime], str(runtime_file)])
+    flags = [*RUNTIMES[runtime], runtime_of(compiler, mpi, library or LIBRARIES[runtime])]
+    return program(compiler, mpi, "device_buffers.c", flags)
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)
@@ -157,16 +161,60 @@ def test_kinds_add_up_to_the_totals(run: Watched) -> None:
     assert {row["memory"] for row in run.rows("calls")} == {"host", "device", "managed", None}
 
 
-def test_copies_that_mpi_then_sends(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    for runtime in ("cuda", "hip"):
-        found = watch(any_mpi, RANKS, [built(compiler, any_mpi, runtime)], tmp_path)
-        staged, copied = found.region("staged"), found.region("copied")
-        assert staged["device_copies_total"] == 10 * RANKS
-        assert staged["device_copy_bytes_total"] == 4000 * RANKS
-        assert staged["staged_bytes_total"] == 2000 * RANKS
-        assert (copied["device_copies_total"], copied["device_copy_bytes_total"]) == (RANKS, 800 * RANKS)
-        assert copied["staged_bytes_total"] == 0
-        assert found.region("messages")["device_copies_total"] == 0
+@pytest.mark.parametrize("run", ["cuda", "hip"], indirect=True, scope="module")
+def test_copies_that_mpi_then_sends(run: Watched) -> None:
+    staged, copied = run.region("staged"), run.region("copied")
+    assert staged["device_copies_total"] == 10 * RANKS
+    assert staged["device_copy_bytes_total"] == 4000 * RANKS
+    assert staged["staged_bytes_total"] == 2000 * RANKS
+    assert (copied["device_copies_total"], copied["device_copy_bytes_total"]) == (RANKS, 800 * RANKS)
+    assert copied["staged_bytes_total"] == 0
+    assert run.region("messages")["device_copies_total"] == 0
+
+
+@pytest.mark.parametrize("kind", ["staged", "kept", "direct"])
+def test_copies_to_where_messages_begin_are_a_finding(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
+) -> None:
+    staging = program(compiler, any_mpi, "staging.c", [runtime_of(compiler, any_mpi, LIBRARIES["cuda"])])
+    found = watch(any_mpi, 2, [staging, kind], tmp_path)
+    copies = 0 if kind == "direct" else 2 * 150
+    assert found.region("exchange")["device_copies_total"] == copies
+    findings = [finding for finding in haloscope.findings(found.path) if finding.rule == "host_staging"]
+    assert len(findings) == (kind == "staged")
+    for finding in findings:
+        assert finding.region == "exchange"
+        assert "315 MB of a GPU's data are copied to the host before MPI sends them" in finding.sentence
+        assert finding.evidence[0].values == {"staged_bytes_total": copies * 2**20}
+        # All copies are of such data: what is gained is their time.
+        copied = found.region("exchange")["device_copy_time_mean"]
+        assert finding.gain == finding.gain_high == pytest.approx(copied)
+        assert finding.gain_low == pytest.approx(copied / 2)
+
+
+@pytest.mark.parametrize("interface", ["-DMPIF_H", "-DUSE_MPI", "-DF08"])
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_buffers_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path, interface: str) -> None:
+    if mpi.mpifort is None:
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+    flags = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w", interface]
+    runtime = runtime_of(compiler, mpi, LIBRARIES["cuda"])
+    found = watch(mpi, 2, [compiler(mpi, PROGRAMS / "device_buffers.f90", [*flags, runtime])], tmp_path)
+    named = {key: count for key, count in calls(found, "<program>").items() if key[0][:5] != "Comm_"}
+    assert named == {
+        ("Irecv", "managed"): 3 * 2,
+        ("Isend", "device"): 3 * 2,
+        ("Waitall", None): 3 * 2,
+        ("Sendrecv", "host"): 2,
+        ("Allreduce", "device"): 2,
+        ("Bcast", "managed"): 2,
+    }
+    assert sizes(found, "<program>") == {
+        ("device", 40): 3 * 2,
+        ("host", 40): 2,
+        ("device", 20): 2,
+        ("managed", 24): 2,
+    }
 
 
 def test_without_a_runtime_all_is_the_hosts(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

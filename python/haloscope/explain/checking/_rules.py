@@ -59,13 +59,14 @@ Time = Annotated[list[_Time], Field(min_length=2)] | TimeRule
 class RegionRules(_Strict):
     """What holds in a region without those nested in it.
 
-    `regions`, `calls`, `sizes`, `collectives` and `communicators` are counts by their name; `varies` names
-    counts that anything is right for; `own_time` is the region's time, `time` that with nested regions.
+    `regions`, `calls`, `sizes`, `memory`, `collectives`, `communicators` are counts by their name; `varies`
+    names counts that anything is right for; `own_time` is the region's time, `time` that with nested regions.
     """
 
     regions: dict[str, Count] = Field(default_factory=dict)
     calls: dict[str, Count] = Field(default_factory=dict)
     sizes: dict[str, Count] = Field(default_factory=dict)
+    memory: dict[str, Count] = Field(default_factory=dict)
     collectives: dict[str, Count] = Field(default_factory=dict)
     communicators: dict[str, Count] = Field(default_factory=dict)
     varies: list[str] = Field(default_factory=list)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKED", "Status", "Verdict", "count_verdicts", "slow_ones", "time_verdicts", "verdict_frame"]
 
 Status = Literal["passed", "failed", "suspect"]
-_TABLES = ("regions", "calls", "sizes", "collectives", "communicators")
+_TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
 _WRONG = 0.01  # the share of checks in which any time fails by chance, if all times were measured again
 
 CHECKED = {

@@ -201,6 +201,8 @@ def _remarks(first: Side, second: Side) -> list[str]:
     if any(run.times["mpi"].is_null().all() for side in sides for run in side.runs):
         lines.append("how much of the time is in MPI is not known, so nothing is said of where it went")
     unknown = sorted(set().union(*(run.unknown for side in sides for run in side.runs)))
+    if not any((run.facts["table"] == "memory").any() for side in sides for run in side.runs):
+        unknown = [table for table in unknown if table != "memory"]  # there is nothing to know without a GPU
     if unknown:
         lines.append(f"not compared, as one side does not know it: {', '.join(unknown)}")
     return lines

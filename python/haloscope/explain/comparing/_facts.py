@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain._profile import Profile
 
-__all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "own_times", "pairs"]
+__all__ = ["COUNTS", "FACTS", "OWN_TIMES", "PAIRS", "counted", "knows_memory", "own_times", "pairs"]
 
 # Columns of the table `regions` that a program decides, not its machine.
 COUNTS = (
@@ -59,10 +59,10 @@ def counted(profile: Profile) -> pl.DataFrame:
 
     Phases that were found, and not marked, belong to the program: how many iterations pass before they are
     found differs from run to run. What is unknown has no row. `table` is `regions`, `calls`, `sizes`,
-    `collectives`, `communicators`, or `spread`, whose counts are nothing but other numbers if ranks have
-    other shares of a region's messages.
+    `memory` (the part of the two before that is about a GPU's buffers), `collectives`, `communicators`, or
+    `spread`, whose counts are nothing but other numbers if ranks have other shares of a region's messages.
     """
-    parts = [_of_regions(profile), _calls(profile), _sizes(profile), _collectives(profile)]
+    parts = [_of_regions(profile), _calls(profile), _sizes(profile), _memory(profile), _collectives(profile)]
     parts += [_communicators(profile), _spread(profile)]
     rows = pl.concat([part.select(pl.col(name).cast(kind) for name, kind in FACTS.items()) for part in parts])
     return rows.filter(pl.col("count").is_not_null())
@@ -117,6 +117,27 @@ def _sizes(profile: Profile) -> pl.DataFrame:
     sums = rows.group_by("path", "kind", "bytes").agg(pl.col("messages").sum().alias("count"))
     quantity = pl.format("{} {} B", "kind", "bytes").alias("quantity")
     return _named(profile, sums).with_columns(pl.lit("sizes").alias("table"), quantity)
+
+
+def _memory(profile: Profile) -> pl.DataFrame:
+    """Return how often calls, and messages of each size, had a buffer that is not the host's."""
+    calls = _frame(profile, "calls", ["path", "call", "memory", "calls"])
+    sizes = _frame(profile, "sizes", ["path", "kind", "bytes", "bytes_upper", "memory", "messages"])
+    exact = sizes.filter(pl.col("bytes") == pl.col("bytes_upper"))
+    timely = pl.col("call").str.contains(_TIMELY)
+    parts = [
+        calls.filter(~timely).select("path", "memory", what="call", count="calls"),
+        exact.select("path", "memory", what=pl.format("{} of {} B", "kind", "bytes"), count="messages"),
+    ]
+    rows = pl.concat(parts).filter(~pl.col("memory").is_in(["", "host"]), pl.col("count") > 0)
+    sums = rows.group_by("path", "what", "memory").agg(pl.col("count").sum())
+    quantity = pl.format("{} of {} memory", "what", "memory").alias("quantity")
+    return _named(profile, sums).with_columns(pl.lit("memory").alias("table"), quantity)
+
+
+def knows_memory(profile: Profile) -> bool:
+    """Return whether the recorder that wrote this told where buffers are."""
+    return not profile.frame("calls", ["call", "memory"])["memory"].is_null().any()
 
 
 def _collectives(profile: Profile) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from haloscope.base.errors import ProfileError, UsageError
 from haloscope.base.units import ranks_text
 from haloscope.explain._profile import Profile
 from haloscope.explain._tables import run_information
-from haloscope.explain.comparing._facts import counted, own_times, pairs
+from haloscope.explain.comparing._facts import counted, knows_memory, own_times, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,9 +87,14 @@ def read_run(path: str | os.PathLike[str]) -> Run:
                 own_times(profile),
                 pairs(profile),
                 _series(profile),
-                frozenset(table for table in _TABLES if profile.lacks(table)),
+                _unknown(profile),
             )
         )
+
+
+def _unknown(profile: Profile) -> frozenset[str]:
+    tables = {table for table in _TABLES if profile.lacks(table)}
+    return frozenset(tables if knows_memory(profile) else tables | {"memory"})
 
 
 def _series(profile: Profile) -> tuple[str, ...]:

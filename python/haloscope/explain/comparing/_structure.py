@@ -28,7 +28,7 @@ STRUCTURE = {
 _KEYS = ["region", "table", "quantity"]
 _MOST_SAID = 4  # quantities of a region in one line
 _LONGEST = 80  # characters of a value
-_SAID_FIRST = ("regions", "communicators", "spread", "calls", "collectives", "sizes")
+_SAID_FIRST = ("regions", "communicators", "spread", "calls", "collectives", "sizes", "memory")
 _WORDS: Mapping[str, str] = {
     "ranks": "ranks in it",
     "instances": "passes",

@@ -180,8 +180,8 @@ def _efficiency_drawn(frame: pl.DataFrame) -> Figure | None:
     many = frame["series"].n_unique() > 1
     drawn = []
     for kind, title in (
-        ("strong", "the same work in all runs (strong)"),
-        ("weak", "work that grew with the ranks (weak)"),
+        ("strong", "same work in all runs (strong)"),
+        ("weak", "work grew with ranks (weak)"),
     ):
         traces = [
             line(

@@ -9,6 +9,7 @@ const IN_THE_DARK = {
   "#fff": "#1d242b", "#1c2733": "#e3e8ed", "#e8ecf0": "#333d47", "#cbd3db": "#5d6873", "#c0392b": "#ff8f80",
   "#eaf3f9": "#22303c", "#a9cfe5": "#1f5580", "#5a9fc9": "#3f88bd", "#1f6a9f": "#83bde2", "#0a2f51": "#e3f2fc", "#31408f": "#8f9df0", "#7a1f5c": "#d273b0",
 };
+const LEGEND = 30; // pixels that figures have for theirs
 const drawn = new Map();
 
 function inTheme(value) {
@@ -30,7 +31,17 @@ function draw(place, traces, layout, config) {
     legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0, traceorder: "normal", itemsizing: "constant" },
     hoverlabel: { font: FONT, bgcolor: "#fff" }, ...layout, ...(isPrinted() ? { width: place.clientWidth } : {}),
   }), { ...CONFIG, ...config });
+  makeRoomForLegend(place, layout.height);
   offerCsv(place, () => csvOfFigure(place));
+}
+
+// Plotly takes the room for a legend of many lines from the figure: the page has more.
+function makeRoomForLegend(place, height) {
+  const legend = place.querySelector(".legend .scrollbox");
+  const more = legend === null ? 0 : Math.round(legend.getBBox().height) - LEGEND;
+  if (more <= 0 || !height) return;
+  place.style.height = height + more + "px";
+  Plotly.relayout(place, { height: height + more });
 }
 
 function drawNothing(place, why) {

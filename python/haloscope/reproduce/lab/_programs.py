@@ -13,10 +13,11 @@ from haloscope.base.building import build_application
 from haloscope.base.errors import LaunchError, UsageError
 from haloscope.base.launch import parse
 from haloscope.base.mpi import detect
-from haloscope.hide import build_injector, build_placer, build_protocols
+from haloscope.hide import build_fem, build_injector, build_placer, build_protocols
 from haloscope.reproduce.lab._campaign import Campaign
 from haloscope.reproduce.lab._expressions import substituted, text_of
 from haloscope.reproduce.lab._points import Point
+from haloscope.reproduce.lab._specification import WITH_FEM
 from haloscope.watch import build_recorder
 
 __all__ = ["prepared"]
@@ -34,7 +35,7 @@ def prepared(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
         for command in program.build:
             _build(campaign, name, system, command)
         if program.application is not None:
-            paths[name] = build_application(program.application)
+            paths[name] = _built(program.application)
         elif not specification.systems[system].modules and shutil.which(point.executable) is None:
             raise UsageError(
                 f"{campaign.file}: programs.{name}.command: {point.executable}: no such program; "
@@ -42,6 +43,11 @@ def prepared(campaign: Campaign, waiting: Sequence[Point]) -> dict[str, Path]:
             )
     _build_components(campaign, waiting, paths)
     return paths
+
+
+def _built(application: str) -> Path:
+    """Return where a bundled application is; poisson comes with the finite elements."""
+    return build_fem().poisson if application == WITH_FEM else build_application(application)
 
 
 def _build(campaign: Campaign, name: str, system: str, command: str) -> None:

@@ -5,6 +5,7 @@ Every key is declared here once, with what it means; docs/reference/lab.md is ma
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from haloscope.base.building import applications
 from haloscope.reproduce.lab._expressions import Value
 from haloscope.reproduce.lab._grids import Grids, Ranks
 from haloscope.watch import SETTINGS
@@ -27,6 +29,7 @@ __all__ = [
     "COLUMNS",
     "GRID",
     "SPECIFIED",
+    "WITH_FEM",
     "Experiment",
     "Program",
     "Specification",
@@ -37,6 +40,8 @@ __all__ = [
 # Names that every point has, beside its parameters.
 GRID = ("px", "py", "pz")  # may be parameters where there are no grids
 BUILT_IN = ("ranks", "nodes", *GRID, "repetition", "system")
+
+WITH_FEM = "poisson"  # the bundled application that is built as a part of the finite elements
 
 # The columns that the table of every campaign has, beside its figures.
 COLUMNS = frozenset(
@@ -133,7 +138,9 @@ class Program(_Strict):
     """What runs."""
 
     command: str | None = _said(None, "The program and its arguments; `{…}` holds arithmetic of parameters.")
-    application: str | None = _said(None, "A bundled application, in place of the program's path.")
+    application: str | None = _said(
+        None, "A bundled application, in place of the program's path: amg, amr, cg, hydro, poisson, sweep."
+    )
     arguments: str = _said("", "Arguments behind `application`.")
     build: Annotated[list[str], BeforeValidator(_words)] = _said(
         [], "Commands that build it for `{system}`, in the specification's directory, by no shell."
@@ -152,6 +159,18 @@ class Program(_Strict):
     )
     regions: list[str] = _said([], "Regions that its profile must have.")
     environment: Environment = _said({}, "Environment variables of each run.")
+
+    @field_validator("application")
+    @classmethod
+    def _bundled(cls, value: str | None) -> str | None:
+        known = sorted([*applications(with_libraries=True), WITH_FEM])
+        if value is not None and value not in known:
+            near = difflib.get_close_matches(value, known, 1)
+            raise ValueError(
+                f"{value}: is none of the bundled applications; {f'{near[0]} is, ' if near else ''}"
+                f"there are {', '.join(known)}"
+            )
+        return value
 
     @field_validator("figures")
     @classmethod

@@ -1,11 +1,12 @@
-"""What it costs to keep the call that a rank is in: the recorder beside one that is built without that.
+"""What parts of the recorder cost a call: the recorder beside one that is built without the part.
 
-Two recorders of the same sources, one of them with `HALOSCOPE_WITHOUT_CURRENT_CALL`, watch one rank in turn.
-Its calls (calls.c) take no time of MPI's (instant.c), as what differs is less than what a real MPI's calls
-scatter by; so nothing hides what the stores take, and what is measured is rather too much. In
-nanoseconds a call; at most 1 is to be added.
+`current-call` keeps the call that a rank is in, `gpus` looks whether there is a GPU's runtime, in a process
+that has none. Two recorders of the same sources, one of them without the part, watch one rank in turn. Its
+calls (calls.c) take no time of MPI (instant.c), as what differs is less than what a real MPI's calls scatter
+by; so nothing hides what the part takes, and what is measured is rather too much. In nanoseconds a call; at
+most 1 is to be added.
 
-    current_call.py [--rounds 30] [--calls 2000]
+    parts.py [--part gpus] [--rounds 30] [--calls 2000]
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COMMAND = Path(sys.executable).with_name("haloscope")
 ALLOWED = 1.0  # nanoseconds a call
 CLOCK = "clock_gettime"
 CALLS = {"region of 12 Irecv, 12 Isend, Waitall": 25}  # of a case; 1 of all others
-WITHOUT = "-DHALOSCOPE_WITHOUT_CURRENT_CALL"
+PARTS = ("current-call", "gpus")
 
 
 def build(directory: Path) -> list[str]:
@@ -52,24 +53,25 @@ def build(directory: Path) -> list[str]:
     return [str(tools.launcher), "-n", "1", *undisturbed(), program]
 
 
-def environments() -> dict[str, dict[str, str]]:
+def environments(part: str) -> dict[str, dict[str, str]]:
     """Return the environments in which each recorder is built and used."""
-    script = cache() / "c++-without-current-call"
+    script = cache() / f"c++-without-{part}"
+    without = f"-DHALOSCOPE_WITHOUT_{part.upper().replace('-', '_')}"
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(f'#!/bin/sh\nexec "{compiler()}" {WITHOUT} "$@"\n', encoding="utf-8")
+    script.write_text(f'#!/bin/sh\nexec "{compiler()}" {without} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     # The search for iterations reads the current call.
     plain = MPI_ENVIRONMENT | {"HALOSCOPE_PHASES": "0"}
     return {"with": plain, "without": plain | {"CXX": str(script)}}
 
 
-def measure(rounds: int, calls: int) -> None:
+def measure(part: str, rounds: int, calls: int) -> None:
     """Emit what each kind of call costs more."""
     times: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as name:
         launch = build(Path(name))
         watched = [str(COMMAND), "run", "--quiet", "-o", f"{name}/bench.halo", "--", *launch, str(calls)]
-        recorders = environments()
+        recorders = environments(part)
         for environment in recorders.values():
             subprocess.run(
                 [str(COMMAND), "env", "--", *launch], env=environment, check=True, capture_output=True
@@ -86,14 +88,14 @@ def measure(rounds: int, calls: int) -> None:
     for case, kinds in times.items():
         if case != CLOCK:
             pairs = zip(kinds["with"], kinds["without"], strict=True)
-            report(case, estimate([kept - bare for kept, bare in pairs]))
+            report(part, case, estimate([kept - bare for kept, bare in pairs]))
 
 
-def report(case: str, added: Estimate) -> None:
+def report(part: str, case: str, added: Estimate) -> None:
     """Times that are not told from zero count as a thousandth of a nanosecond."""
     median, low, high = (max(value, 1e-3) for value in (added.median, added.low, added.high))
     emit(
-        "watch-current-call",
+        f"watch-{part}",
         case,
         ours=added.median,
         peer=ALLOWED,
@@ -106,10 +108,12 @@ def report(case: str, added: Estimate) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=PARTS, default=PARTS, nargs="+", help="what is left out")
     parser.add_argument("--rounds", type=int, default=30, help="processes of each kind")
     parser.add_argument("--calls", type=int, default=2000, help="calls a case and round")
     options = parser.parse_args()
-    measure(options.rounds, options.calls)
+    for part in options.part:
+        measure(part, options.rounds, options.calls)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,212 @@
+"""apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once and is data here.
+
+Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and
+what is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+from haloscope.explain import Profile
+from support.applications import Application
+from support.mpi import Mpi
+from support.programs import Compiler
+
+Grid = tuple[int, int, int]
+Pairs = dict[tuple[int, int], tuple[int, int]]  # sender and receiver: messages and bytes
+Run = Callable[..., Profile]
+
+
+@pytest.fixture(scope="module")
+def run(compiler: Compiler, any_mpi: Mpi, haloscope: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """`run("sweep", 8, "--procs 2,2,2")` runs an application under the recorder."""
+
+    def watched(name: str, ranks: int, words: str) -> Profile:
+        program = Application.build(compiler, any_mpi, name)
+        file = tmp_path_factory.mktemp("originals") / f"{name}.halo"
+        return program.watched(haloscope, file, ranks, *words.split())
+
+    return watched
+
+
+class Original(NamedTuple):
+    """What a run of the original sent: by axis, messages and bytes of each pair of neighbours."""
+
+    flags: str
+    grid: Grid
+    axes: Mapping[str, tuple[int, int]]
+    sizes: Mapping[int, int]
+
+    @property
+    def ranks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+KRIPKE = [
+    Original(
+        "--procs 2,2,1 --zones 16,16,16 --groups 32 --quad 64 --gset 16 --dset 8 --zset 1,1,1 --niter 3",
+        (2, 2, 1),
+        {"x": (192, 3145728), "y": (192, 3145728)},
+        {16384: 1536},
+    ),
+    Original(
+        "--procs 3,2,1 --zones 12,8,8 --groups 6 --quad 32 --gset 3 --dset 16 --zset 1,1,1 --niter 2",
+        (3, 2, 1),
+        {"x": (48, 49152), "y": (48, 49152)},
+        {1024: 672},
+    ),
+    Original(
+        "--procs 2,2,2 --zones 12,16,10 --groups 6 --quad 32 --gset 3 --dset 16 --zset 2,1,1 --niter 2",
+        (2, 2, 2),
+        {"x": (48, 61440), "y": (96, 46080), "z": (96, 73728)},
+        {480: 768, 768: 768, 1280: 384},
+    ),
+]
+_STEPS = (
+    "--nx 8 --ny 6 --nz 4 --num_vars 10 --num_refine 0 --num_tsteps 4 --stages_per_ts 3 --checksum_freq 2"
+)
+MINIAMR = [
+    Original(
+        f"--npx 2 --npy 2 --npz 1 {_STEPS}",
+        (2, 2, 1),
+        {"x": (12, 23040), "y": (12, 30720)},
+        {1920: 48, 2560: 48},
+    ),
+    Original(
+        f"--npx 2 --npy 2 --npz 2 {_STEPS} --init_x 2 --init_z 3 --comm_vars 5",
+        (2, 2, 2),
+        {"x": (24, 69120), "y": (24, 184320), "z": (24, 92160)},
+        {2880: 192, 3840: 192, 7680: 192},
+    ),
+]
+
+
+def at(rank: int, grid: Grid) -> Grid:
+    return rank % grid[0], rank // grid[0] % grid[1], rank // grid[0] // grid[1]
+
+
+def offset(one: int, other: int, grid: Grid) -> Grid:
+    """How far two ranks are from each other along each axis; the applications count ranks along x first."""
+    x, y, z = (abs(a - b) for a, b in zip(at(one, grid), at(other, grid), strict=True))
+    return x, y, z
+
+
+def sent(profile: Profile) -> Pairs:
+    rows = profile.table("partners", region="<program>").filter(pl.col("sends") > 0)
+    return {(row[0], row[1]): row[2:] for row in rows.select("rank", "partner", "sends", "bytes_sent").rows()}
+
+
+def messages(profile: Profile) -> Counter[int]:
+    rows = profile.table("sizes", region="<program>").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)
+    return Counter(dict(rows.select("bytes", "messages").rows()))
+
+
+def calls(profile: Profile) -> dict[str, int]:
+    rows = profile.table("calls", region="<program>")
+    return dict(rows.group_by("call").agg(pl.col("calls").sum()).rows())
+
+
+def check_neighbours(profile: Profile, original: Original) -> None:
+    axes = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z"}
+    expected = {}
+    for one in range(original.ranks):
+        for other in range(original.ranks):
+            axis = axes.get(offset(one, other, original.grid))
+            if axis:
+                expected[one, other] = original.axes[axis]
+    assert sent(profile) == expected
+    assert messages(profile) == original.sizes
+
+
+@pytest.mark.parametrize("original", KRIPKE, ids=lambda original: f"{original.ranks}-ranks")
+def test_sweep_sends_what_kripke_sends(run: Run, original: Original) -> None:
+    profile = run("sweep", original.ranks, original.flags)
+    check_neighbours(profile, original)
+    iterations = int(original.flags.split()[-1])
+    found = calls(profile)
+    assert found["MPI_Isend"] == found["MPI_Irecv"] == sum(original.sizes.values())
+    assert found["MPI_Waitall"] == iterations * original.ranks
+    # Kripke: one of 8 B an iteration. There is one more at the end.
+    assert found["MPI_Allreduce"] == (iterations + 1) * original.ranks
+
+
+@pytest.mark.parametrize("original", MINIAMR, ids=lambda original: f"{original.ranks}-ranks")
+def test_amr_sends_what_miniamr_sends(run: Run, original: Original) -> None:
+    profile = run("amr", original.ranks, original.flags)
+    check_neighbours(profile, original)
+    found = calls(profile)
+    receives = sum(original.sizes.values())
+    assert found["MPI_Isend"] == found["MPI_Irecv"] == found["MPI_Waitany"] == receives
+
+
+class Hpcg(NamedTuple):
+    """A whole run of HPCG, with 157 preconditioners and 188 products; by offset: bytes of a pair."""
+
+    points: Grid
+    grid: Grid
+    sizes: Mapping[int, int]
+    offsets: Mapping[Grid, int]
+
+
+PRECONDITIONERS, PRODUCTS = 157, 188
+MESSAGES_OF_A_PAIR = 1758
+HPCG = [
+    Hpcg(
+        (16, 32, 24),
+        (2, 3, 1),
+        {24: 1256, 48: 5024, 96: 4710, 192: 9040, 384: 2826, 768: 3768, 1536: 2826, 3072: 5272, 6144: 3954},
+        {(1, 0, 0): 4968288, (0, 1, 0): 2484144, (1, 1, 0): 198120},
+    ),
+    Hpcg(
+        (16, 16, 16),
+        (2, 2, 2),
+        {8: 14064, 16: 3768, 32: 15072, 64: 11304, 128: 27120, 512: 11304, 2048: 15816},
+        {
+            **dict.fromkeys(((1, 0, 0), (0, 1, 0), (0, 0, 1)), 1656096),
+            **dict.fromkeys(((1, 1, 0), (1, 0, 1), (0, 1, 1)), 132080),
+            (1, 1, 1): 14064,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("original", HPCG, ids=lambda original: f"{original.grid}")
+def test_cg_sends_what_hpcg_sends(run: Run, original: Hpcg) -> None:
+    """One iteration and two tell what a preconditioner sends, and what a product; HPCG sent as much."""
+    size = " ".join(f"--n{axis} {n}" for axis, n in zip("xyz", original.points, strict=True))
+    words = f"{size} --procs {','.join(map(str, original.grid))} --iterations"
+    ranks = original.grid[0] * original.grid[1] * original.grid[2]
+    once, twice = (run("cg", ranks, f"{words} {iterations}") for iterations in (1, 2))
+
+    def whole(first: int, second: int) -> int:
+        iteration = second - first  # a preconditioner and a product, of which one more comes at the start
+        product = first - iteration
+        return PRECONDITIONERS * (iteration - product) + PRODUCTS * product
+
+    sizes = messages(once), messages(twice)
+    assert {size: whole(sizes[0][size], sizes[1][size]) for size in sizes[1]} == original.sizes
+    pairs = sent(once), sent(twice)
+    assert {pair: tuple(map(whole, pairs[0][pair], pairs[1][pair])) for pair in pairs[1]} == {
+        (one, other): (MESSAGES_OF_A_PAIR, original.offsets[offset(one, other, original.grid)])
+        for one in range(ranks)
+        for other in range(ranks)
+        if offset(one, other, original.grid) in original.offsets
+    }
+    # HPCG: three Allreduces an iteration and one before. There is one more at the end.
+    sums = [calls(profile)["MPI_Allreduce"] for profile in (once, twice)]
+    assert sums == [ranks * (3 + 1 + 1), ranks * (2 * 3 + 1 + 1)]
+
+
+def test_cg_converges_as_hpcg_does(compiler: Compiler, any_mpi: Mpi) -> None:
+    """The residual that HPCG prints after 50 iterations on 2 x 2 x 1 ranks of 16³ points: 6.2037e-25."""
+    program = Application.build(compiler, any_mpi, "cg")
+    found = program.output(4, *"--nx 16 --ny 16 --nz 16 --procs 2,2,1 --iterations 50".split())
+    assert float(found["residual"][0][0]) == pytest.approx(6.2037e-25, rel=2e-4)
