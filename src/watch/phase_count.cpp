@@ -67,7 +67,8 @@ class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
     // What ended before the first one that is seen whole stays counted.
-    const bool is_exact = found.pattern.view == View::collectives;
+    const View view = found.pattern.view;
+    const bool is_exact = view == View::collectives || view == View::functions;
     for (std::uint64_t i = is_exact ? found.end(0) - 1 : found.offset; i < phases.calls; i++) {
       std::uint32_t &counts = phases.ring[i % Phases::remembered].counts;
       phases.record->iterations -= std::min<std::uint64_t>(counts, phases.record->iterations);
@@ -144,6 +145,7 @@ bool take(Recorder &to, Phases &phases, const FoundPhase &found, bool is_over) {
   if (!is_same && !start_phase(to, phases, found)) return false;
   phases.typical = found.typical();
   phases.view = found.pattern.view;
+  phases.head = found.pattern.head;
   phases.form = found.pattern.forms.front().functions;
   phases.is_self_similar = is_self_similar(phases.typical);
   phases.forms.fill(0);

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BUNDLED", "FRESH_LAMMPS", "FRESH_MINIAMR", "LAMMPS", "MINIAMR", "UNMARKED", "Deck", "lammps_deck"]
+__all__ = [
+    "BUNDLED",
+    "FRESH_MINIAMR",
+    "LAMMPS",
+    "LAMMPS_IN_A_ROW",
+    "MINIAMR",
+    "UNMARKED",
+    "Deck",
+    "lammps_deck",
+]
 
 # In place of the header of markers, whose guard this is: markers that do nothing.
 UNMARKED = """
@@ -38,9 +47,8 @@ LAMMPS = {
     "if it has to, late": Deck(137, "every 1 delay 5 check yes", output=10, temperature=1.44),
     "at even steps": Deck(200, "every 2 delay 4 check yes", output=25, temperature=2.0),
 }
-# Known to be counted too low: ranks in a row, whose neighbours change with the lists
-# (docs/explanation/phases.md).
-FRESH_LAMMPS = {
+# Ranks in a row, whose neighbours change with the lists.
+LAMMPS_IN_A_ROW = {
     "every 10 steps, in a row": Deck(93, "every 10 delay 0 check no", output=13, ranks=5),
     "every 7 steps, in a row": Deck(120, "every 7 delay 0 check no", output=11, ranks=5),
     "if it has to, in a row": Deck(91, "every 1 delay 5 check yes", output=13, temperature=2.0, ranks=5),
