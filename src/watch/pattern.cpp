@@ -339,6 +339,11 @@ bool is_regular(const Pattern &pattern) {
   return 4 * pattern.covered >= 3 * (all - first) && 2 * pattern.covered >= all;
 }
 
+// Whether iterations that many of the calls are in make up those of another pattern.
+bool is_part(const Pattern &pattern, const Pattern &other, std::size_t calls) {
+  return 2 * pattern.covered >= calls && 3 * pattern.ends.size() > 4 * other.ends.size();
+}
+
 } // namespace
 
 std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
@@ -357,10 +362,10 @@ std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
     (10 * exchanges->covered >= least ? collectives : exchanges).reset();
   }
   auto &other = exchanges ? exchanges : collectives;
-  const auto is_less = [&](const std::optional<Pattern> &than) {
-    return !than || than->covered < visits->covered;
+  const auto is_better_than = [&](const std::optional<Pattern> &than) {
+    return !than || (visits->covered > than->covered && !is_part(*than, *visits, calls.size()));
   };
-  if (visits && is_less(all) && is_less(other)) return visits;
+  if (visits && is_better_than(all) && is_better_than(other)) return visits;
   // What is irregular has to be the better by far.
   if (all && (!other || 2 * all->covered >= 3 * other->covered)) return all;
   return std::move(other);

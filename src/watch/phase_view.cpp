@@ -71,15 +71,16 @@ void look_at(Phases &phases, const Phases::Call &call) noexcept {
   phases.functions = phases.form;
 }
 
-// An iteration ends before each visit of the function that it begins with.
+// An iteration ends with each visit of the function that it ends with: that is known one call later.
 void look_for_visit(Phases &phases, const Phases::Call &call) noexcept {
-  const bool is_visited = phases.head.contains(call.from);
-  phases.is_late = is_visited && !phases.window.is_visited;
+  const bool is_visited = phases.last.contains(call.from);
+  phases.is_late = !is_visited && phases.window.is_visited;
   phases.functions = phases.is_late ? phases.form : no_form;
   phases.window.is_visited = is_visited;
 }
 
 void follow_visits(Phases &phases) noexcept {
+  phases.window.is_visited = false;
   for (std::uint64_t i = phases.end; i < phases.calls; i++)
     look_for_visit(phases, phases.ring[i % Phases::remembered]);
   phases.functions = no_form;
@@ -141,6 +142,7 @@ std::vector<Seen> seen_calls(const Phases &phases) {
                      .is_collective = together,
                      .tick = call.tick,
                      .place = static_cast<std::uint32_t>(calls.size() + 1),
+                     .sent = call.bytes - before.bytes,
                      .from = call.from,
                      .code = beginnings.of(call.from)});
     before = call;

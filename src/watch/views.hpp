@@ -29,6 +29,7 @@ struct Seen {
   bool is_collective;
   std::uint64_t tick;
   std::uint32_t place; // one behind it, among all calls
+  std::uint64_t sent;  // bytes since the call before
   std::uintptr_t from; // where the call returns to
   std::uintptr_t code; // where the program's function begins that makes it; 0: not known
 };

@@ -10,10 +10,12 @@ namespace haloscope::watch {
 
 namespace {
 
-// Evidence that is needed: of this many visits, and calls.
-constexpr std::size_t least_repeats = 5, least_calls = 64;
+constexpr std::size_t least_repeats = 8, least_calls = 64; // evidence that is needed
 
-// One behind the other, as the calls are: each stands for those of one function in a row.
+using CodeBegin = std::uintptr_t;             // its begin
+using VisitPlaces = std::vector<std::size_t>; // of visits
+
+// Each stands for the calls of one function in a row.
 std::vector<Seen> visits_of(std::span<const Seen> calls) {
   std::vector<Seen> visits;
   for (const Seen &call : calls) {
@@ -24,42 +26,46 @@ std::vector<Seen> visits_of(std::span<const Seen> calls) {
     }
     Seen &visit = visits.back();
     visit.is_blocking &= call.is_blocking;
-    visit.is_collective |= call.is_collective;
+    visit.is_collective &= call.is_collective;
     visit.tick = call.tick;
     visit.place = call.place;
+    visit.sent += call.sent;
   }
   return visits;
 }
+
+// A function that may be the last of each iteration, and behind which of its visits there is a whole one.
+struct LastVisited {
+  const VisitPlaces *at = nullptr;
+  std::vector<bool> whole;
+  std::size_t repeats = 0, covered = 0;
+};
 
 class VisitSearch {
 public:
   explicit VisitSearch(std::span<const Seen> calls)
       : calls_(calls), visits_(visits_of(calls)),
-        symbols_(visits_.size(), [&](std::size_t i) { return visits_[i].symbol; }) {}
-
-  std::optional<Pattern> run() {
-    std::map<std::uintptr_t, std::vector<std::size_t>> functions; // where they are visited
+        symbols_(visits_.size(), [&](std::size_t i) { return visits_[i].symbol; }) {
     for (std::size_t i = 0; i < visits_.size(); i++)
-      if (visits_[i].code != 0) functions[visits_[i].code].push_back(i);
-    const std::vector<std::size_t> *best = nullptr;
-    std::size_t most = 0;
-    for (const auto &[code, at] : functions) {
-      const std::size_t covered = at.size() > least_repeats && is_steady(at) ? covered_by(at) : 0;
-      const bool is_earlier = best != nullptr && at.front() < best->front();
-      if (covered == 0 || covered < most || (covered == most && !is_earlier)) continue;
-      best = &at;
-      most = covered;
-    }
-    return best == nullptr ? std::nullopt : pattern_of(*best);
+      if (visits_[i].code != 0) functions_[visits_[i].code].push_back(i);
+  }
+
+  std::optional<Pattern> run() const {
+    LastVisited best = visited_once();
+    if (best.at == nullptr) best = come_to_together();
+    return best.at == nullptr ? std::nullopt : pattern_of(best);
   }
 
 private:
   std::size_t calls_before(std::size_t visit) const { return visit == 0 ? 0 : visits_[visit - 1].place; }
   std::size_t calls_in(std::size_t visit) const { return visits_[visit].place - calls_before(visit); }
+  std::size_t calls_between(const VisitPlaces &at) const {
+    return calls_before(at.back()) - calls_before(at.front());
+  }
 
   // Whether nearly all visits make as many calls as the one before or behind. Of a function that is come to
   // from several places of an iteration, they do not.
-  bool is_steady(const std::vector<std::size_t> &at) const {
+  bool is_steady(const VisitPlaces &at) const {
     std::size_t steady = 0;
     for (std::size_t i = 0; i < at.size(); i++) {
       const std::size_t calls = calls_in(at[i]);
@@ -69,37 +75,91 @@ private:
     return 20 * steady >= 19 * at.size();
   }
 
-  // Whether no function is visited twice between two visits.
-  bool is_simple(std::size_t begin, std::size_t end) const {
-    std::set<std::uintptr_t> seen;
-    for (std::size_t i = begin; i < end; i++)
-      if (!seen.insert(visits_[i].code).second) return false;
-    return true;
-  }
-
-  // Calls in iterations, if these are enough; or 0.
-  std::size_t covered_by(const std::vector<std::size_t> &at) const {
-    std::size_t covered = 0;
-    for (std::size_t i = 1; i < at.size(); i++)
-      if (is_simple(at[i - 1], at[i])) covered += calls_before(at[i]) - calls_before(at[i - 1]);
-    const std::size_t span = calls_before(at.back()) - calls_before(at.front());
-    const bool is_enough =
-        covered >= least_calls && 10 * covered >= 9 * span && 4 * covered >= 3 * calls_.size();
-    return is_enough ? covered : 0;
-  }
-
-  std::optional<Pattern> pattern_of(const std::vector<std::size_t> &at) const {
-    Pattern made{{}, {}, 0, 0, 0, false, View::functions, visits_, head_of(visits_[at.front()].code)};
-    std::map<Form, std::pair<std::size_t, std::size_t>> forms; // how often, and one behind the last
-    for (std::size_t i = 0; i < at.size(); i++) {
-      if (at[i] > 0) made.ends.push_back(at[i] - 1);
-      if (i == 0) continue;
-      auto &[times, last] = forms[{at[i] - at[i - 1], symbols_(at[i - 1], at[i])}];
-      times++;
-      last = at[i];
-      if (!is_simple(at[i - 1], at[i])) continue;
+  template <class IsWhole> LastVisited last_of(const VisitPlaces &at, IsWhole &&is_whole) const {
+    LastVisited made{&at, {}, 0, 0};
+    for (std::size_t i = 1; i < at.size(); i++) {
+      made.whole.push_back(is_whole(at[i - 1], at[i]));
+      if (!made.whole.back()) continue;
       made.repeats++;
       made.covered += calls_before(at[i]) - calls_before(at[i - 1]);
+    }
+    return made;
+  }
+  bool is_candidate(const VisitPlaces &at) const { return at.size() > least_repeats && is_steady(at); }
+  static bool is_enough(const LastVisited &last) {
+    return last.repeats >= least_repeats && last.covered >= least_calls;
+  }
+
+  // That between whose visits no function is visited twice; of several the one that is come to last.
+  LastVisited visited_once() const {
+    LastVisited best;
+    for (const auto &[function, at] : functions_) {
+      if (!is_candidate(at)) continue;
+      LastVisited last =
+          last_of(at, [&](std::size_t begin, std::size_t end) { return is_simple(begin, end); });
+      if (!is_enough(last) || 10 * last.covered < 9 * calls_between(at) ||
+          4 * last.covered < 3 * calls_.size())
+        continue;
+      const bool is_behind = best.at == nullptr || at.front() > best.at->front();
+      if (last.covered > best.covered || (last.covered == best.covered && is_behind)) best = std::move(last);
+    }
+    return best;
+  }
+  bool is_simple(std::size_t begin, std::size_t end) const {
+    std::set<CodeBegin> seen;
+    return std::all_of(visits_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       visits_.begin() + static_cast<std::ptrdiff_t>(end),
+                       [&](const Seen &visit) { return seen.insert(visit.code).second; });
+  }
+
+  // That makes collective calls alone, with an exchange between any two visits; of several the one with most.
+  LastVisited come_to_together() const {
+    LastVisited best;
+    const VisitPlaces *exchange = main_exchange();
+    if (exchange == nullptr) return best;
+    const auto is_exchanged = [&](std::size_t begin, std::size_t end) {
+      const auto next = std::ranges::lower_bound(*exchange, begin);
+      return next != exchange->end() && *next < end;
+    };
+    for (const auto &[function, at] : functions_) {
+      const auto is_together = [&](std::size_t visit) { return visits_[visit].is_collective; };
+      if (!is_candidate(at) || !std::ranges::all_of(at, is_together)) continue;
+      LastVisited last = last_of(at, is_exchanged);
+      if (!is_enough(last) || 20 * last.repeats < 19 * (at.size() - 1) ||
+          3 * calls_between(at) < 2 * calls_.size())
+        continue;
+      if (last.repeats > best.repeats) best = std::move(last);
+    }
+    return best;
+  }
+  // Where two thirds of all bytes of messages are sent, if there is such a function.
+  const VisitPlaces *main_exchange() const {
+    std::uint64_t all = 0, most = 0;
+    const VisitPlaces *found = nullptr;
+    for (const auto &[function, at] : functions_) {
+      std::uint64_t sent = 0;
+      for (const std::size_t visit : at)
+        sent += visits_[visit].is_collective || visit == 0 ? 0 : visits_[visit].sent;
+      all += sent;
+      if (sent > most) {
+        most = sent;
+        found = &at;
+      }
+    }
+    return 3 * most >= 2 * all ? found : nullptr;
+  }
+
+  std::optional<Pattern> pattern_of(const LastVisited &last) const {
+    const VisitPlaces &at = *last.at;
+    Pattern made{at, {}, 0, last.repeats, last.covered, false, View::functions, visits_, code_of(at)};
+    // What is come to now may go on.
+    if (made.ends.back() + 1 == visits_.size()) made.ends.pop_back();
+    std::map<Form, std::pair<std::size_t, std::size_t>> forms; // how often, and one behind the newest
+    for (std::size_t i = 1; i < made.ends.size(); i++) {
+      if (!last.whole[i - 1]) continue;
+      auto &[times, end] = forms[{at[i] - at[i - 1], symbols_(at[i - 1] + 1, at[i] + 1)}];
+      times++;
+      end = at[i] + 1;
     }
     const auto typical = std::ranges::max_element(
         forms, [](const auto &one, const auto &other) { return one.second.first < other.second.first; });
@@ -114,16 +174,18 @@ private:
     return made;
   }
 
-  Code head_of(std::uintptr_t code) const {
-    Code head{~std::uintptr_t{0}, 0};
+  Code code_of(const VisitPlaces &at) const {
+    Code code{~std::uintptr_t{0}, 0};
     for (const Seen &call : calls_)
-      if (call.code == code) head = {std::min(head.first, call.from), std::max(head.last, call.from)};
-    return head;
+      if (call.code == visits_[at.front()].code)
+        code = {std::min(code.first, call.from), std::max(code.last, call.from)};
+    return code;
   }
 
   std::span<const Seen> calls_;
   std::vector<Seen> visits_;
   Stretches symbols_;
+  std::map<CodeBegin, VisitPlaces> functions_; // where they are visited
 };
 
 } // namespace

@@ -240,6 +240,25 @@ def test_exchanges_that_change_are_told_by_who_makes_them(find: Find, seed: int)
     assert find([*calls, (41, 1, output), (42, 1, output)])[0] == times
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_checksums_are_told_from_the_collectives_of_a_refinement(find: Find, seed: int) -> None:
+    """Most bytes are sent in a step; what refines has loops of its own, of exchanges and collectives."""
+    chance = random.Random(seed)
+    step_of, check, refine, agree, move = range(1, 6)
+    calls: list[tuple[int, int, int]] = [(20, n, refine) for n in range(9)] + [(1, 8, check)] * 4
+    every, times = chance.randrange(1, 3), chance.randrange(30, 60)
+    messages = 5
+    for step in range(times):
+        sent = chance.randrange(500, 900)
+        calls += [(MESSAGE + 1, 8 * (sent + i), step_of) for i in range(messages)] + [(1, 8, check)] * 4
+        if step % every == 0:
+            messages = chance.randrange(3, 12)
+            for _ in range(chance.randrange(1, 4)):
+                calls += [(MESSAGE + 1, 4, refine)] * chance.randrange(1, 9) + [(1, 4, agree)]
+            calls += [(MESSAGE + 1, 8 * chance.randrange(9), move)] * chance.randrange(4) + [(2, 4, refine)]
+    assert find([*calls, (41, 1, refine), (42, 1, refine)])[0] == times
+
+
 def test_random_functions_have_no_iterations(find: Find) -> None:
     for seed in range(60):
         chance = random.Random(seed)

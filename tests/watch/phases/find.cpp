@@ -22,6 +22,7 @@ int main() {
                      .is_collective = function < 100,
                      .tick = tick,
                      .place = static_cast<std::uint32_t>(calls.size() + 1),
+                     .sent = bytes,
                      .from = code,
                      .code = code});
   }
