@@ -92,9 +92,8 @@ public:
   std::uintptr_t of(std::uintptr_t from) {
     const auto [known, is_new] = known_.try_emplace(from, 0);
     // The call itself lies before the address that it returns to.
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): it was a pointer
-    if (is_new)
-      known->second = std::uintptr_t(_Unwind_FindEnclosingFunction(reinterpret_cast<void *>(from - 1)));
+    auto *call = reinterpret_cast<void *>(from - 1); // NOLINT(performance-no-int-to-ptr)
+    if (is_new) known->second = reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(call));
     return known->second;
   }
 
