@@ -6,7 +6,7 @@
 The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
 miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
 many ranks found that. The exit status is 1 if any is not right, but for those whose `known_limit` is true:
-they are known to be counted too low (docs/explanation/phases.md).
+they are known to be counted wrong (docs/explanation/phases.md).
 
 With --cost, LAMMPS, miniAMR and HPCG run on two ranks with and without the search, in turn: seconds from
 MPI_Init to the end of MPI_Finalize, and the ratio of each pair.
@@ -33,9 +33,9 @@ import haloscope
 from haloscope.base.toolchain import toolchain
 from support.repeating import (
     BUNDLED,
-    FRESH_LAMMPS,
     FRESH_MINIAMR,
     LAMMPS,
+    LAMMPS_IN_A_ROW,
     MINIAMR,
     UNMARKED,
     Deck,
@@ -64,12 +64,12 @@ def cases(directory: Path, miniamr: str | None, ranks: int) -> Iterator[Case]:
     for name, options, iterations in BUNDLED:
         yield f"{name} {options}", [str(unmarked(name, directory)), *options.split()], 4, iterations, False
     lammps = shutil.which("lmp")
-    decks = [*((*deck, False) for deck in LAMMPS.items()), *((*deck, True) for deck in FRESH_LAMMPS.items())]
-    for number, (name, deck, limit) in enumerate(decks if lammps else ()):
+    decks = [*LAMMPS.items(), *LAMMPS_IN_A_ROW.items()]
+    for number, (name, deck) in enumerate(decks if lammps else ()):
         text = directory / f"in.{number}"
         text.write_text(lammps_deck(deck))
         command = [str(lammps), "-in", str(text), "-log", "none"]
-        yield f"lmp, lists rebuilt {name}", command, deck.ranks or ranks, deck.steps, limit
+        yield f"lmp, lists rebuilt {name}", command, deck.ranks or ranks, deck.steps, False
     meshes = [*((*mesh, False) for mesh in MINIAMR), *((*mesh, True) for mesh in FRESH_MINIAMR)]
     for options, count, iterations, limit in meshes if miniamr else ():
         yield f"miniAMR {options}", [str(miniamr), *options.split()], count, iterations, limit

@@ -40,7 +40,9 @@ struct FoundPhase {
     while (same < typical.size() && begin + same < pattern.seen.size() &&
            pattern.seen[begin + same].symbol == typical[same])
       same++;
-    return same;
+    // What all ranks come to together closes an iteration: nothing is left of one behind it.
+    const bool is_closed = pattern.view == View::functions && pattern.seen[begin - 1].is_collective;
+    return is_closed && same < typical.size() ? 0 : same;
   }
   [[nodiscard]] std::vector<std::uint16_t> typical() const {
     std::vector<std::uint16_t> symbols;

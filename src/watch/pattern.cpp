@@ -2,6 +2,7 @@
 
 #include "watch/iterations.hpp"
 #include "watch/stretches.hpp"
+#include "watch/visits.hpp"
 
 #include <algorithm>
 #include <map>
@@ -261,7 +262,7 @@ private:
   }
 
   std::optional<Pattern> pattern_of(const Form &form, const Family &family) const {
-    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false, view_, {}};
+    Pattern made{family.ends, {form}, 0, family.repeats, family.covered, false, view_, {}, {}};
     std::ranges::sort(made.ends);
     made.ends.erase(std::ranges::unique(made.ends).begin(), made.ends.end());
     made.example = example_of(form, made.ends);
@@ -338,11 +339,20 @@ bool is_regular(const Pattern &pattern) {
   return 4 * pattern.covered >= 3 * (all - first) && 2 * pattern.covered >= all;
 }
 
+// Whether iterations that many of the calls are in make up those of another pattern.
+bool is_part(const Pattern &pattern, const Pattern &other, std::size_t calls) {
+  return 2 * pattern.covered >= calls && 3 * pattern.ends.size() > 4 * other.ends.size();
+}
+
 } // namespace
 
 std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
   auto all = find_in(View::calls, calls);
-  if (all && is_regular(*all)) return all;
+  auto visits = find_visits(calls);
+  const auto is_much_less = [&](const Pattern &than) {
+    return visits && 4 * than.covered < 3 * visits->covered;
+  };
+  if (all && is_regular(*all) && !is_much_less(*all)) return all;
   auto exchanges = find_in(View::exchanges, calls);
   auto collectives = find_in(View::collectives, calls);
   // Between two collectives there may be several iterations.
@@ -352,6 +362,10 @@ std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
     (10 * exchanges->covered >= least ? collectives : exchanges).reset();
   }
   auto &other = exchanges ? exchanges : collectives;
+  const auto is_better_than = [&](const std::optional<Pattern> &than) {
+    return !than || (visits->covered > than->covered && !is_part(*than, *visits, calls.size()));
+  };
+  if (visits && is_better_than(all) && is_better_than(other)) return visits;
   // What is irregular has to be the better by far.
   if (all && (!other || 2 * all->covered >= 3 * other->covered)) return all;
   return std::move(other);

@@ -33,6 +33,7 @@ struct Pattern {
   bool is_together;              // an iteration has a collective
   View view;                     // in which it was found
   std::vector<Seen> seen;        // in this view: all numbers above are of places there
+  Code last{};                   // of the view of functions: that which each iteration ends with
 };
 
 // Return what repeats, if enough does, in the view in which most does. Time: that of sorting the calls a few

@@ -67,7 +67,8 @@ class Count {
 public:
   Count(Phases &phases, const FoundPhase &found) : phases_(phases), found_(found), goes_on_(is_older()) {
     // What ended before the first one that is seen whole stays counted.
-    const bool is_exact = found.pattern.view == View::collectives;
+    const View view = found.pattern.view;
+    const bool is_exact = view == View::collectives || view == View::functions;
     for (std::uint64_t i = is_exact ? found.end(0) - 1 : found.offset; i < phases.calls; i++) {
       std::uint32_t &counts = phases.ring[i % Phases::remembered].counts;
       phases.record->iterations -= std::min<std::uint64_t>(counts, phases.record->iterations);
@@ -79,7 +80,7 @@ public:
     const auto &ends = found_.pattern.ends;
     for (std::size_t i = 0; i < ends.size();) {
       std::size_t last = i;
-      while (last + 1 < ends.size() && ends[last + 1] - ends[last] <= most_) last++;
+      while (last + 1 < ends.size() && is_near(ends[last], ends[last + 1])) last++;
       add_stretch(i, last, is_over || last + 1 < ends.size());
       i = last + 1;
     }
@@ -87,6 +88,10 @@ public:
   }
 
 private:
+  // Whether two ends are of one stretch. Of visits, all are.
+  bool is_near(std::size_t end, std::size_t next) const {
+    return found_.pattern.view == View::functions || next - end <= 16 * phases_.typical.size() + 64;
+  }
   bool is_older() const { return phases_.record->first_call < found_.offset; }
 
   // What is begun at one end of a stretch of iterations and lacks at the other is one more: where an
@@ -110,7 +115,6 @@ private:
   Phases &phases_;
   const FoundPhase &found_;
   bool goes_on_;
-  std::size_t most_ = 16 * phases_.typical.size() + 64; // calls between two that are of one stretch
 };
 
 bool start_phase(Recorder &to, Phases &phases, const FoundPhase &found) {
@@ -144,6 +148,7 @@ bool take(Recorder &to, Phases &phases, const FoundPhase &found, bool is_over) {
   if (!is_same && !start_phase(to, phases, found)) return false;
   phases.typical = found.typical();
   phases.view = found.pattern.view;
+  phases.last = found.pattern.last;
   phases.form = found.pattern.forms.front().functions;
   phases.is_self_similar = is_self_similar(phases.typical);
   phases.forms.fill(0);

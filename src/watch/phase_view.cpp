@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
+#include <unwind.h>
 
 namespace haloscope::watch {
 
@@ -69,6 +71,36 @@ void look_at(Phases &phases, const Phases::Call &call) noexcept {
   phases.functions = phases.form;
 }
 
+// An iteration ends with each visit of the function that it ends with: that is known one call later.
+void look_for_visit(Phases &phases, const Phases::Call &call) noexcept {
+  const bool is_visited = phases.last.contains(call.from);
+  phases.is_late = !is_visited && phases.window.is_visited;
+  phases.functions = phases.is_late ? phases.form : no_form;
+  phases.window.is_visited = is_visited;
+}
+
+void follow_visits(Phases &phases) noexcept {
+  phases.window.is_visited = false;
+  for (std::uint64_t i = phases.end; i < phases.calls; i++)
+    look_for_visit(phases, phases.ring[i % Phases::remembered]);
+  phases.functions = no_form;
+}
+
+// Functions begin where their information for unwinding does; 0 where there is none.
+class Beginnings {
+public:
+  std::uintptr_t of(std::uintptr_t from) {
+    const auto [known, is_new] = known_.try_emplace(from, 0);
+    // The call itself lies before the address that it returns to.
+    auto *call = reinterpret_cast<void *>(from - 1); // NOLINT(performance-no-int-to-ptr)
+    if (is_new) known->second = reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(call));
+    return known->second;
+  }
+
+private:
+  std::unordered_map<std::uintptr_t, std::uintptr_t> known_;
+};
+
 void follow_collectives(Phases &phases) noexcept {
   Phases::Window &window = phases.window;
   window = {};
@@ -94,6 +126,7 @@ std::vector<Seen> seen_calls(const Phases &phases) {
   calls.reserve(count);
   Phases::Call before{};
   std::uint32_t collective = 0;
+  Beginnings beginnings;
   for (std::uint64_t i = phases.calls - count; i < phases.calls; i++) {
     const Phases::Call &call = phases.ring[i % Phases::remembered];
     const auto partner = static_cast<std::uint32_t>(call.partner);
@@ -107,7 +140,10 @@ std::vector<Seen> seen_calls(const Phases &phases) {
                      .is_blocking = blocks[call.function],
                      .is_collective = together,
                      .tick = call.tick,
-                     .place = static_cast<std::uint32_t>(calls.size() + 1)});
+                     .place = static_cast<std::uint32_t>(calls.size() + 1),
+                     .sent = call.bytes - before.bytes,
+                     .from = call.from,
+                     .code = beginnings.of(call.from)});
     before = call;
     if (together) collective = call.what;
   }
@@ -118,6 +154,8 @@ void look_at_newest(Phases &phases) noexcept {
   const Phases::Call &call = phases.ring[(phases.calls - 1) % Phases::remembered];
   if (phases.view == View::collectives)
     look_at(phases, call);
+  else if (phases.view == View::functions)
+    look_for_visit(phases, call);
   else if (!is_collective(call))
     phases.functions = phases.functions * stretch_factor + stretch_weight(call.function);
 }
@@ -129,6 +167,7 @@ std::uint64_t latest_end(const Phases &phases) noexcept {
   case View::exchanges:
     return phases.end + 4 * std::max(calls, std::uint64_t{phases.longest}) + 256;
   case View::collectives:
+  case View::functions:
     return phases.end + 8 * calls + Phases::remembered / 2;
   case View::calls:
     break;
@@ -141,6 +180,8 @@ void follow(Phases &phases) noexcept {
   phases.is_late = false;
   if (phases.view == View::collectives)
     follow_collectives(phases);
+  else if (phases.view == View::functions)
+    follow_visits(phases);
   else
     for (std::uint64_t i = phases.end; i < phases.calls; i++) {
       const Phases::Call &call = phases.ring[i % Phases::remembered];

@@ -251,7 +251,8 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
       : doing.what == Doing::collective ? is_a_collective | static_cast<std::uint32_t>(collective_bytes)
                                         : 0,
       0,
-      now};
+      now,
+      to.from};
   phases.calls++;
   if (__builtin_expect(phases.view == View::calls, 1))
     phases.functions = phases.functions * stretch_factor + weight;

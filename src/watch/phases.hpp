@@ -25,6 +25,7 @@ struct Phases {
     std::uint32_t what;   // number of requests, or is_a_collective (phase_view.hpp)
     std::uint32_t counts; // iterations that were counted as ended by it
     std::uint64_t tick;
+    std::uintptr_t from; // where it returns to
   };
   // Symbols of the collectives' view as sums, so that any stretch of them is one subtraction away.
   struct Window {
@@ -34,6 +35,7 @@ struct Phases {
     std::uint64_t power = 1;                // stretch_factor to the form's length
     std::uint64_t exchanged = 0;            // by which functions, since the last collective
     std::uint32_t before = 0;               // what the last collective had
+    bool is_visited = false;                // the newest call is of the function that iterations end with
   };
   static constexpr std::size_t remembered = 8192;
   static constexpr std::size_t place_of(std::uint64_t functions) noexcept { return functions >> 55U; }
@@ -60,6 +62,7 @@ struct Phases {
   std::uint64_t known_after = 0;      // iterations when its forms were learnt
   std::uint64_t guessed = 0;          // forms that were added since
   std::vector<std::uint16_t> typical; // symbols of an iteration
+  Code last{};                        // in the view of functions: that which each iteration ends with
   bool is_self_similar = false;       // it is like itself from another call on
   ClockPair started{};
   std::uint64_t ticks_a_call = 0; // that the last search took

@@ -65,6 +65,7 @@ struct Recorder {
   Phases *phases = nullptr;      // nullptr: iterations are not looked for
   trace::Ring *ring = nullptr;   // nullptr: no trace is wanted
   Site *site = nullptr;          // of the call that the thread is in
+  std::uintptr_t from = 0;       // the return address of that call
   std::array<Post, 256> posts{}; // requests never mean the first
 
   std::array<RecentCollective, 32> recent_collectives{};

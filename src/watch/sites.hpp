@@ -44,11 +44,17 @@ SiteBook *make_site_book(unsigned depth) noexcept;
 // `caller`: HALOSCOPE_CALLER.
 [[gnu::noinline]] Site *find_site(Recorder &to, Function function, const void *caller) noexcept;
 
-// Of a wrapper, that a call came from.
+// Of a wrapper, that a call came from; and the return address, as long as the wrapper has not returned.
 #if defined(__x86_64__)
 #define HALOSCOPE_CALLER __builtin_dwarf_cfa() // the return address lies below
+inline std::uintptr_t return_address(const void *caller) noexcept {
+  return caller == nullptr ? 0 : static_cast<const std::uintptr_t *>(caller)[-1];
+}
 #else
 #define HALOSCOPE_CALLER __builtin_return_address(0)
+inline std::uintptr_t return_address(const void *caller) noexcept {
+  return reinterpret_cast<std::uintptr_t>(caller);
+}
 #endif
 
 } // namespace haloscope::watch

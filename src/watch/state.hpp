@@ -108,6 +108,7 @@ inline void ensure_resolved() noexcept {
 [[gnu::always_inline]] inline void enter_call(ThreadState &state, const Invocation &invoked) noexcept {
   enter_call(state, invoked.function);
   state.memory = invoked.memory;
+  state.from = return_address(invoked.caller);
   if (__builtin_expect(state.sites != nullptr, 0))
     state.site = find_site(state, invoked.function, invoked.caller);
 }

@@ -37,6 +37,7 @@ std::vector<Seen> seen_as(View view, std::span<const Seen> calls) {
   case View::collectives:
     return collectives_of(calls);
   case View::calls:
+  case View::functions: // visits.cpp
     break;
   }
   return {calls.begin(), calls.end()};

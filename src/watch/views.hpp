@@ -16,6 +16,7 @@ enum class View : std::uint8_t {
   calls,       // each of them
   exchanges,   // without collectives
   collectives, // and between two of them, which functions exchange, however often
+  functions,   // of the program, that make calls: one after the other, however often each calls (visits.hpp)
 };
 
 // One call, or what a view has in its place.
@@ -28,6 +29,14 @@ struct Seen {
   bool is_collective;
   std::uint64_t tick;
   std::uint32_t place; // one behind it, among all calls
+  std::uint64_t sent;  // bytes since the call before
+  std::uintptr_t from; // where the call returns to
+  std::uintptr_t code; // where the program's function begins that makes it; 0: not known
+};
+// A function of the program: where the first and the last of its calls return to that were seen.
+struct Code {
+  std::uintptr_t first, last;
+  [[nodiscard]] bool contains(std::uintptr_t from) const noexcept { return from - first <= last - first; }
 };
 
 // Of a set of functions, each of which is a bit. Its symbol is even, that of a collective odd.

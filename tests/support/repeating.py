@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BUNDLED", "FRESH_LAMMPS", "FRESH_MINIAMR", "LAMMPS", "MINIAMR", "UNMARKED", "Deck", "lammps_deck"]
+__all__ = [
+    "BUNDLED",
+    "FRESH_MINIAMR",
+    "LAMMPS",
+    "LAMMPS_IN_A_ROW",
+    "MINIAMR",
+    "UNMARKED",
+    "Deck",
+    "lammps_deck",
+]
 
 # In place of the header of markers, whose guard this is: markers that do nothing.
 UNMARKED = """
@@ -38,9 +47,8 @@ LAMMPS = {
     "if it has to, late": Deck(137, "every 1 delay 5 check yes", output=10, temperature=1.44),
     "at even steps": Deck(200, "every 2 delay 4 check yes", output=25, temperature=2.0),
 }
-# Known to be counted too low: ranks in a row, whose neighbours change with the lists
-# (docs/explanation/phases.md).
-FRESH_LAMMPS = {
+# Ranks in a row, whose neighbours change with the lists.
+LAMMPS_IN_A_ROW = {
     "every 10 steps, in a row": Deck(93, "every 10 delay 0 check no", output=13, ranks=5),
     "every 7 steps, in a row": Deck(120, "every 7 delay 0 check no", output=11, ranks=5),
     "if it has to, in a row": Deck(91, "every 1 delay 5 check yes", output=13, temperature=2.0, ranks=5),
@@ -75,6 +83,14 @@ _TWO = (
     "--num_objects 2 --object 2 0 .3 .3 .3 .02 .01 0 .2 .2 .2 .01 .01 .01"
     " --object 4 1 .8 .8 .5 -.02 -.01 .01 .15 .15 .15 0 0 0"
 )
+
+
+def _refined(objects: str, ranks: int, steps: int, levels: int, every: int) -> tuple[str, int, int]:
+    """Return options of miniAMR, ranks, and iterations, where the mesh is refined after so many steps."""
+    options = f"{_BLOCKS} --npx {ranks // 2} --npy 2 {objects} --num_tsteps {steps} --num_refine {levels}"
+    return f"{options} --stages_per_ts 8 --checksum_freq 8 --refine_freq {every}", ranks, steps
+
+
 # Options of miniAMR, ranks, and iterations, which are from one checksum to the next.
 MINIAMR = [
     (f"{_BLOCKS} --npx 2 --npy 2 {_MOVES} --num_tsteps 30 --num_refine 3", 4, 120),
@@ -96,19 +112,8 @@ MINIAMR = [
         5,
         108,
     ),
+    _refined(_TWO, 4, 20, 2, 1),
+    _refined(_TWO, 4, 20, 2, 2),
 ]
-# The same, refined too often for most steps to be like their neighbours, or to be remembered.
-FRESH_MINIAMR = [
-    (
-        f"{_BLOCKS} --npx {ranks // 2} --npy 2 {objects} --num_tsteps {steps} --num_refine {levels}"
-        f" --stages_per_ts 8 --checksum_freq 8 --refine_freq {every}",
-        ranks,
-        steps,
-    )
-    for objects, ranks, steps, levels, every in (
-        (_TWO, 4, 20, 2, 1),
-        (_TWO, 4, 20, 2, 2),
-        (_MOVES, 4, 20, 2, 2),
-        (_TWO, 6, 33, 3, 3),
-    )
-]
+# The same, where two steps and what is between them repeat, and where some ranks make too many calls to remember.
+FRESH_MINIAMR = [_refined(_MOVES, 4, 20, 2, 2), _refined(_TWO, 6, 33, 3, 3)]

@@ -114,6 +114,20 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
     assert (row["file"], row["line"], row["function"], row["calls"]) == (None, None, None, 2)
 
 
+def test_a_stripped_program_has_addresses(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """Calls are told apart by where they are; what they are called is left empty, and `show` says why."""
+    made = compiler(any_mpi, PROGRAMS / "unloaded.c", ["-DALONE"])
+    program = tmp_path / "stripped"
+    subprocess.run(["strip", "-s", "-o", program, made], check=True)
+    watched = watch(any_mpi, 2, [program], tmp_path, options=DEPTH)
+    row = whole(watched, "MPI_Barrier")
+    assert row["site"].startswith("stripped+0x")
+    assert (row["file"], row["line"], row["function"], row["calls"]) == (None, None, None, 20)
+    with haloscope.open(watched.path) as profile:
+        (remark,) = profile.site_book.remarks
+    assert remark.startswith(f"{program}: has no debug information")
+
+
 def test_libraries_that_are_unloaded(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     """Calls of two that lie at the same addresses, one after the other, are told apart."""
     source = PROGRAMS / "unloaded.c"

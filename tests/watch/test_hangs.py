@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import library
@@ -232,3 +233,38 @@ def test_all_requests_of_a_rank_are_told(
     stacks = {stack["rank"]: stack for stack in told["stacks"]}
     assert stacks[1]["requests"] == 2
     assert stacks[1]["waiting"] == ["receive from 0, tag 5", "receive from 3, tag 6"]
+
+
+def give_away(record: Path) -> None:
+    """Another user's: what it says is not to be believed."""
+    os.chown(record, 65534, -1)
+
+
+def make_other(record: Path) -> None:
+    """As of a recorder that has other records; the second number says which."""
+    with record.open("r+b") as file:
+        file.seek(8)
+        file.write(b"\xff" * 8)
+
+
+@ONE
+def test_what_cannot_be_read_is_said(
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb
+) -> None:
+    """One rank's record is another user's, then one of another version: the others are told."""
+    if os.geteuid() != 0:
+        missing("giving files away needs root")
+    with hung(mpi, compiler, haloscope, live, "ring of receives"):
+        time.sleep(0.5)
+        for rank, spoil in ((3, give_away), (1, make_other)):
+            (record,) = live.glob(f"haloscope-*/{rank}-*.live")
+            spoil(record)
+            done = top("--hang", "--format", "json")
+            (line,) = done.stderr.splitlines()
+            assert done.returncode == 0
+            assert ".live" in line
+            assert "of another user, another version or another cache; not read" in line
+            (told,) = json.loads(done.stdout)
+            assert told["verdict"]["kind"] == "unseen"
+            assert f"{rank}, " in told["verdict"]["text"]
+        assert "(and 1 more)" in line

@@ -13,10 +13,10 @@ import pytest
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
-from support.repeating import BUNDLED, LAMMPS, UNMARKED, lammps_deck
+from support.repeating import BUNDLED, LAMMPS, LAMMPS_IN_A_ROW, UNMARKED, lammps_deck
 from support.watched import Watched, watch
 
-Calls = Sequence[tuple[int, int]]  # function and bytes
+Calls = Sequence[tuple[int, ...]]  # function and bytes, and which of the program's functions calls it
 Find = Callable[[Calls], tuple[int, int]]
 MESSAGE = 100  # functions from here on are those of messages (phases/find.cpp)
 
@@ -70,6 +70,49 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+# Steps whose messages change with their lists, more than are remembered; in a periodic box of one rank.
+STEPS = 1600
+ROW = f"""
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+static double in[64], out[64];
+static int self;
+#define FAR __attribute__((noinline)) static void
+#define EXCHANGE(count) MPI_Sendrecv(out, count, MPI_DOUBLE, self, 0, in, 64, MPI_DOUBLE, self, 0, \\
+                                     MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+FAR forward(int n, int count) {{ for (int i = 0; i < n; i++) EXCHANGE(count); }}
+FAR back(int n, int count) {{ for (int i = 0; i < n; i++) EXCHANGE(count); }}
+FAR build(int n) {{
+  MPI_Request request;
+  for (int i = 0; i < n; i++) {{
+    MPI_Irecv(in, 64, MPI_DOUBLE, self, 1, MPI_COMM_WORLD, &request);
+    MPI_Send(out, 3, MPI_DOUBLE, self, 1, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }}
+}}
+int main(int argc, char **argv) {{
+  int n = 2, count = 1;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &self);
+  srand(7);
+  build(3);
+  back(n, count);
+  for (int step = 1; step <= {STEPS}; step++) {{
+    if (step % 7) {{
+      forward(n, count);
+    }} else {{
+      n = 2 + rand() % 3;
+      count = 1 + rand() % 60;
+      build(n);
+    }}
+    usleep(20);
+    back(n, count);
+  }}
+  MPI_Finalize();
+  return 0;
+}}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -77,13 +120,14 @@ def find(tmp_path_factory: pytest.TempPathFactory) -> Find:
     made = tmp_path_factory.mktemp("phases") / "find"
     watched = CHECKOUT / "src" / "watch"
     sources = [Path(__file__).parent / "phases" / "find.cpp"]
-    sources += [watched / f"{name}.cpp" for name in ("pattern", "iterations", "views")]
+    sources += [watched / f"{name}.cpp" for name in ("pattern", "iterations", "views", "visits")]
     subprocess.run(
         ["c++", "-std=c++20", "-O1", f"-I{watched.parent}", *sources, "-o", made], check=True, timeout=200
     )
 
     def found(calls: Calls) -> tuple[int, int]:
-        text = "".join(f"{function} {size} 10\n" for function, size in calls)
+        lines = ((*call, 0)[:3] for call in calls)
+        text = "".join(f"{function} {size} 10 {code}\n" for function, size, code in lines)
         done = subprocess.run([made], input=text, capture_output=True, text=True, check=True, timeout=60)
         iterations, length = done.stdout.split()
         return int(iterations), int(length)
@@ -177,6 +221,55 @@ def test_neighbours_that_change_are_no_matter(find: Find, seed: int) -> None:
     assert find([*calls, (41, 1), (42, 1)])[0] == times
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_exchanges_that_change_are_told_by_who_makes_them(find: Find, seed: int) -> None:
+    """Positions go to neighbours and forces come back; building lists takes other functions."""
+    chance = random.Random(seed)
+    forward, back, atoms, ghosts, output = range(1, 6)
+    calls: list[tuple[int, int, int]] = [(20, n, output) for n in range(7)]
+    every, times = chance.randrange(3, 12), chance.randrange(60, 150)
+    swaps = [(MESSAGE + 1, 8, 1)]
+    for step in range(times + 1):
+        if step % every == 0:
+            swaps = [(MESSAGE + chance.randrange(2), 8 * chance.randrange(99), 0)] * chance.randrange(2, 9)
+            calls += [(MESSAGE + 2, size, atoms) for _, size, _ in swaps] + [(MESSAGE + 3, 8, ghosts)] * 3
+        else:
+            calls += [(function, size, forward) for function, size, _ in swaps]
+        calls += [(function, size, back) for function, size, _ in reversed(swaps)]
+        calls += [(2, 48, output), (2, 8, output)] * (step % 13 == 12)
+    assert find([*calls, (41, 1, output), (42, 1, output)])[0] == times
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_checksums_are_told_from_the_collectives_of_a_refinement(find: Find, seed: int) -> None:
+    """Most bytes are sent in a step; what refines has loops of its own, of exchanges and collectives."""
+    chance = random.Random(seed)
+    step_of, check, refine, agree, move = range(1, 6)
+    calls: list[tuple[int, int, int]] = [(20, n, refine) for n in range(9)] + [(1, 8, check)] * 4
+    every, times = chance.randrange(1, 3), chance.randrange(30, 60)
+    messages = 5
+    for step in range(times):
+        sent = chance.randrange(500, 900)
+        calls += [(MESSAGE + 1, 8 * (sent + i), step_of) for i in range(messages)] + [(1, 8, check)] * 4
+        if step % every == 0:
+            messages = chance.randrange(3, 12)
+            for _ in range(chance.randrange(1, 4)):
+                calls += [(MESSAGE + 1, 4, refine)] * chance.randrange(1, 9) + [(1, 4, agree)]
+            calls += [(MESSAGE + 1, 8 * chance.randrange(9), move)] * chance.randrange(4) + [(2, 4, refine)]
+    assert find([*calls, (41, 1, refine), (42, 1, refine)])[0] == times
+
+
+def test_random_functions_have_no_iterations(find: Find) -> None:
+    for seed in range(60):
+        chance = random.Random(seed)
+        functions = chance.randrange(2, 9)
+        calls = [
+            (MESSAGE + chance.randrange(3), 8 * chance.randrange(64), chance.randrange(functions))
+            for _ in range(600)
+        ]
+        assert find(calls) == (0, 0), seed
+
+
 def iterations_of(watched: Watched) -> set[int]:
     assert watched.done.returncode == 0, watched.done.stderr
     rows = watched.rows("phases")
@@ -207,16 +300,22 @@ def test_the_iterations_of_an_application_are_counted(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)  # Debian's LAMMPS is Open MPI's
-@pytest.mark.parametrize("name", LAMMPS)
+@pytest.mark.parametrize("name", [*LAMMPS, "every 15 steps, in a row", "if it has to, in a row"])
 def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path, name: str) -> None:
     program = shutil.which("lmp")
     if program is None:
         missing("apt-get install lammps")
-    (tmp_path / "in.steps").write_text(lammps_deck(LAMMPS[name]))
-    watched = watch(
-        mpi, 2, [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"], tmp_path, env=PHASES
-    )
-    assert iterations_of(watched) == {LAMMPS[name].steps}
+    deck = {**LAMMPS, **LAMMPS_IN_A_ROW}[name]
+    (tmp_path / "in.steps").write_text(lammps_deck(deck))
+    command = [str(program), "-in", str(tmp_path / "in.steps"), "-log", "none"]
+    watched = watch(mpi, deck.ranks or 2, command, tmp_path, env=PHASES)
+    assert iterations_of(watched) == {deck.steps}
+    assert {row["phase"] for row in watched.rows("phases")} == {1}
+
+
+def test_steps_whose_messages_change_are_counted(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    watched = watch(mpi, 2, [compiler.text(mpi, "row.c", ROW)], tmp_path, env=PHASES)
+    assert iterations_of(watched) == {STEPS}
     assert {row["phase"] for row in watched.rows("phases")} == {1}
 
 

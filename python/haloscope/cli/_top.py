@@ -25,8 +25,8 @@ _EXAMPLES = """\b
 Examples:
   haloscope top
   haloscope top --hang lmp
-  srun -N 4 --ntasks-per-node 1 sh -c 'haloscope top --once --format json > top-$(hostname).json'
-  haloscope top --from top-node0.json --from top-node1.json --hang
+  srun --jobid 4711 --overlap -N 4 -n 4 sh -c 'haloscope top --once --format json > $(hostname).json'
+  haloscope top --from node0.json --from node1.json --hang
   haloscope top --prometheus /var/lib/node_exporter/haloscope.prom --interval 15
 """
 

@@ -1,5 +1,6 @@
-// Says how many iterations are found in a sequence of calls: lines of function, bytes and microseconds. From
-// 100 on, functions are those of messages; the others are collectives.
+// Says how many iterations are found in a sequence of calls: lines of function, bytes, microseconds, and the
+// function of the program that calls it, 0 if that is not known. From 100 on, functions are those of
+// messages; the others are collectives.
 #include "watch/found_phase.hpp"
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 int main() {
   using namespace haloscope::watch;
   std::vector<Seen> calls;
-  std::uint32_t function = 0, bytes = 0;
+  std::uint32_t function = 0, bytes = 0, code = 0;
   std::uint64_t tick = 0, after = 0;
-  while (std::cin >> function >> bytes >> after) {
+  while (std::cin >> function >> bytes >> after >> code) {
     tick += after;
     const auto symbol = static_cast<std::uint16_t>(function);
     calls.push_back({.exact = function * 1'000'003U + bytes,
@@ -20,7 +21,10 @@ int main() {
                      .is_blocking = false,
                      .is_collective = function < 100,
                      .tick = tick,
-                     .place = static_cast<std::uint32_t>(calls.size() + 1)});
+                     .place = static_cast<std::uint32_t>(calls.size() + 1),
+                     .sent = bytes,
+                     .from = code,
+                     .code = code});
   }
   auto pattern = find_pattern(calls);
   if (!pattern) {
