@@ -76,7 +76,7 @@ tidy() {
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi
-  check "" "-- -std=c++20 -Iinclude -isystem include/caliper -Isrc -isystem $mpi" <<<"$others"
+  check "" "-- -std=c++20 -Iinclude -isystem include/caliper -Isrc -I$database/generated -isystem $mpi" <<<"$others"
   multigrid
   elements
 }

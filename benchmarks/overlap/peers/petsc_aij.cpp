@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <numbers>
 #include <vector>
 
 namespace {
@@ -20,7 +21,7 @@ void check(PetscErrorCode error) {
   if (error != 0) MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-using Point = haloscope::fem::Point;
+using haloscope::fem::Point;
 using ElementMatrix = std::array<std::array<double, 8>, 8>; // nodes by bits x, y, z
 
 // Of an element with edges of length 1: by products of one direction's, and at one of the eight Gauss points.
@@ -40,8 +41,10 @@ ElementMatrix products() {
   return made;
 }
 
+std::size_t place_of(PetscInt index) { return static_cast<std::size_t>(index); }
+
 double gauss(unsigned point, unsigned axis) {
-  return 0.5 + ((point >> axis & 1U) != 0 ? 0.5 : -0.5) / std::sqrt(3.0);
+  return 0.5 + ((point >> axis & 1U) != 0 ? 0.5 : -0.5) / std::numbers::sqrt3;
 }
 
 std::array<ElementMatrix, 8> at_points() {
@@ -154,7 +157,7 @@ private:
     std::vector<double> f(static_cast<std::size_t>(wide) * static_cast<std::size_t>(high) *
                           static_cast<std::size_t>(nz + 2));
     const auto place = [&](PetscInt i, PetscInt j, PetscInt k) {
-      return static_cast<std::size_t>(((k - z + 1) * high + (j - y + 1)) * wide + i - x + 1);
+      return place_of(((k - z + 1) * high + (j - y + 1)) * wide + i - x + 1);
     };
     for (PetscInt k = std::max<PetscInt>(z - 1, 0); k < std::min(z + nz + 1, elements_ + 1); k++)
       for (PetscInt j = std::max<PetscInt>(y - 1, 0); j < std::min(y + ny + 1, elements_ + 1); j++)
@@ -202,7 +205,7 @@ private:
       for (PetscInt j = std::max<PetscInt>(y - 1, 0); j < std::min(y + ny, elements_); j++)
         for (PetscInt i = std::max<PetscInt>(x - 1, 0); i < std::min(x + nx, elements_); i++)
           if (k >= 0 && k < elements_)
-            layer[static_cast<std::size_t>((j - y + 1) * (nx + 1) + i - x + 1)] = element_matrix({i, j, k});
+            layer[place_of((j - y + 1) * (nx + 1) + i - x + 1)] = element_matrix({i, j, k});
     };
     fill(layers[1], z - 1);
     for (PetscInt k = z; k < z + nz; k++) {
@@ -211,8 +214,8 @@ private:
       for (PetscInt j = y; j < y + ny; j++)
         for (PetscInt i = x; i < x + nx; i++)
           row({i, j, k}, [&](const Place &element) -> const ElementMatrix & {
-            return layers[static_cast<std::size_t>(element[2] - k + 1)]
-                         [static_cast<std::size_t>((element[1] - y + 1) * (nx + 1) + element[0] - x + 1)];
+            return layers[place_of(element[2] - k + 1)]
+                         [place_of((element[1] - y + 1) * (nx + 1) + element[0] - x + 1)];
           });
     }
     check(MatAssemblyBegin(matrix_, MAT_FINAL_ASSEMBLY));

@@ -3,6 +3,7 @@
 #include "watch/trace/encoder.hpp"
 
 #include <cstdio>
+#include <iostream>
 #include <memory>
 
 int main() {
@@ -11,7 +12,7 @@ int main() {
   trace::Encoder encoder{arena, 0, 100, false};
   const auto block = std::make_unique<trace::Block>();
   unsigned used = 0;
-  for (unsigned long long tick = 0; std::scanf("%llu", &tick) == 1; used++)
+  for (unsigned long long tick = 0; std::cin >> tick; used++)
     block->units[used] = {tick, used % 2 == 0 ? trace::Entry::enter : trace::Entry::leave, {}, 0, 0};
   block->used = used;
   encoder.take(*block);
