@@ -172,6 +172,7 @@ def test_copies_that_mpi_then_sends(run: Watched) -> None:
     assert run.region("messages")["device_copies_total"] == 0
 
 
+@pytest.mark.alone  # the copies must take their share of the run
 @pytest.mark.parametrize("kind", ["staged", "kept", "direct"])
 def test_copies_to_where_messages_begin_are_a_finding(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
