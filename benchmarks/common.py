@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate", "undisturbed"]
+__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate", "melt_of", "undisturbed"]
 
 # Benchmark and case of every row that was printed.
 EMITTED: set[tuple[str, str]] = set()
@@ -84,3 +84,20 @@ def emit(
     }
     EMITTED.add((benchmark, case))
     print(json.dumps(record), flush=True)
+
+
+def melt_of(steps: int) -> str:
+    """Return the input of LAMMPS's melt of 4000 atoms."""
+    return f"""\
+units lj
+lattice fcc 0.8442
+region box block 0 10 0 10 0 10
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+run {steps}
+"""

@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import MPI_ENVIRONMENT, Estimate, emit
+from common import MPI_ENVIRONMENT, Estimate, emit, melt_of
 from scipy.stats import binomtest
 
 from haloscope.explain.findings import findings
@@ -34,19 +34,6 @@ HALOSCOPE = Path(sys.executable).with_name("haloscope")
 FALSE, FOUND = 0.05, 0.95  # the aims
 WANDERS, LASTS = 0.02, 5.0  # the factor that wanders: its deviation, and for how many slices it is alike
 DETOURS, DETOUR = 0.2, 0.02  # a second, and how long each is (s, mean)
-MELT = """\
-units lj
-lattice fcc 0.8442
-region box block 0 10 0 10 0 10
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-fix 1 all nve
-run 500
-"""
 
 
 @dataclass(frozen=True)
@@ -163,7 +150,7 @@ def real(trials: int) -> None:
 
     with tempfile.TemporaryDirectory() as directory:
         melt = Path(directory) / "in.melt"
-        melt.write_text(MELT)
+        melt.write_text(melt_of(500))
         programs: dict[str, Sequence[str]] = {
             "sweep": [where("sweep"), *"--procs 2,1,1 --zones 32,32,32".split()],
             "cg": [where("cg"), *"--nx 72 --ny 72 --nz 72 --iterations 40".split()],

@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from common import MPI_ENVIRONMENT, emit, estimate
+from common import MPI_ENVIRONMENT, emit, estimate, melt_of
 
 from haloscope.base.building import build_application
 from support.cluster import cluster, obstacle
@@ -32,19 +32,6 @@ from support.mpi import Mpi, find
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
 MOST_RUNS = 20
-MELT = """\
-units lj
-lattice fcc 0.8442
-region box block 0 10 0 10 0 10
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-fix 1 all nve
-run 200
-"""
 
 
 @dataclass(frozen=True)
@@ -163,7 +150,7 @@ def _tried(case: Case, directory: Path) -> dict[str, Any]:
 def _program(case: Case, mpi: Mpi, directory: Path) -> Sequence[str] | None:
     name, *rest = case.program
     if name == "lmp":
-        (directory / "in.melt").write_text(MELT)
+        (directory / "in.melt").write_text(melt_of(200))
         return ["lmp", "-in", str(directory / "in.melt"), "-log", "none"] if shutil.which("lmp") else None
     if name in ("cg", "sweep"):
         procs = ["--procs", f"{case.ranks},1,1"]

@@ -8,35 +8,27 @@ Runs `apps/amr` on four ranks under `haloscope run`, writes `message-sizes.csv` 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import plotly.graph_objects as go
 import polars as pl
+from common import ENVIRONMENT, HALOSCOPE
 from plotly.subplots import make_subplots
 
 import haloscope
 
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
 VARIABLES = (1, 2, 5, 10, 20, 40)  # with 32 cells along an edge of a block
 CELLS = (8, 16, 24, 32, 48)  # with 10 variables
 RUN = "--npx 2 --npy 2 --num_tsteps 4 --stages_per_ts 2 --refine_freq 1 --checksum_freq 0"
 CASES = {
     "no refinement": "--num_refine 0",
     "moving sphere": "--num_refine 1 --object 2 0 0.2 0.2 0.5 0.15 0.15 0 0.2 0.2 0.2 0 0 0",
-}
-# More ranks than cores are no error, and wait politely.
-POLITE = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
 
@@ -47,10 +39,7 @@ def recorded(amr: str, cells: int, variables: int, case: str, directory: Path) -
     words = [*block.split(), *RUN.split(), *CASES[case].split()]
     command = [str(HALOSCOPE), "run", "--quiet", "-o", str(profile), "--"]
     subprocess.run(
-        [*command, "mpiexec", "-n", "4", amr, *words],
-        env={**os.environ, **POLITE},
-        stdout=subprocess.DEVNULL,
-        check=True,
+        [*command, "mpiexec", "-n", "4", amr, *words], env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True
     )
     with haloscope.open(profile) as opened:
         comm = pl.col("region") == "comm"

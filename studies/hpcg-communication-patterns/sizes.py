@@ -7,25 +7,19 @@ Prints a table; the exit status is 1 if a published size is missing or another o
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import polars as pl
+from common import ENVIRONMENT, HALOSCOPE
 
 from haloscope import explain
 
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
 RANKS, EDGE = 8, 104
-# So that it runs as any user, with fewer cores than ranks.
-ENVIRONMENT = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
 PUBLISHED = (8, 104, 208, 416, 832, 1352, 5408, 21632, 86528)  # section 4, at Figure 3
 
 

@@ -94,8 +94,8 @@ bool permutation(std::span<const std::int32_t> numbers, std::size_t count) {
 Nodes::Nodes(const Forest &forest, int degree) : degree_(degree), communicator_(forest.communicator()) {
   if (degree < 1 || degree > highest_degree)
     throw Error("degree " + std::to_string(degree) + " of finite elements is not in 1…8");
-  // p8est's numbering takes a time an element, and one element of twice the degree has the nodes of eight: of
-  // a uniform mesh a much coarser one is numbered.
+  // The more elements, the longer p8est's numbering takes, and one element of twice the degree has the nodes
+  // of eight. So in place of a uniform mesh a much coarser one is numbered.
   const int levels =
       forest.uniform_levels(static_cast<int>(std::bit_width(unsigned(most_points / degree))) - 1);
   const Numbering nodes =

@@ -33,7 +33,8 @@ void multiply(const kernels::Matrix &matrix, bool transposed, std::vector<double
   }
 }
 
-// ∫ f φ in one element after the other, for f by its values at the nodes.
+// ∫ f φ in one element after the other, for f by its values at the nodes. An Operator of Part::mass would do
+// the same, but for one product it takes too long to be made.
 class Mass {
 public:
   Mass(const Forest &forest, const Nodes &nodes)

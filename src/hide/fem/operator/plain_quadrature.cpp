@@ -139,7 +139,6 @@ Mapping::Mapping(Corners corners, const Point &at) {
     }
     for (unsigned i = 0; i < 3; i++) {
       const double x = corners[3 * corner + i];
-      point[i] += factor[0] * factor[1] * factor[2] * x;
       jacobian[i][0] += sign[0] * factor[1] * factor[2] * x;
       jacobian[i][1] += factor[0] * sign[1] * factor[2] * x;
       jacobian[i][2] += factor[0] * factor[1] * sign[2] * x;

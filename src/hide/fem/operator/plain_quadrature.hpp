@@ -27,10 +27,9 @@ struct Tabulated {
 
 using Corners = std::span<const double, 24>; // x fastest, xyz each
 
-// The trilinear map at a point of the unit cube.
+// The trilinear map's Jacobian at a point of the unit cube.
 struct Mapping {
   Mapping(Corners corners, const Point &at);
-  Point point{};
   double determinant = 0;
   double inverse[3][3]{}; // [i][j]: of coordinate i of the cube by coordinate j of space
 };
