@@ -101,6 +101,12 @@ bool make_arena(const Settings &settings, int rank, bool lives) {
   return watched;
 }
 
+// Times count from here.
+void set_off(ProcessRecord &process) {
+  process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
+  process.first = ClockPair::now();
+}
+
 void describe(ProcessRecord &process, const Settings &settings, int rank, int size) {
   process.rank = rank;
   process.size = size;
@@ -128,8 +134,7 @@ void describe(ProcessRecord &process, const Settings &settings, int rank, int si
   describe_binding(process);
 #endif
   real.Get_version(&process.mpi_version, &process.mpi_subversion);
-  process.start = 1e-9 * static_cast<double>(nanoseconds(CLOCK_REALTIME));
-  process.first = ClockPair::now();
+  set_off(process);
   process.layout = record_layout;
   process.magic = ProcessRecord::expected_magic;
 }
@@ -186,6 +191,7 @@ void begin_process(const Settings &settings, int rank, int size, const Place &pl
   if (lives) start_answering(*global().process);
 #endif
   if (global().process->trace.wanted) trace::start_draining(global().arena, *global().process);
+  set_off(*global().process); // once more: threads of ours may take milliseconds to start
   global().phase.store(Phase::running, std::memory_order_release);
   attach_thread();
 }

@@ -194,6 +194,24 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
     assert profile.table("ranks", region="<program>")["rank"].to_list() == [0, 2]
 
 
+def write_without(kind: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write an archive that lacks the definitions of one kind."""
+    say = _Definitions._say
+
+    def without(self: _Definitions, what: str, *rest: object) -> None:
+        if what != kind:
+            say(self, what, *rest)
+
+    monkeypatch.setattr(_Definitions, "_say", without)
+    write_otf2(Traced(halo_trace(3, 5)), place)
+
+
+def test_an_archive_without_locations_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_without("location", tmp_path / "run", monkeypatch)
+    with pytest.raises(ProfileError, match="it defines no locations"):
+        explain.open(tmp_path / "run")
+
+
 # What is left out of the definitions, and what is said of it.
 @pytest.mark.parametrize(
     ("kind", "said"),
@@ -204,24 +222,12 @@ def test_an_archive_of_a_rank_that_was_lost_says_so(tmp_path: Path) -> None:
         ("group", "(60 sends and receives are left out: their partner is no rank that it defines)"),
         ("process", "an OTF2 archive"),
         ("node", "an OTF2 archive"),
-        ("location", None),
     ],
 )
 def test_missing_definitions_are_no_harm(
-    kind: str, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say = _Definitions._say
-
-    def without(self: _Definitions, what: str, *rest: object) -> None:
-        if what != kind:
-            say(self, what, *rest)
-
-    monkeypatch.setattr(_Definitions, "_say", without)
-    write_otf2(Traced(halo_trace(3, 5)), tmp_path / "run")
-    if said is None:
-        with pytest.raises(ProfileError, match="it defines no locations"):
-            explain.open(tmp_path / "run")
-        return
+    write_without(kind, tmp_path / "run", monkeypatch)
     profile = explain.open(tmp_path / "run")
     assert said in profile.info["source"]
     assert [profile.table(table) for table in explain.TABLES]

@@ -7,7 +7,7 @@ of an export. What is not known to be harmless is taken for a name, so new colum
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ import polars as pl
 from haloscope.explain._profile import Profile
 
 if TYPE_CHECKING:
+    from haloscope.explain._format import ProfileFile
+    from haloscope.explain._source import Source
     from haloscope.explain.trace import Trace
 
 __all__ = ["Aliases", "AnonymousProfile", "anonymous_trace"]
@@ -94,34 +96,64 @@ class Aliases:
         return told
 
 
-class AnonymousProfile(Profile):
-    """A profile whose texts are aliases; numbers are as they are. It shares the other's file."""
+class _AnonymousSource:
+    """What a profile is read from, with aliases for texts: all that is read goes through here."""
 
-    def __init__(self, profile: Profile, aliases: Aliases) -> None:
-        self._profile, self._aliases = profile, aliases
-        self.source = profile.source
+    def __init__(self, source: Source, aliases: Aliases) -> None:
+        self._source, self._aliases = source, aliases
 
     @property
     def path(self) -> Path:
         """An alias with the suffix of profiles."""
-        return Path(self._aliases.of("profile", str(self._profile.path)).replace(" ", "-") + ".halo")
+        return Path(self._aliases.of("profile", str(self._source.path)).replace(" ", "-") + ".halo")
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """As the profile's, but for texts."""
-        return self._aliases.info(self._profile.info)
+        """As the source's, but for texts."""
+        return self._aliases.info(self._source.info)
 
     @property
-    def has_trace(self) -> bool:
-        """Whether the profile has a trace."""
-        return self._profile.has_trace
+    def own_trace(self) -> Callable[[], Trace] | None:
+        """As the source's, with aliases."""
+        read = self._source.own_trace
+        return None if read is None else lambda: anonymous_trace(read(), self._aliases)
 
-    def trace(self) -> Trace:
-        """Return the profile's trace with aliases."""
-        return anonymous_trace(self._profile.trace(), self._aliases)
+    def rows(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return self._source.rows(table)
 
-    def _frame(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
-        return self._aliases.frame(table, self._profile._frame(table, columns))
+    def frame(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
+        """Return columns of a stored table with aliases. Raises `DamageError`."""
+        return self._aliases.frame(table, self._source.frame(table, columns))
+
+    def over_ranks(self, exclusive: bool) -> pl.DataFrame | None:
+        """Return `path` and columns of the table `regions`, None where single ranks are known."""
+        return self._source.over_ranks(exclusive)
+
+    def lacks(self, table: str) -> str | None:
+        """Return in words why there is nothing in a table, None if it could have rows."""
+        return self._source.lacks(table)
+
+    def verify(self) -> None:
+        """Read and check all of it. Raises `ProfileError`."""
+        self._source.verify()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._source.close()
+
+
+class AnonymousProfile(Profile):
+    """A profile whose texts are aliases; numbers are as they are. It shares the other's file."""
+
+    def __init__(self, profile: Profile, aliases: Aliases) -> None:
+        self._profile = profile
+        self.source = _AnonymousSource(profile.source, aliases)
+
+    @property
+    def file(self) -> ProfileFile:
+        """The recorder's file, of which only numbers are read here. Raises `UsageError` for another tool's."""
+        return self._profile.file
 
 
 def anonymous_trace(trace: Trace, aliases: Aliases) -> Trace:
