@@ -1,12 +1,16 @@
 """Iterations that the recorder finds in programs that mark nothing, beside those that there are.
 
     phases.py [--miniamr PROGRAM] [--ranks 4]
+    phases.py --seeds N
     phases.py --cost PAIRS [--miniamr PROGRAM] [--hpcg PROGRAM]
 
 The bundled applications are compiled without their markers; LAMMPS (Debian's lmp) runs if it is there,
 miniAMR if it is named. A JSON object for each: what is known of the input, what most ranks found, and how
 many ranks found that. The exit status is 1 if any is not right, but for those whose `known_limit` is true:
 they are known to be counted wrong (docs/explanation/phases.md).
+
+With --seeds, LAMMPS alone runs with that many other velocities an input, so that other atoms move to other
+ranks: in how many runs all ranks found the steps.
 
 With --cost, LAMMPS, miniAMR and HPCG run on two ranks with and without the search, in turn: seconds from
 MPI_Init to the end of MPI_Finalize, and the ratio of each pair.
@@ -100,6 +104,18 @@ def found(command: list[str], ranks: int, directory: Path) -> Counter[tuple[int,
     return Counter(tuple(row["iterations"] for row in rows if row["rank"] == rank) for rank in range(ranks))
 
 
+def measure_seeds(seeds: int, ranks: int, directory: Path) -> None:
+    text = directory / "in.seed"
+    command = [str(shutil.which("lmp")), "-in", str(text), "-log", "none"]
+    for name, deck in {**LAMMPS, **LAMMPS_IN_A_ROW}.items():
+        right = 0
+        for seed in range(seeds):
+            text.write_text(lammps_deck(deck, 1_000_003 + 97 * seed))
+            count = deck.ranks or ranks
+            right += found(command, count, directory) == {(deck.steps,): count}
+        print(json.dumps({"case": f"lmp, lists rebuilt {name}", "runs": seeds, "right": right}), flush=True)
+
+
 def duration(command: list[str], directory: Path, *, searched: bool) -> float:
     """Return the seconds of a run on two ranks."""
     with haloscope.open(record(command, 2, directory, searched=searched)) as profile:
@@ -138,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--miniamr", help="its program")
     parser.add_argument("--ranks", type=int, default=4, help="of LAMMPS")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run LAMMPS with that many other velocities")
     parser.add_argument("--cost", type=int, metavar="PAIRS", help="measure what the search costs instead")
     parser.add_argument("--hpcg", help="its program, with --cost")
     options = parser.parse_args()
@@ -146,6 +163,9 @@ def main() -> None:
         directory = Path(name)
         if options.cost:
             measure_cost(options.cost, directory, options.miniamr, options.hpcg)
+            return
+        if options.seeds:
+            measure_seeds(options.seeds, options.ranks, directory)
             return
         for case, command, ranks, iterations, limit in cases(directory, options.miniamr, options.ranks):
             counts = found(command, ranks, directory)

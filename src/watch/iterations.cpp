@@ -84,10 +84,10 @@ private:
   // Whether most calls of the iteration `like_` are there.
   bool is_whole(std::size_t begin, std::size_t end) const {
     std::map<std::uint16_t, std::size_t> left;
-    for (std::size_t i = like_.first; i < like_.second; i++) left[calls_[i].symbol]++;
+    for (std::size_t i = like_.first; i < like_.second; i++) left[calls_[i].function]++;
     std::size_t found = 0;
     for (std::size_t i = begin; i < end; i++)
-      if (const auto at = left.find(calls_[i].symbol); at != left.end() && at->second > 0) {
+      if (const auto at = left.find(calls_[i].function); at != left.end() && at->second > 0) {
         at->second--;
         found++;
       }

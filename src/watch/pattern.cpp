@@ -247,7 +247,8 @@ private:
   }
   bool is_of_one_function(const Form &form, const Family &family) const {
     const auto calls = calls_of(form, family);
-    return std::ranges::all_of(calls, [&](const Seen &call) { return call.symbol == calls.front().symbol; });
+    return std::ranges::all_of(calls,
+                               [&](const Seen &call) { return call.function == calls.front().function; });
   }
 
   // One behind the last iteration of this form.
@@ -344,15 +345,21 @@ bool is_part(const Pattern &pattern, const Pattern &other, std::size_t calls) {
   return 2 * pattern.covered >= calls && 3 * pattern.ends.size() > 4 * other.ends.size();
 }
 
+// Whether another pattern has more of what are the same iterations, nearly all of them.
+bool misses_some_of(const Pattern &pattern, const Pattern &other) {
+  return other.covered > pattern.covered && other.ends.size() > pattern.ends.size() &&
+         3 * other.ends.size() <= 4 * pattern.ends.size();
+}
+
 } // namespace
 
 std::optional<Pattern> find_pattern(std::span<const Seen> calls) {
   auto all = find_in(View::calls, calls);
   auto visits = find_visits(calls);
-  const auto is_much_less = [&](const Pattern &than) {
-    return visits && 4 * than.covered < 3 * visits->covered;
+  const auto is_less = [&](const Pattern &than) {
+    return visits && (4 * than.covered < 3 * visits->covered || misses_some_of(than, *visits));
   };
-  if (all && is_regular(*all) && !is_much_less(*all)) return all;
+  if (all && is_regular(*all) && !is_less(*all)) return all;
   auto exchanges = find_in(View::exchanges, calls);
   auto collectives = find_in(View::collectives, calls);
   // Between two collectives there may be several iterations.

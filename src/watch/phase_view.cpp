@@ -133,9 +133,11 @@ std::vector<Seen> seen_calls(const Phases &phases) {
     const auto sends = static_cast<std::uint16_t>(call.sends - before.sends);
     const bool together = is_collective(call);
     const std::uint32_t what = together ? is_a_collective : call.what;
-    calls.push_back({.exact = mixed({call.function, partner, sends, what, call.bytes - before.bytes}),
-                     .coarse = mixed({call.function, partner, sends}),
-                     .symbol = call.function,
+    const std::uint16_t symbol = call_symbol(call.function, call.from);
+    calls.push_back({.exact = mixed({symbol, partner, sends, what, call.bytes - before.bytes}),
+                     .coarse = mixed({symbol, partner, sends}),
+                     .symbol = symbol,
+                     .function = call.function,
                      .whole = together ? symbol_of(call, collective) : std::uint16_t{0},
                      .is_blocking = blocks[call.function],
                      .is_collective = together,
@@ -157,7 +159,7 @@ void look_at_newest(Phases &phases) noexcept {
   else if (phases.view == View::functions)
     look_for_visit(phases, call);
   else if (!is_collective(call))
-    phases.functions = phases.functions * stretch_factor + stretch_weight(call.function);
+    phases.functions = phases.functions * stretch_factor + stretch_weight(symbol_of(call));
 }
 
 std::uint64_t latest_end(const Phases &phases) noexcept {
@@ -186,7 +188,7 @@ void follow(Phases &phases) noexcept {
     for (std::uint64_t i = phases.end; i < phases.calls; i++) {
       const Phases::Call &call = phases.ring[i % Phases::remembered];
       if (phases.view == View::exchanges && is_collective(call)) continue;
-      phases.functions = phases.functions * stretch_factor + stretch_weight(call.function);
+      phases.functions = phases.functions * stretch_factor + stretch_weight(symbol_of(call));
     }
   phases.pause = std::max(phases.calls + 1, latest_end(phases));
 }

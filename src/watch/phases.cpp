@@ -14,13 +14,8 @@ namespace haloscope::watch {
 namespace {
 
 // Which functions are looked at: not those of which there are as many as it takes.
-constexpr std::array<std::uint64_t, function_count + 1> weights = [] {
-  std::array<std::uint64_t, function_count + 1> result{};
-  for (unsigned i = 0; i < function_count; i++)
-    if (!is_named(function_names[i], {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}))
-      result[i + 1] = stretch_weight(i + 1);
-  return result;
-}();
+constexpr auto is_looked_at = functions_that(
+    [](std::string_view name) { return !is_named(name, {"MPI_Waitsome", "MPI_Probe", "MPI_Mprobe"}); });
 // Evidence that is needed before a phase gets regions: more than the search asks for, as the program may only
 // be about to begin.
 constexpr std::size_t sure_repeats = 8, sure_calls = 64;
@@ -154,7 +149,7 @@ void end_iteration(Recorder &to, Phases &phases) noexcept {
 
 bool is_typical_at(const Phases &phases, std::uint64_t begin) noexcept {
   for (std::size_t i = 0; i < phases.typical.size(); i++)
-    if (phases.ring[(begin + i) % Phases::remembered].function != phases.typical[i]) return false;
+    if (symbol_of(phases.ring[(begin + i) % Phases::remembered]) != phases.typical[i]) return false;
   return true;
 }
 
@@ -172,7 +167,7 @@ std::uint64_t next_typical_end(const Phases &phases) noexcept {
 void add_form_of(Phases &phases, std::uint64_t begin, std::uint64_t end) noexcept {
   std::uint64_t functions = 0;
   for (std::uint64_t i = begin; i < end; i++)
-    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+    functions = functions * stretch_factor + stretch_weight(symbol_of(phases.ring[i % Phases::remembered]));
   add_form(phases, functions, end - begin);
 }
 
@@ -189,7 +184,7 @@ bool go_on(Phases &phases) noexcept {
   count_end(phases, end);
   std::uint64_t functions = 0;
   for (std::uint64_t i = phases.end; i < phases.calls; i++) {
-    functions = functions * stretch_factor + stretch_weight(phases.ring[i % Phases::remembered].function);
+    functions = functions * stretch_factor + stretch_weight(symbol_of(phases.ring[i % Phases::remembered]));
     if (phases.forms[Phases::place_of(functions)] != functions) continue;
     count_end(phases, i + 1);
     functions = 0;
@@ -238,24 +233,23 @@ void observe_call(Recorder &to, std::uint64_t now) noexcept {
   Phases &phases = *to.phases;
   const Doing &doing = to.doing;
   const bool any = doing.what == Doing::receive && doing.partner < 0; // whoever comes first
-  const std::uint64_t weight = weights[doing.call];                   // 0: not looked at
-  if (weight == 0 || any) return;
+  if (!is_looked_at[doing.call] || any) return;
   const bool has_partner = doing.what != Doing::requests && doing.what != Doing::other;
   const std::uint64_t collective_bytes = phases.collective_bytes + to.node->coll_bytes;
-  phases.ring[phases.calls % Phases::remembered] = {
-      doing.call,
-      static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
-      has_partner ? doing.partner : 0,
-      phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
-      doing.what == Doing::requests     ? doing.count
-      : doing.what == Doing::collective ? is_a_collective | static_cast<std::uint32_t>(collective_bytes)
-                                        : 0,
-      0,
-      now,
-      to.from};
+  Phases::Call &call = phases.ring[phases.calls % Phases::remembered];
+  call = {doing.call,
+          static_cast<std::uint16_t>(phases.sends + to.node->now[sends]),
+          has_partner ? doing.partner : 0,
+          phases.bytes + to.node->now[bytes_sent] + to.node->coll_bytes,
+          doing.what == Doing::requests     ? doing.count
+          : doing.what == Doing::collective ? is_a_collective | static_cast<std::uint32_t>(collective_bytes)
+                                            : 0,
+          0,
+          now,
+          to.from};
   phases.calls++;
   if (__builtin_expect(phases.view == View::calls, 1))
-    phases.functions = phases.functions * stretch_factor + weight;
+    phases.functions = phases.functions * stretch_factor + stretch_weight(symbol_of(call));
   else
     look_at_newest(phases);
   if (__builtin_expect(phases.forms[Phases::place_of(phases.functions)] == phases.functions ||

@@ -18,10 +18,10 @@ std::vector<Seen> collectives_of(std::span<const Seen> calls) {
   std::uint64_t exchanged = 0; // by which functions, since the last collective
   for (const Seen &call : calls) {
     if (exchanged != 0 && !call.is_collective) seen.pop_back();
-    exchanged = call.is_collective ? 0 : exchanged | exchange_bit(call.symbol);
+    exchanged = call.is_collective ? 0 : exchanged | exchange_bit(call.function);
     Seen one = call;
     one.symbol = call.is_collective ? call.whole : exchange_symbol(exchanged);
-    one.exact = one.coarse = one.symbol;
+    one.exact = one.coarse = one.function = one.symbol;
     one.is_blocking = false;
     seen.push_back(one);
   }

@@ -23,9 +23,10 @@ enum class View : std::uint8_t {
 struct Seen {
   std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
   std::uint32_t coarse; // the same without bytes
-  std::uint16_t symbol; // of the iterations' forms: the function, but for the collectives' view
-  std::uint16_t whole;  // function, root and bytes of a collective
-  bool is_blocking;     // a blocking send or receive
+  std::uint16_t symbol; // of the iterations' forms: which function is called from where, in most views
+  std::uint16_t function; // alone; in the collectives' view as the symbol
+  std::uint16_t whole; // function, root and bytes of a collective
+  bool is_blocking;    // a blocking send or receive
   bool is_collective;
   std::uint64_t tick;
   std::uint32_t place; // one behind it, among all calls
@@ -38,6 +39,11 @@ struct Code {
   std::uintptr_t first, last;
   [[nodiscard]] bool contains(std::uintptr_t from) const noexcept { return from - first <= last - first; }
 };
+
+// A call of one function from one place of the program.
+constexpr std::uint16_t call_symbol(std::uint16_t function, std::uintptr_t from) noexcept {
+  return static_cast<std::uint16_t>(stretch_weight(std::uint64_t{from} << 12U ^ function) >> 48U);
+}
 
 // Of a set of functions, each of which is a bit. Its symbol is even, that of a collective odd.
 constexpr std::uint64_t exchange_bit(std::uint16_t function) noexcept {

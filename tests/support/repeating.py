@@ -56,8 +56,8 @@ LAMMPS_IN_A_ROW = {
 }
 
 
-def lammps_deck(deck: Deck) -> str:
-    """Return the text of the input: a Lennard-Jones liquid of 2048 atoms."""
+def lammps_deck(deck: Deck, seed: int = 87287) -> str:
+    """Return the text of the input: a Lennard-Jones liquid of 2048 atoms, with velocities by the seed."""
     return f"""
 units lj
 atom_style atomic
@@ -66,7 +66,7 @@ region box block 0 8 0 8 0 8
 create_box 1 box
 create_atoms 1 box
 mass 1 1.0
-velocity all create {deck.temperature} 87287
+velocity all create {deck.temperature} {seed}
 pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 neighbor 0.3 bin

@@ -17,6 +17,34 @@ from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, watch
 
 DEPTH = ["--callsites=6"]
+# Ranks open the same two libraries, some in one order, some in the other, and say where they lie.
+ORDERS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#if defined(FIRST)
+void work(void) { MPI_Barrier(MPI_COMM_WORLD); }
+#elif defined(SECOND)
+void work(void) { MPI_Barrier(MPI_COMM_WORLD); }
+#else
+int main(int argc, char **argv) {
+  void (*work[2])(void);
+  int rank, size, i;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (i = 0; i < 2; i++) {
+    const int which = (rank + i) % 2;
+    *(void **)&work[which] = dlsym(dlopen(argv[1 + which], RTLD_NOW | RTLD_LOCAL), "work");
+  }
+  printf("%p %p %d\n", (void *)main, (void *)work[0], (char *)work[0] < (char *)work[1]);
+  for (i = 0; i < 20; i++) work[i % 2]();
+  MPI_Finalize();
+  return 0;
+}
+#endif
+"""
 PYTHON = """
 from mpi4py import MPI
 
@@ -140,6 +168,23 @@ def test_libraries_that_are_unloaded(any_mpi: Mpi, compiler: Compiler, tmp_path:
     rows = watched.select("sites", False, region="<program>", call="MPI_Barrier")
     calls = {row["line"]: row["calls"] for row in rows if row["line"]}
     assert calls == {line_of("first", source): 40, line_of("second", source): 20}
+
+
+def test_where_libraries_lie_splits_no_site(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    """Addresses are random, and ranks load libraries in different orders."""
+    libraries = [
+        compiler.text(any_mpi, "orders.c", ORDERS, ["-shared", "-fPIC", f"-D{name}"])
+        for name in ("FIRST", "SECOND")
+    ]
+    program = compiler.text(any_mpi, "orders.c", ORDERS, ["-fPIE", "-pie", "-ldl"])
+    watched = watch(any_mpi, 4, [program, *libraries], tmp_path, options=["--callsites"])
+    places = [line.split() for line in watched.done.stdout.splitlines()]
+    assert len({program for program, _, _ in places}) > 1
+    assert len({library for _, library, _ in places}) > 1
+    assert {order for _, _, order in places} == {"0", "1"}
+    rows = watched.select("sites", False, region="<program>", call="MPI_Barrier")
+    barriers = [row["calls"] for row in rows if row["line"]]
+    assert barriers == [40, 40]
 
 
 def test_code_without_unwinding_information(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -60,6 +61,50 @@ def test_what_the_program_says_is_in_info(mpi: Mpi, compiler: Compiler, tmp_path
     assert told["command"].endswith("metadata --password ***")
     assert "hunter2" not in watched.path.read_bytes().decode("latin-1")
     assert float(told["mpi_standard"]) >= 3
+
+
+# What a scheduler says of its job, by the table `info` and by variable.
+JOBS = {
+    "slurm": {
+        "job_id": "SLURM_JOB_ID",
+        "job_name": "SLURM_JOB_NAME",
+        "partition": "SLURM_JOB_PARTITION",
+        "account": "SLURM_JOB_ACCOUNT",
+        "nodes": "SLURM_JOB_NODELIST",
+        "step": "SLURM_STEP_ID",
+        "array_task": "SLURM_ARRAY_TASK_ID",
+    },
+    "pbs": {"job_id": "PBS_JOBID", "job_name": "PBS_JOBNAME", "partition": "PBS_QUEUE"},
+    "lsf": {"job_id": "LSB_JOBID", "job_name": "LSB_JOBNAME", "partition": "LSB_QUEUE"},
+    "flux": {"job_id": "FLUX_JOB_ID"},
+}
+
+
+@pytest.mark.parametrize("mpi", ["mpich-system"], indirect=True)  # Open MPI would ask Flux for more
+@pytest.mark.parametrize("scheduler", JOBS)
+def test_the_job_and_listed_variables_are_in_info(
+    mpi: Mpi, compiler: Compiler, tmp_path: Path, scheduler: str
+) -> None:
+    said = {key: f"{key} of 7" for key in JOBS[scheduler]}
+    listed = {"OMP_PLACES": "cores", "UCX_TLS": "sm", "HALOSCOPE_SLICE": "0.1"}
+    others = {"DATABASE_TOKEN": "hunter2", "MY_HOME": "hunter3", "OMP_PASSWORD": "hunter4"}
+    environment = {JOBS[scheduler][key]: text for key, text in said.items()} | listed | others
+    # Without a launcher, which would take itself for a part of the job.
+    profile = tmp_path / "job.halo"
+    words = [Path(sys.executable).with_name("haloscope"), "run", "--quiet", "-o", profile, "--"]
+    subprocess.run(
+        [*words, program(compiler, mpi, "during.c")],
+        env=mpi.environment({JOBS[scheduler][key]: text for key, text in said.items()} | listed | others),
+        check=True,
+        timeout=120,
+    )
+    with haloscope.open(profile) as opened:
+        info, found = opened.info, opened.info["job"]
+    assert found == {"scheduler": scheduler, **said}
+    assert {name: info["environment"].get(name) for name in listed} == listed
+    assert info["environment"].get("OMP_PASSWORD", "***") == "***"
+    assert not set(info["environment"]) & {"DATABASE_TOKEN", "MY_HOME"}
+    assert "hunter" not in profile.read_bytes().decode("latin-1")
 
 
 @ONE

@@ -13,11 +13,13 @@ int main() {
   std::uint64_t tick = 0, after = 0;
   while (std::cin >> function >> bytes >> after >> code) {
     tick += after;
-    const auto symbol = static_cast<std::uint16_t>(function);
-    calls.push_back({.exact = function * 1'000'003U + bytes,
-                     .coarse = function,
+    const auto number = static_cast<std::uint16_t>(function);
+    const std::uint16_t symbol = call_symbol(number, code);
+    calls.push_back({.exact = symbol * 1'000'003U + bytes,
+                     .coarse = symbol,
                      .symbol = symbol,
-                     .whole = collective_symbol(symbol, 0, bytes),
+                     .function = number,
+                     .whole = collective_symbol(number, 0, bytes),
                      .is_blocking = false,
                      .is_collective = function < 100,
                      .tick = tick,
