@@ -88,7 +88,6 @@ def test_the_job_and_listed_variables_are_in_info(
     said = {key: f"{key} of 7" for key in JOBS[scheduler]}
     listed = {"OMP_PLACES": "cores", "UCX_TLS": "sm", "HALOSCOPE_SLICE": "0.1"}
     others = {"DATABASE_TOKEN": "hunter2", "MY_HOME": "hunter3", "OMP_PASSWORD": "hunter4"}
-    environment = {JOBS[scheduler][key]: text for key, text in said.items()} | listed | others
     # Without a launcher, which would take itself for a part of the job.
     profile = tmp_path / "job.halo"
     words = [Path(sys.executable).with_name("haloscope"), "run", "--quiet", "-o", profile, "--"]

@@ -152,7 +152,7 @@ class AnonymousProfile(Profile):
 
     @property
     def file(self) -> ProfileFile:
-        """The recorder's file, of which only numbers are read here. Raises `UsageError` for another tool's."""
+        """The recorder's file, of which only numbers are read here. Raises `UsageError` for others."""
         return self._profile.file
 
 
