@@ -90,7 +90,14 @@ def test_the_job_and_listed_variables_are_in_info(
     others = {"DATABASE_TOKEN": "hunter2", "MY_HOME": "hunter3", "OMP_PASSWORD": "hunter4"}
     # Without a launcher, which would take itself for a part of the job.
     profile = tmp_path / "job.halo"
-    words = [Path(sys.executable).with_name("haloscope"), "run", "--quiet", "-o", profile, "--"]
+    words: list[str | Path] = [
+        Path(sys.executable).with_name("haloscope"),
+        "run",
+        "--quiet",
+        "-o",
+        profile,
+        "--",
+    ]
     subprocess.run(
         [*words, program(compiler, mpi, "during.c")],
         env=mpi.environment({JOBS[scheduler][key]: text for key, text in said.items()} | listed | others),
