@@ -12,6 +12,8 @@ import house
 from house import PACKAGE, PYTHON_ROOMS, faults, room_of
 from support.mpi import CHECKOUT
 
+pytestmark = pytest.mark.usefixtures("parser")
+
 OUTSIDE = ("benchmarks", "studies", "tools")
 PACKAGES = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]
 

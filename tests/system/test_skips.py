@@ -11,6 +11,8 @@ import pytest
 from support.missing import impossible, missing
 from support.mpi import CHECKOUT
 
+pytestmark = pytest.mark.usefixtures("parser")
+
 TESTS = CHECKOUT / "tests"
 HELPER = TESTS / "support" / "missing.py"
 SKIPPING = {

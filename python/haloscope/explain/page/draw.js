@@ -29,10 +29,17 @@ function draw(place, traces, layout, config) {
   Plotly.react(place, inTheme(traces), inTheme({
     font: FONT, paper_bgcolor: "#fff", plot_bgcolor: "#fff", margin: { l: 64, r: 16, t: 40, b: 48 },
     legend: { orientation: "h", yref: "container", y: 0.995, yanchor: "top", xref: "container", x: 0, traceorder: "normal", itemsizing: "constant" },
-    hoverlabel: { font: FONT, bgcolor: "#fff" }, ...layout, ...(isPrinted() ? { width: place.clientWidth } : {}),
+    hoverlabel: { font: FONT, bgcolor: "#fff" }, ...withOwnRoom(layout), ...(isPrinted() ? { width: place.clientWidth } : {}),
   }), { ...CONFIG, ...config });
   makeRoomForLegend(place, layout.height);
   offerCsv(place, () => csvOfFigure(place));
+}
+
+// Labels of an axis push aside what lies beside them only: if they push at their ends, too, two axes may do so in turn.
+function withOwnRoom(layout) {
+  const room = name => (name.startsWith("xaxis") ? "height" : name.startsWith("yaxis") ? "width" : null);
+  return Object.fromEntries(Object.entries(layout).map(([name, part]) =>
+    [name, room(name) && part.automargin === true ? { ...part, automargin: room(name) } : part]));
 }
 
 // Plotly takes the room for a legend of many lines from the figure: the page has more.
