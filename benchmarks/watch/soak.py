@@ -25,6 +25,7 @@ from haloscope.base.cache import cache
 BY_SIGNAL, BY_CALL = ("kill", "term", "abort"), ("MPI_Abort", "exit", "_exit", "return")
 BATCH = 250  # programs that leave their records to one `haloscope recover`
 PATIENCE, HUNG = 30, -100  # seconds until a program counts as hanging, and its status
+DESERTED = -101  # the status where only the launcher is left then: all ranks are gone
 COMMAND = Path(sys.executable).with_name("haloscope")
 
 # Exit status, and what was printed.
@@ -34,6 +35,8 @@ Expected = dict[str, set[End]]
 # MPICH's launcher now and then loses a rank that a signal ends, and says so by its status alone: 1 of 160
 # bare runs of two ranks, too seldom for references to show.
 LOST: End = (255, "begin\nbegin\n")
+# Or it waits for ever, where no rank and no proxy of its own is left (1 of 60 bare runs on a busy machine).
+WAITING: End = (DESERTED, "")
 # Open MPI prints where it is when SIGABRT comes. If that was in the dynamic linker, printing needs it once
 # more: it ends the program by itself (2 of 600 bare runs that were aborted), or waits for itself (1 of 600).
 PRINTING: set[End] = {(127, "begin\n"), (HUNG, "")}
@@ -73,7 +76,7 @@ class Soak:
     prints_aborts: bool = False  # as Open MPI does
     ends: Counter[str] = field(default_factory=Counter)  # of watched programs
     bare: int = 0  # programs that ran without a recorder
-    hung: int = 0  # watched programs that their launcher left hanging, and that did so without a recorder
+    hung: int = 0  # watched programs that their launcher left hanging, as it does without a recorder
     odd: Counter[str] = field(
         default_factory=Counter
     )  # ends that MPI gives by itself, by `watched` and `bare`
@@ -122,15 +125,16 @@ class Soak:
             try:
                 printed, _ = running.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:  # launchers may not see that a rank is dead
+                is_there = any(os.fsencode(self.program) == name for name in programs_of(running.pid))
                 os.killpg(running.pid, signal.SIGKILL)
                 running.communicate()
-                return HUNG, ""
+                return HUNG if is_there else DESERTED, ""
         return running.returncode, "".join(sorted(printed.splitlines(keepends=True)))
 
     def compare(self, case: Case, end: End, expected: set[End]) -> None:
         """Note how a watched program has ended."""
         self.ends[case.how] += 1
-        self.hung += end[0] == HUNG and end in expected
+        self.hung += end[0] in (HUNG, DESERTED) and end in expected
         self.check(case, end, expected)
 
     def check(self, case: Case, end: End, expected: set[End]) -> None:
@@ -183,6 +187,18 @@ class Soak:
         self.profiles += 1
         self.recovered += path.name.startswith("recovered")
         path.unlink()
+
+
+def programs_of(session: int) -> list[bytes]:
+    """Return what the processes of a session run, those aside that have ended."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(place.name)) == session:
+                found.append((place / "cmdline").read_bytes().partition(b"\0")[0])
+        except OSError:
+            continue
+    return found
 
 
 def left_processes(directory: Path) -> list[str]:
@@ -249,7 +265,7 @@ def soak_launched(
     """Run programs of two ranks each."""
     for number, case in zip(range(runs), cases(seed, longest, soak.ways), strict=False):
         status, text = soak.run(case, True, prefix)
-        lost = {LOST} if case.how in BY_SIGNAL and "mpich" in soak.launcher[0] else set()
+        lost = {LOST, WAITING} if case.how in BY_SIGNAL and "mpich" in soak.launcher[0] else set()
         soak.compare(case, (status, _without_numbers(text)), expected[case.how] | lost)
         if number % BATCH == BATCH - 1:
             soak.clear()
