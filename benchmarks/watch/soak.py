@@ -125,11 +125,18 @@ class Soak:
             try:
                 printed, _ = running.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:  # launchers may not see that a rank is dead
-                is_there = any(os.fsencode(self.program) == name for name in programs_of(running.pid))
+                is_there = any(self.is_rank(process) for process in left_processes(self.directory))
                 os.killpg(running.pid, signal.SIGKILL)
                 running.communicate()
                 return HUNG if is_there else DESERTED, ""
         return running.returncode, "".join(sorted(printed.splitlines(keepends=True)))
+
+    def is_rank(self, process: str) -> bool:
+        """Return whether it runs the program, and has not ended."""
+        try:
+            return Path("/proc", process, "exe").readlink() == self.program
+        except OSError:
+            return False
 
     def compare(self, case: Case, end: End, expected: set[End]) -> None:
         """Note how a watched program has ended."""
@@ -187,18 +194,6 @@ class Soak:
         self.profiles += 1
         self.recovered += path.name.startswith("recovered")
         path.unlink()
-
-
-def programs_of(session: int) -> list[bytes]:
-    """Return what the processes of a session run, those aside that have ended."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getsid(int(place.name)) == session:
-                found.append((place / "cmdline").read_bytes().partition(b"\0")[0])
-        except OSError:
-            continue
-    return found
 
 
 def left_processes(directory: Path) -> list[str]:
