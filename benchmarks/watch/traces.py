@@ -4,7 +4,8 @@ An event is what OTF2 counts: an enter, a leave, a message sent or received, a c
 Where EZTrace is installed, the same program is traced by it as well: wall time and
 bytes, and the receives that are in its trace. Wall time has what each costs at the start and at the end, and
 what each costs an event; so a run of eight times the rounds is timed, too, and the program alone: what rounds
-cost more than the program's own is told an event, and what is left once a run.
+cost more than the program's own is told an event, and what is left once a run, both with the command
+`haloscope run` and with the environment alone that `haloscope env` gives to a shell.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -38,7 +40,7 @@ def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
     return [str(toolchain().launcher), "-n", str(ranks), *map(str, command)]
 
 
-def run(command: Sequence[str], directory: Path) -> float:
+def run(command: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> float:
     """Seconds that a command takes. Python's modules are compiled at its first run, as in an installation."""
     environment = MPI_ENVIRONMENT | {
         "PYTHONDONTWRITEBYTECODE": "",
@@ -46,6 +48,7 @@ def run(command: Sequence[str], directory: Path) -> float:
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",
+        **(more or {}),
     }
     begin = time.monotonic()
     subprocess.run(command, env=environment, cwd=directory, check=True, capture_output=True, timeout=900)
@@ -57,6 +60,13 @@ def traced(directory: Path, ranks: int, command: Sequence[str | Path], *options:
     output = directory / "traced.halo"
     words = [str(Path(sys.executable).with_name("haloscope")), "run", "--quiet", "-o", str(output)]
     return output, run([*words, *options, "--", *launch(ranks, command)], directory)
+
+
+def by_env(directory: Path, command: Sequence[str | Path]) -> float:
+    """The seconds of a program with a trace, watched by the environment alone, as `haloscope env` sets it."""
+    launched = launch(2, command)
+    variables = haloscope.env(launched, output=directory / "by-env.halo", trace="full")
+    return run(launched, directory, variables)
 
 
 def sizes(path: Path) -> dict[str, int]:
@@ -98,13 +108,14 @@ def measure_costs(directory: Path, program: Path, rounds: int, repeats: int) -> 
     tool = shutil.which("eztrace")
     if tool is None:
         return
-    ways: dict[str, list[list[float]]] = {"alone": [], "ours": [], "EZTrace": []}
+    ways: dict[str, list[list[float]]] = {"alone": [], "run": [], "env": [], "EZTrace": []}
     for _ in range(repeats):
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         for count in (rounds, LONGER * rounds):
             words = [str(program), str(count)]
             seconds["alone"].append(run(launch(2, words), directory))
-            seconds["ours"].append(traced(directory, 2, words, "--trace")[1])
+            seconds["run"].append(traced(directory, 2, words, "--trace")[1])
+            seconds["env"].append(by_env(directory, words))
             shutil.rmtree(directory / "ez", ignore_errors=True)
             by_eztrace = [tool, "-t", "openmpi", "-o", str(directory / "ez"), *words]
             seconds["EZTrace"].append(run(launch(2, by_eztrace), directory))
@@ -115,14 +126,15 @@ def measure_costs(directory: Path, program: Path, rounds: int, repeats: int) -> 
     once = {
         way: [short - (long - short) / (LONGER - 1) for short, long in both] for way, both in ways.items()
     }
-    for case, of, unit, scale in (("an event", rise, "ns", 1e9 / count), ("a run", once, "s", 1.0)):
+    costs = (("an event", rise, "ns", 1e9 / count), ("a run", once, "s", 1.0))
+    for (case, of, unit, scale), watched in product(costs, ("run", "env")):
         ours, theirs = (
             [scale * (a - b) for a, b in zip(of[way], of["alone"], strict=True)]
-            for way in ("ours", "EZTrace")
+            for way in (watched, "EZTrace")
         )
         emit(
             "trace-eztrace",
-            f"cost of {case}",
+            f"cost of {case}, haloscope {watched}",
             ours=estimate(ours).median,
             peer=estimate(theirs).median,
             peer_name="EZTrace",

@@ -1,6 +1,6 @@
-"""Table 1 of the paper, there and back: draw timings from it, run Algorithm 1, print both tables.
+"""Table 1 of the paper, there and back: draw timings from it, run Algorithm 1, write both tables as one.
 
-.venv/bin/python studies/hmm-regimes-communication-hiding/table1.py
+.venv/bin/python studies/hmm-regimes-communication-hiding/table1.py F.csv
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from haloscope.explain.regimes import RegimeModel, Timings, find_regimes
@@ -109,21 +110,30 @@ def recovered(printed: Printed, seed: int, emission: str = "lognormal") -> Recov
     )
 
 
-def main(seed: int) -> None:
-    """Print the three tables as the rows of one in Markdown."""
-    print("method | i | μ printed | μ found | σ printed | σ found | % it. printed | found")
-    print("--- | --- | --- | --- | --- | --- | --- | ---")
+def table(seed: int) -> pl.DataFrame:
+    """Return what is printed and what is found: a row a method and regime; `decoded_right` is a share."""
+    rows = []
     for printed in TABLE:
-        found = recovered(printed, seed)
-        for i in range(3):
-            print(
-                f"{printed.name} | {i + 1} | {printed.means[i]:.2e} | {found.means[i]:.3e} | "
-                f"{printed.stds[i]:.2e} | {found.stds[i]:.3e} | {printed.shares[i]:.2f} | "
-                f"{found.shares[i]:.3f}"
-            )
-        gaussian = recovered(printed, seed, "gaussian")
-        print(f"in their regime: {found.right:.1%}, with Gaussian regimes {gaussian.right:.1%}")
+        found, gaussian = recovered(printed, seed), recovered(printed, seed, "gaussian").right
+        rows += [
+            {
+                "method": printed.name,
+                "regime": i + 1,
+                "mean_printed": printed.means[i],
+                "mean_found": found.means[i],
+                "std_printed": printed.stds[i],
+                "std_found": found.stds[i],
+                "share_printed": printed.shares[i],
+                "share_found": found.shares[i],
+                "decoded_right": found.right,
+                "decoded_right_with_gaussian": gaussian,
+            }
+            for i in range(3)
+        ]
+    return pl.DataFrame(rows)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    if len(sys.argv) != 2:
+        sys.exit("where does the table go? F.csv")
+    table(seed=0).write_csv(sys.argv[1])

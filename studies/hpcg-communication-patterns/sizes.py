@@ -1,8 +1,8 @@
 """The sizes of HPCG's messages, as published and as the bundled cg sends them, 104³ points a rank.
 
-    .venv/bin/python studies/hpcg-communication-patterns/sizes.py
+    .venv/bin/python studies/hpcg-communication-patterns/sizes.py F.csv
 
-Prints a table; the exit status is 1 if a published size is missing or another one is there.
+Writes a table; the exit status is 1 if a published size is missing or another one is there.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ def sent() -> pl.DataFrame:
     return sizes.group_by("bytes").agg(pl.col("messages").sum()).sort("bytes")
 
 
-def main() -> int:
-    """Print what is sent, and return 0 if these are the published sizes."""
-    table = sent()
-    print("  bytes  messages")
-    for size, messages in table.rows():
-        print(f"{size:7}  {messages:8}  {'published' if size in PUBLISHED else 'not published'}")
-    missing = set(PUBLISHED) - set(table["bytes"])
-    print(f"published, but not sent: {sorted(missing) or 'none'}")
-    return int(bool(missing) or set(table["bytes"]) != set(PUBLISHED))
+def main(file: Path) -> int:
+    """Write what is sent beside what is published, and return 0 if the sizes are the same."""
+    published = pl.DataFrame({"bytes": PUBLISHED, "published": True})
+    table = published.join(sent(), on="bytes", how="full", coalesce=True).sort("bytes")
+    table = table.select("bytes", pl.col("published").fill_null(value=False), pl.col("messages").fill_null(0))
+    table.write_csv(file)
+    print(table)
+    return int(not (table["published"] & (table["messages"] > 0)).all())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) != 2:
+        sys.exit("where does the table go? F.csv")
+    sys.exit(main(Path(sys.argv[1])))

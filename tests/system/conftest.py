@@ -12,7 +12,7 @@ import pytest
 def parser() -> Iterator[None]:
     """Nothing is collected while code is parsed.
 
-    CPython 3.11 loses count of its recursion if what tests with a browser left, its greenlets, goes just then.
+    CPython 3.11 loses count of its recursion if what tests with a browser left, its greenlets, goes then.
     """
     gc.collect()
     gc.disable()

@@ -31,7 +31,7 @@ _ROOMS = {
     },
     "Predict": {"bench": "_bench", "model": "_model", "tune": "_tune", "simulate": "_simulate"},
     "Hide": {"inject": "_inject", "stencil": "_stencil", "place": "_place", "improve": "_improve"},
-    "Reproduce": {"lab": "_lab"},
+    "Reproduce": {"lab": "_lab", "study": "_study"},
     "This installation": {"demo": "_demo", "doctor": "_doctor", "where": "_where"},
 }
 _VERBS = {verb: module for verbs in _ROOMS.values() for verb, module in verbs.items()}

@@ -33,13 +33,14 @@ def write_compare_page(compared: Comparison, output: Path) -> None:
     title = f"What changed in {' and '.join(programs)}"
     told = [line for line in compared.told() if line.startswith(("A: ", "B: "))]
     data = {
+        "verb": "compare",
         "title": title,
         "about": "; ".join(told),
         "notes": list(compared.remarks),
         "figures": _key_figures(compared),
         "sections": [section.as_json() for section in _sections(compared)],
     }
-    write_page(page("compare.html", f"{title} – Haloscope", _SCRIPTS, data), output)
+    write_page(page("sections.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
 
 def _key_figures(compared: Comparison) -> list[tuple[str, str, str]]:

@@ -1,6 +1,7 @@
 // Pages whose head and sections come with all that is in them: text, tables, and figures for Plotly.
 
 function headInto(page) {
+  if (at("verb")) at("verb").textContent = page.verb;
   at("program").textContent = page.title;
   at("command").textContent = page.about;
   at("warnings").replaceChildren(...page.notes.map((text) => element("p", text)));
@@ -18,7 +19,7 @@ function sectionsInto(place, sections) {
     for (const table of section.tables) made.append(...tableOf(table));
     const plots = element("div", undefined, ["", "pair", "pair three"][section.columns - 1]);
     for (const figure of section.figures) plots.append(plotOf(figure, waiting));
-    made.append(plots);
+    made.append(plots, ...section.pictures.map(pictureOf));
     place.append(made);
   }
   drawNext(place, waiting);
@@ -30,6 +31,13 @@ function drawNext(place, waiting) {
   if (!waiting.length) return;
   waiting.shift()();
   setTimeout(drawNext, 0, place, waiting);
+}
+
+function pictureOf([source, alternative]) {
+  const made = element("img", undefined, "picture");
+  made.src = source;
+  made.alt = alternative;
+  return made;
 }
 
 function plotOf(figure, waiting) {

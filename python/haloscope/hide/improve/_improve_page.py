@@ -23,13 +23,14 @@ def write_improve_page(found: Improvement, output: Path) -> None:
     """Write the page to `output`, which is replaced when it is whole. Raises `OutputError`."""
     title = "What makes it faster" if found.kept else "Nothing makes it faster for certain"
     data = {
+        "verb": "improve",
         "title": title,
         "about": printable(shlex.join(found.command)),
         "notes": [],
         "figures": _key_figures(found),
         "sections": [section.as_json() for section in _sections(found)],
     }
-    write_page(page("improve.html", f"{title} – Haloscope", _SCRIPTS, data), output)
+    write_page(page("sections.html", f"{title} – Haloscope", _SCRIPTS, data), output)
 
 
 def _key_figures(found: Improvement) -> list[tuple[str, str, str]]:

@@ -97,6 +97,7 @@ class Section:
     tables: Sequence[Table] = ()
     text: Sequence[str] = ()
     columns: int = 1
+    pictures: Sequence[tuple[str, str]] = ()  # addresses that hold all of it, and what is said instead
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -107,6 +108,7 @@ class Section:
             "text": list(self.text),
             "figures": [figure.as_json() for figure in self.figures],
             "tables": [table.as_json() for table in self.tables],
+            "pictures": list(self.pictures),
         }
 
 

@@ -1,0 +1,28 @@
+"""Studies: what a paper published, brought back by one command and shown beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloscope.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from haloscope.reproduce.study._results import Outcome, run_study
+    from haloscope.reproduce.study._study import Part, Study, read_study, studies
+    from haloscope.reproduce.study._study_page import write_study_page
+
+__all__ = ["Outcome", "Part", "Study", "read_study", "run_study", "studies", "write_study_page"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Outcome": "_results",
+            "Part": "_study",
+            "Study": "_study",
+            "read_study": "_study",
+            "run_study": "_results",
+            "studies": "_study",
+            "write_study_page": "_study_page",
+        },
+    )

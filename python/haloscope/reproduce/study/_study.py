@@ -1,0 +1,94 @@
+"""What a study is: a folder with `study.toml`, which names a paper and the scripts that repeat its parts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from haloscope.base import paths
+from haloscope.base.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Part", "Study", "read_study", "studies"]
+
+_FILE = "study.toml"
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+# A file in the directory of results: no path that leads out of it.
+_Result = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Part(_Strict):
+    """A table or figure of the paper, or some that one script makes.
+
+    The script, of the study's folder, runs in the directory of results and leaves `tables` (CSV) and
+    `pictures` (PNG) there. It ends with 1 if what should be exactly as published is not; `text` explains what
+    else differs.
+    """
+
+    name: _Name
+    title: str
+    script: _Result
+    arguments: tuple[str, ...] = ()
+    tables: tuple[_Result, ...] = ()
+    pictures: tuple[_Result, ...] = ()
+    text: tuple[str, ...] = ()
+    minutes: Annotated[float, Field(gt=0)]
+    large: bool = False
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The files that it leaves."""
+        return self.tables + self.pictures
+
+
+class Study(_Strict):
+    """A study, and the folder that it stands in."""
+
+    title: str
+    paper: str
+    parts: Annotated[tuple[Part, ...], Field(alias="part", min_length=1)]
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    def chosen(self, large: bool) -> tuple[Part, ...]:
+        """Return the parts to run: those that take long only if `large`."""
+        return tuple(part for part in self.parts if large or not part.large)
+
+
+def read_study(folder: Path) -> Study:
+    """Return the study in a folder. Raises `UsageError` if it has none, or one with mistakes."""
+    file = folder / _FILE
+    try:
+        read = tomllib.loads(file.read_text("utf-8"))
+        return Study.model_validate(read | {"folder": folder.resolve()})
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}; a study is a folder with that file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def studies() -> dict[str, Study]:
+    """Return the studies that come with Haloscope by name. Raises `UsageError` where they are not there."""
+    place = paths.root() / "studies"
+    found = [read_study(file.parent) for file in sorted(place.glob(f"*/{_FILE}"))]
+    if not found:
+        raise UsageError(f"{place}: no studies are there; they come with a checkout of Haloscope")
+    return {study.name: study for study in found}

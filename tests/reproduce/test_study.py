@@ -1,0 +1,195 @@
+"""Studies: each part runs once, what it left is shown, and nothing it says is taken for more than text."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from haloscope.base import paths
+from haloscope.base.errors import OutputError, UsageError
+from haloscope.cli._main import haloscope as command
+from haloscope.reproduce.study import Study, read_study, run_study, studies, write_study_page
+from support.pages import Look
+
+EVIL = "<img src=x onerror=alert(1)>"
+SCRIPT = """
+import sys, time
+from pathlib import Path
+with open("runs", "a") as runs:
+    print(sys.argv[1], file=runs)
+if sys.argv[1] == "slow" and not Path("go-on").exists():
+    time.sleep(60)
+if sys.argv[1] == "fails":
+    sys.exit("no such machine")
+rows = ("region,published,ours,equal", "<img src=x onerror=alert(1)>,3,3,true", "b,,1.5,")
+Path(sys.argv[1] + ".csv").write_text("\\n".join(rows))
+sys.exit(int(sys.argv[1] == "other"))
+"""
+PART = """
+[[part]]
+name = "{name}"
+title = "Part {name}"
+script = "script.py"
+arguments = ["{name}"]
+tables = ["{name}.csv"]
+minutes = 0.1
+large = {large}
+text = ["Told of {name}."]
+"""
+
+
+def made(folder: Path, *names: str, large: tuple[str, ...] = ()) -> Study:
+    folder.mkdir(parents=True)
+    (folder / "script.py").write_text(SCRIPT)
+    parts = "".join(PART.format(name=name, large=str(name in large).lower()) for name in names)
+    (folder / "study.toml").write_text(f'title = "A {EVIL}"\npaper = "Somebody, Something"\n{parts}')
+    return read_study(folder)
+
+
+def runs(directory: Path) -> list[str]:
+    return (directory / "runs").read_text().split()
+
+
+def test_each_part_runs_once(tmp_path: Path) -> None:
+    study = made(tmp_path / "study", "same", "other", "fails", "long", large=("long",))
+    out = tmp_path / "out"
+    ended = run_study(study, out)
+    assert [outcome.state for outcome in ended] == ["done", "differs", "failed", "not run"]
+    assert ended[2].why.startswith("no such machine (exit status 1; see ")
+    assert runs(out) == ["same", "other", "fails"]
+    # What failed is tried again, and what has lost its results; the rest is read.
+    (out / "other.csv").unlink()
+    run_study(study, out, large=True)
+    assert runs(out) == ["same", "other", "fails", "other", "fails", "long"]
+
+
+def test_the_page_is_the_same_from_the_same_results(tmp_path: Path, look: Look) -> None:
+    study = made(tmp_path / "study", "same", "other", "fails")
+    out = tmp_path / "out"
+    run_study(study, out)
+    pages = [tmp_path / f"{number}.html" for number in range(2)]
+    for page in pages:
+        write_study_page(study, out, page)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+    shown = look(pages[0])
+    assert shown.locator("h1").inner_text() == f"A {EVIL}"
+    assert shown.locator("#same table tbody tr").all_inner_texts()[0].split("\t") == [EVIL, "3", "3", "yes"]
+    assert shown.locator("#same table tbody tr").all_inner_texts()[1].split("\t") == ["b", "–", "1.5", "–"]
+    assert "no such machine" in shown.locator("#warnings").inner_text()
+    assert shown.locator("#answer tbody tr").count() == 3
+    assert shown.locator("body img").count() == 0
+
+
+def png() -> bytes:
+    """One black pixel."""
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(b"\0\0")),
+        (b"IEND", b""),
+    )
+    chunks = (
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def test_a_picture_is_in_the_page(tmp_path: Path, look: Look) -> None:
+    study, out = made(tmp_path / "study", "same"), tmp_path / "out"
+    file = study.folder / "study.toml"
+    file.write_text(file.read_text() + 'pictures = ["same.png"]\n')
+    study = read_study(study.folder)
+    out.mkdir()
+    (out / "same.png").write_bytes(png())
+    run_study(study, out)
+    write_study_page(study, out, tmp_path / "page.html")
+    picture = look(tmp_path / "page.html").locator("#same img.picture")
+    assert picture.get_attribute("alt") == "Part same: same.png"
+    assert picture.evaluate("image => image.naturalWidth") == 1
+
+
+def test_a_killed_study_goes_on(tmp_path: Path) -> None:
+    study, out = made(tmp_path / "study", "same", "slow"), tmp_path / "out"
+    program = (
+        "from pathlib import Path; from haloscope.reproduce.study import read_study, run_study;"
+        f"run_study(read_study(Path({str(study.folder)!r})), Path({str(out)!r}))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], start_new_session=True) as running:
+        while not (out / "runs").exists() or len(runs(out)) < 2:
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert json.loads((out / "outcomes.json").read_text())["ended"] == {"same": 0}
+    (out / "go-on").touch()
+    assert [outcome.state for outcome in run_study(study, out)] == ["done", "done"]
+    assert runs(out) == ["same", "slow", "slow"]
+
+
+def test_results_of_another_study_stay(tmp_path: Path) -> None:
+    one, other = made(tmp_path / "one", "same"), made(tmp_path / "other", "same")
+    run_study(one, tmp_path / "out")
+    with pytest.raises(UsageError, match="has results of the study one"):
+        run_study(other, tmp_path / "out")
+    (tmp_path / "out" / "outcomes.json").write_text("{")
+    with pytest.raises(UsageError, match="is no list of outcomes"):
+        run_study(one, tmp_path / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="name another directory"):
+        run_study(one, tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "title: Field required"),
+        ('title = "a"\npaper = "b"\n', "part: Field required"),
+        ('title = "a"\npaper = "b"\nnew = 1\n' + PART.format(name="a", large="false"), "new: Extra inputs"),
+        (
+            'title = "a"\npaper = "b"\n' + PART.format(name="../a", large="false"),
+            "part.0.name: String should",
+        ),
+        ("title =", "Invalid value"),
+    ],
+)
+def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(UsageError, match=said) as raised:
+        read_study(tmp_path)
+    assert str(raised.value).startswith(str(tmp_path / "study.toml"))
+
+
+def test_the_studies_that_come_with_it() -> None:
+    there = studies()
+    assert len(there) == 5
+    for study in there.values():
+        assert all((study.folder / part.script).is_file() for part in study.parts)
+    done = CliRunner().invoke(command, ["study", "--list"])
+    assert (done.exit_code, len(done.output.splitlines())) == (0, 5)
+
+
+def test_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path / "share" / "studies" / "one", "same", "long", large=("long",))
+    made(tmp_path / "share" / "studies" / "two", "other")
+    monkeypatch.setattr(paths, "root", lambda: tmp_path / "share")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["study", "one"], standalone_mode=False)
+    assert done.return_value == 0
+    assert done.output.splitlines() == [
+        "one: Part same: done",
+        "one: Part long: not run",
+        "page: studies-here/one/index.html",
+    ]
+    done = CliRunner().invoke(command, ["study", "all", "-o", "there"], standalone_mode=False)
+    assert done.return_value == 1
+    assert (tmp_path / "there" / "two" / "index.html").is_file()
+    assert CliRunner().invoke(command, ["study", "three"]).exit_code == 2
+    assert CliRunner().invoke(command, ["study"]).exit_code == 2
