@@ -16,7 +16,7 @@ def is_checkout() -> bool:
 
 
 def root() -> Path:
-    """Return the directory that holds `include`, `src` and `apps`."""
+    """Return the directory that holds `include`, `src`, `apps` and `studies`."""
     return _CHECKOUT if is_checkout() else _PACKAGE / "_share"
 
 
