@@ -14,7 +14,7 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli._messages import say
 
-__all__ = ["haloscope", "main"]
+__all__ = ["all_verbs", "haloscope", "main"]
 
 # The verbs by room, each with the module of this package that has it, which is loaded when the verb is used.
 _ROOMS = {
@@ -44,11 +44,16 @@ Examples:
 """
 
 
+def all_verbs() -> list[str]:
+    """Return all verbs, by room."""
+    return list(_VERBS)
+
+
 class _Verbs(click.Group):
     """Loads a verb's module only when it is asked for: `where` must not wait for tables."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return all_verbs()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _VERBS:

