@@ -21,12 +21,12 @@ enum class View : std::uint8_t {
 
 // One call, or what a view has in its place.
 struct Seen {
-  std::uint32_t exact;  // function, partner, bytes, and what was sent since the call before
-  std::uint32_t coarse; // the same without bytes
-  std::uint16_t symbol; // of the iterations' forms: which function is called from where, in most views
+  std::uint32_t exact;    // function, partner, bytes, and what was sent since the call before
+  std::uint32_t coarse;   // the same without bytes
+  std::uint16_t symbol;   // of the iterations' forms: which function is called from where, in most views
   std::uint16_t function; // alone; in the collectives' view as the symbol
-  std::uint16_t whole; // function, root and bytes of a collective
-  bool is_blocking;    // a blocking send or receive
+  std::uint16_t whole;    // function, root and bytes of a collective
+  bool is_blocking;       // a blocking send or receive
   bool is_collective;
   std::uint64_t tick;
   std::uint32_t place; // one behind it, among all calls

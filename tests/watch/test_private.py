@@ -23,7 +23,7 @@ def test_records_are_the_users_alone(mpi: Mpi, compiler: Compiler, haloscope: Pa
     for place in (live, spool):
         place.mkdir()
     look = f"find '{live}' '{spool}' -mindepth 1 -printf '%y %m\\n' > '{listing}'"
-    watch = [haloscope, "run", "--quiet", "--trace", "-o", tmp_path / "a.halo", "--"]
+    watch: list[Path | str] = [haloscope, "run", "--quiet", "--trace", "-o", tmp_path / "a.halo", "--"]
     done = subprocess.run(
         ["sh", "-c", 'umask 0; exec "$@"', "sh", *watch, *mpi.launch(2), during, look],
         env=mpi.environment({"HALOSCOPE_LIVE": str(live), "HALOSCOPE_TRACE_SPOOL": str(spool)}),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.study._results import Outcome, run_study
+    from haloscope.reproduce.study._outcomes import Outcome, run_study
     from haloscope.reproduce.study._study import Part, Study, read_study, studies
     from haloscope.reproduce.study._study_page import write_study_page
 
@@ -17,11 +17,11 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "Outcome": "_results",
+            "Outcome": "_outcomes",
             "Part": "_study",
             "Study": "_study",
             "read_study": "_study",
-            "run_study": "_results",
+            "run_study": "_outcomes",
             "studies": "_study",
             "write_study_page": "_study_page",
         },

@@ -13,7 +13,7 @@ import polars as pl
 from haloscope.base.errors import OutputError, printable
 from haloscope.explain import page, write_page
 from haloscope.explain.regimes.figures import Section, Table
-from haloscope.reproduce.study._results import Outcome, outcomes
+from haloscope.reproduce.study._outcomes import Outcome, outcomes
 from haloscope.reproduce.study._study import Study
 
 __all__ = ["write_study_page"]
