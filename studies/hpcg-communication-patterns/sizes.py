@@ -2,7 +2,7 @@
 
     .venv/bin/python studies/hpcg-communication-patterns/sizes.py F.csv
 
-Writes a table; the exit status is 1 if a published size is missing or another one is there.
+Writes a table; the exit status is 3 if a published size is missing or another one is there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(file: Path) -> int:
     table = table.select("bytes", pl.col("published").fill_null(value=False), pl.col("messages").fill_null(0))
     table.write_csv(file)
     print(table)
-    return int(not (table["published"] & (table["messages"] > 0)).all())
+    return 0 if (table["published"] & (table["messages"] > 0)).all() else 3
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ if sys.argv[1] == "fails":
     sys.exit("no such machine")
 rows = ("region,published,ours,equal", "<img src=x onerror=alert(1)>,3,3,true", "b,,1.5,")
 Path(sys.argv[1] + ".csv").write_text("\\n".join(rows))
-sys.exit(int(sys.argv[1] == "other"))
+if sys.argv[1] == "crash":
+    raise RuntimeError("in the midst")
+sys.exit(3 * (sys.argv[1] == "other"))
 """
 PART = """
 [[part]]
@@ -132,6 +134,16 @@ def test_a_killed_study_goes_on(tmp_path: Path) -> None:
     (out / "go-on").touch()
     assert [outcome.state for outcome in run_study(study, out)] == ["done", "done"]
     assert runs(out) == ["same", "slow", "slow"]
+
+
+def test_what_crashed_has_no_result(tmp_path: Path) -> None:
+    """Even if its table is there: it may be half of what it should be."""
+    study, out = made(tmp_path / "study", "crash"), tmp_path / "out"
+    for _ in range(2):
+        (outcome,) = run_study(study, out)
+        assert (out / "crash.csv").is_file()
+        assert (outcome.state, outcome.why[:26]) == ("failed", "RuntimeError: in the midst")
+    assert runs(out) == ["crash", "crash"]
 
 
 def test_results_of_another_study_stay(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from haloscope.reproduce.study._study import Part, Study
 __all__ = ["Outcome", "outcomes", "run_study"]
 
 _OUTCOMES = "outcomes.json"
+# What a script ends with: as it should, or with a value that should be exactly the paper's and is not. An
+# exception ends it with 1.
+_DONE, _DIFFERS = 0, 3
 State = Literal["done", "differs", "failed", "not run"]
 
 
@@ -47,7 +50,7 @@ def run_study(
     ended = _ended(study, directory)
     for part in study.chosen(large):
         told(part.title)
-        if part.name in ended and _is_whole(part, directory):
+        if ended.get(part.name) in (_DONE, _DIFFERS) and _is_whole(part, directory):
             continue
         ended[part.name] = _status(study, part, directory)
         told_states = {"study": study.name, "ended": ended}
@@ -80,12 +83,12 @@ def _ended(study: Study, directory: Path) -> dict[str, int]:
 def _outcome(part: Part, directory: Path, status: int | None) -> Outcome:
     if status is None:
         return Outcome(part, "not run")
-    if status not in (0, 1) or not _is_whole(part, directory):
+    if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
         return Outcome(
             part, "failed", f"{_last_line(log)} (exit status {status}; see {shlex.quote(str(log))})"
         )
-    return Outcome(part, "done" if status == 0 else "differs")
+    return Outcome(part, "done" if status == _DONE else "differs")
 
 
 def _is_whole(part: Part, directory: Path) -> bool:

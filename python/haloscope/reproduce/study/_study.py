@@ -32,7 +32,7 @@ class Part(_Strict):
     """A table or figure of the paper, or some that one script makes.
 
     The script, of the study's folder, runs in the directory of results and leaves `tables` (CSV) and
-    `pictures` (PNG) there. It ends with 1 if what should be exactly as published is not; `text` explains what
+    `pictures` (PNG) there. It ends with 3 if what should be exactly as published is not; `text` explains what
     else differs.
     """
 
