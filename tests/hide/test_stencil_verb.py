@@ -198,7 +198,7 @@ def test_recorder_and_record_tell_the_same(
     ]
     done = subprocess.run(
         [*map(str, command)],
-        env=any_mpi.environment(),
+        env=any_mpi.environment({"HALOSCOPE_STENCIL_PATIENCE": "10"}),  # however busy the machine is
         cwd=tmp_path,
         timeout=120,
         capture_output=True,

@@ -20,8 +20,9 @@ std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
 }
 std::uint64_t number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-// A sequence is kept as rules if these are no longer than this, or grow no more.
-constexpr std::size_t least_irregular = 1024;
+// A sequence is kept as rules if these are no longer than this, or grow no more and have a byte for so many
+// events at most.
+constexpr std::size_t least_irregular = 1024, events_a_byte = 2;
 
 template <class Visit> void each_word(const Bytes &bytes, Visit &&visit) {
   for (std::size_t first = 0; first < bytes.size(); first += 8) {
@@ -137,7 +138,8 @@ void TraceRows::end_segment(std::uint32_t number, Thread &thread) {
   const std::uint64_t events = thread.repeats.symbols();
   if (events == 0) return;
   Bytes packed = thread.repeats.pack();
-  const bool is_regular = packed.size() <= least_irregular || thread.is_settled();
+  const bool is_regular =
+      packed.size() <= least_irregular || (packed.size() * events_a_byte <= events && thread.is_settled());
   std::vector<Symbol> symbols = thread.symbols;
   Bytes order;
   if (!is_regular) {
