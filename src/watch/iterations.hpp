@@ -1,4 +1,4 @@
-// Iterations told by their functions alone, once it is known what some of them look like.
+// Iterations told by which functions are called from where, once it is known what some of them look like.
 #pragma once
 
 #include "watch/pattern.hpp"

@@ -3,9 +3,9 @@
 // A place of the iteration is a call after equal calls. Between two such places lies an iteration, if the
 // calls there are those between the two places before or behind. Sizes tell places apart that the functions
 // alone do not; where sizes change, as when particles move, another stretch of iterations begins. All of them
-// end where what follows differs from one to another, which is the head of a loop, and what they have in
-// common is their functions: by these, iterations are found between, before and behind the stretches
-// (iterations.hpp).
+// end where what follows differs from one to another, which is the head of a loop. What they have in common
+// is which functions are called from where: by that, iterations are found between, before and behind the
+// stretches (iterations.hpp).
 #pragma once
 
 #include "watch/views.hpp"

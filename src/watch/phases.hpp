@@ -1,7 +1,7 @@
 // Iterations of programs that mark nothing, recognised from what they call, and made regions of.
 //
 // Each call leaves what tells it from others in a ring. Now and then the ring is searched for what repeats
-// (pattern.hpp). From then on the functions called since the end of the last iteration, as one number, tell
+// (pattern.hpp). From then on the calls since the end of the last iteration, as one number, tell
 // where the next one ends. If none ends for long, the ring is searched again.
 #pragma once
 

@@ -42,6 +42,12 @@ def test_each_verb_is_named_once(missing: tuple[str, ...], monkeypatch: pytest.M
         assert "do not work: run, stencil: what is missing is MPI" in lines
 
 
+def test_what_is_examined_names_verbs_that_there_are() -> None:
+    named_there = {verb for finding in haloscope.watch.doctor() for verb in finding.verbs}
+    assert named_there <= set(all_verbs())
+    assert {"run", "simulate"} <= named_there
+
+
 def test_a_machine_without_tools(tmp_path: Path) -> None:
     done = subprocess.run(
         [COMMAND, "doctor"],

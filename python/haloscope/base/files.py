@@ -1,4 +1,4 @@
-"""Files and directories that are written whole or not at all."""
+"""Files and directories that are written whole or not at all, and the ends of those that others write."""
 
 from __future__ import annotations
 
@@ -15,9 +15,34 @@ from haloscope.base.errors import OutputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["copy_whole", "replace_whole", "scratch_file", "whole_directory", "whole_file", "write_whole"]
+__all__ = [
+    "copy_whole",
+    "end_of",
+    "last_line",
+    "replace_whole",
+    "scratch_file",
+    "whole_directory",
+    "whole_file",
+    "write_whole",
+]
 
 _PART = 1 << 20
+
+
+def end_of(file: Path, most: int) -> str:
+    """Return the last bytes of a file, at most so many, as text; none of a file that cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
+            return stream.read(most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a log that has a letter or digit, at most 300 characters; empty without one."""
+    lines = [line for line in end_of(log, 4096).splitlines() if any(map(str.isalnum, line))]
+    return lines[-1].strip()[:300] if lines else ""
 
 
 def write_whole(output: Path, text: str, what: str) -> None:

@@ -30,6 +30,7 @@ __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_at
 _MIB = 1 << 20
 # Verbs that build something for the MPI that they find, or need what was built so.
 _BUILDING = ("run", "env", "top", "recover", "bench", "inject", "stencil", "place", "improve", "demo")
+_COMPILING = (*_BUILDING, "simulate")
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
 
 
@@ -70,14 +71,13 @@ def _compiler() -> Finding:
     try:
         return Finding(True, "C++ compiler", compiler_identity(compiler()))
     except RecorderError as error:
-        return Finding(False, "C++ compiler", "", str(error), (*_BUILDING, "simulate"))
+        return Finding(False, "C++ compiler", "", str(error), _COMPILING)
 
 
 def _tool(name: str) -> Finding:
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
-    verbs = (*_BUILDING, "simulate")
-    return Finding(found is not None, name, found or "not found", f"pip install {name}", verbs)
+    return Finding(found is not None, name, found or "not found", f"pip install {name}", _COMPILING)
 
 
 def _module(name: str) -> Finding:
@@ -93,7 +93,7 @@ def _cache() -> Finding:
         "cache",
         str(cache()),
         "can't be written; set HALOSCOPE_CACHE to a directory that all nodes see",
-        (*_BUILDING, "simulate"),
+        _COMPILING,
     )
 
 

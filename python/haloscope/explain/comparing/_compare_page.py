@@ -12,7 +12,7 @@ from haloscope.explain._page import page, write_page
 from haloscope.explain._tree import region_text
 from haloscope.explain.comparing._compare_figures import changes_drawn, intervals_drawn
 from haloscope.explain.comparing._times import longer_text
-from haloscope.explain.regimes.figures._elements import Section, Table
+from haloscope.explain.regimes.figures._elements import Cell, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,6 @@ __all__ = ["write_compare_page"]
 
 _SCRIPTS = ("sections.js", "regimes.js")
 _MOST_ROWS = 2000
-_Cell = tuple[float | str | None, str]
 
 
 def write_compare_page(compared: Comparison, output: Path) -> None:
@@ -94,15 +93,15 @@ def _structure_table(rows: pl.DataFrame) -> Table:
     return Table(f"Counts that are not the same in all runs, all ranks together.{more}", columns, cells)
 
 
-def _structure_row(row: dict[str, Any]) -> list[_Cell]:
+def _structure_row(row: dict[str, Any]) -> list[Cell]:
     spread = row["table"] == "spread"
     numbers = (row["first_count"], row["second_count"])
-    counts: list[_Cell] = [(None, "other") if spread else (x, count_text(x)) for x in numbers]
-    names: list[_Cell] = [_name(row["region"]), _name(row["table"]), _name(row["quantity"])]
+    counts: list[Cell] = [(None, "other") if spread else (x, count_text(x)) for x in numbers]
+    names: list[Cell] = [_name(row["region"]), _name(row["table"]), _name(row["quantity"])]
     return [*names, *counts, _name("no" if row["varies"] else "yes")]
 
 
-def _name(text: str) -> _Cell:
+def _name(text: str) -> Cell:
     return text, region_text(text)
 
 
@@ -127,7 +126,7 @@ def _times_table(rows: pl.DataFrame) -> Table:
     return Table("Seconds of an average rank.", columns, cells)
 
 
-def _percent(faster: float | None) -> _Cell:
+def _percent(faster: float | None) -> Cell:
     return (None, "–") if faster is None else (-faster, longer_text(faster))
 
 
@@ -148,7 +147,7 @@ def _parts_table(rows: pl.DataFrame) -> Table:
     return Table(caption, columns, cells)
 
 
-def _amounts(row: dict[str, Any]) -> list[_Cell]:
+def _amounts(row: dict[str, Any]) -> list[Cell]:
     times = [(row[key], time_text(row[key])) for key in ("first_time", "second_time")]
     return [*times, *((row[key], _signed(row[key])) for key in ("change", "change_low", "change_high"))]
 

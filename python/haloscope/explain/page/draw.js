@@ -66,7 +66,6 @@ function drawAgain() {
   }
 }
 
-// Of bars that lie, names on the left take their room; the axis below must not ask for more, or both do in turn.
 function axis(title, more) {
   return { title: { text: title }, exponentformat: "SI", gridcolor: GRID, zeroline: false, automargin: true, ticks: "outside", ticklen: 4, tickcolor: "#fff", ...more };
 }

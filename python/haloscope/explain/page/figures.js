@@ -29,7 +29,7 @@ function drawTimeByRegion(place, run, values, chosen) {
   })), {
     height: heightOf(shown.length), barmode: "stack", bargap: gapOf(shown.length, 0.3),
     margin: { l: widthOf(texts) + 12, r: 16, t: 40, b: 48 },
-    xaxis: axis("time, s, mean over ranks", { rangemode: "tozero", automargin: false }),
+    xaxis: axis("time, s, mean over ranks", { rangemode: "tozero" }),
     yaxis: axis("", { tickvals: rows, ticktext: names, autorange: "reversed", showgrid: false, automargin: false }),
   });
 }

@@ -2,6 +2,7 @@
 
 const PAGE = JSON.parse(at("data").textContent);
 
+at("verb").textContent = PAGE.verb;
 headInto(PAGE);
 sectionsInto(at("sections"), PAGE.sections);
 // The answer comes before what is to be said about it.

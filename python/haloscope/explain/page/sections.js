@@ -1,7 +1,6 @@
 // Pages whose head and sections come with all that is in them: text, tables, and figures for Plotly.
 
 function headInto(page) {
-  if (at("verb")) at("verb").textContent = page.verb;
   at("program").textContent = page.title;
   at("command").textContent = page.about;
   at("warnings").replaceChildren(...page.notes.map((text) => element("p", text)));

@@ -23,7 +23,7 @@ function drawKinds(place, run, p, inclusive) {
     hovertemplate: "%{y}<br>%{customdata[0]}, %{customdata[1]} of the time in MPI<br>%{customdata[2]} times<extra></extra>",
   }], {
     height: Math.max(240, 100 + 30 * kinds.length), bargap: gapOf(kinds.length, 0.3),
-    xaxis: axis("time, s, all ranks", { rangemode: "tozero", automargin: false }), yaxis: axis("", { showgrid: false }),
+    xaxis: axis("time, s, all ranks", { rangemode: "tozero" }), yaxis: axis("", { showgrid: false }),
   });
 }
 

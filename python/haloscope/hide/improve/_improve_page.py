@@ -9,14 +9,22 @@ from pathlib import Path
 from haloscope.base.errors import printable
 from haloscope.base.units import time_text
 from haloscope.explain import page, write_page
-from haloscope.explain.regimes.figures import METHOD_COLOURS, Figure, Section, Table, axis, margin, plain
+from haloscope.explain.regimes.figures import (
+    METHOD_COLOURS,
+    Cell,
+    Figure,
+    Section,
+    Table,
+    axis,
+    margin,
+    plain,
+)
 from haloscope.hide.improve._improvement import AS_IT_IS, Improvement
 
 __all__ = ["write_improve_page"]
 
 _SCRIPTS = ("sections.js", "regimes.js")
 _GRID = {"gridcolor": "rgba(128, 140, 150, .25)", "tickcolor": "rgba(0, 0, 0, 0)"}
-_Cell = tuple[float | str | None, str]
 
 
 def write_improve_page(found: Improvement, output: Path) -> None:
@@ -94,12 +102,12 @@ def _proofs_table(found: Improvement) -> Table:
         ("rounds", "Runs of both sides, one beside the other"),
         ("kept", ""),
     ]
-    rows: list[list[_Cell]] = []
+    rows: list[list[Cell]] = []
     for one in found.proofs:
         names = [" and ".join(one.remedies), " and ".join(one.over) or AS_IT_IS]
-        gains: list[_Cell] = [(gain, f"{gain:.2f}") for gain in (one.gain, one.low, one.high) if gain < 1e300]
+        gains: list[Cell] = [(gain, f"{gain:.2f}") for gain in (one.gain, one.low, one.high) if gain < 1e300]
         gains += [(None, "–")] * (3 - len(gains))
-        last: list[_Cell] = [(len(one.after), str(len(one.after))), _name("yes" if one.holds else "no")]
+        last: list[Cell] = [(len(one.after), str(len(one.after))), _name("yes" if one.holds else "no")]
         rows.append([*map(_name, names), *gains, *last])
     return Table("Proved in runs that had no part in the choice.", columns, rows)
 
@@ -112,7 +120,7 @@ def _tried_table(found: Improvement) -> Table:
         ("problem", ""),
     ]
     alone = {run.remedies[0]: run for run in reversed(found.runs) if len(run.remedies) == 1}
-    rows: list[list[_Cell]] = []
+    rows: list[list[Cell]] = []
     for one in found.tried:
         run = alone.get(one.name)
         seconds = run.seconds if run else None
@@ -121,5 +129,5 @@ def _tried_table(found: Improvement) -> Table:
     return Table("Each was run once, between two runs as it is.", columns, rows)
 
 
-def _name(text: str) -> _Cell:
+def _name(text: str) -> Cell:
     return text, printable(text)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from haloscope.base.errors import LaunchError
+from haloscope.base.files import last_line
 from haloscope.hide.improve._remedies import PROFILE, Remedy
 
 __all__ = ["Run", "Runner"]
@@ -77,7 +78,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return Run(names, None, f"was ended after {self._limit:.0f} s")
         if status or not profile.exists():
-            return Run(names, None, f"status {status}: {_last_line(log)}")
+            return Run(names, None, f"status {status}: {last_line(log) or 'nothing was said'}")
         seconds = _duration(profile)
         # A ratio of what is no time would be no number.
         return Run(names, seconds, "" if seconds else "its profile does not say how long it took")
@@ -117,8 +118,3 @@ def _haloscope() -> str:
     if found is None:
         raise LaunchError("the command haloscope is not on PATH; runs are started by it")
     return found
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_bytes()[-4096:].decode(errors="replace").split("\n")
-    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "nothing was said")

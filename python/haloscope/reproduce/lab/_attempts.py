@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import HaloscopeError, OutputError
+from haloscope.base.files import end_of, last_line
 from haloscope.reproduce.lab._expressions import text_of
 from haloscope.reproduce.lab._points import Point
 from haloscope.reproduce.lab._specification import Program, Specification, Variant
@@ -154,7 +155,7 @@ def ending_of(attempt: Path, program: Program, variant: Variant) -> Ending | Non
     if ended_by:
         return Ending("interrupted", f"was ended by {ended_by}", seconds, host)
     if status:
-        said = result.get("error") or _last_line(attempt / "stderr") or _last_line(attempt / "stdout")
+        said = result.get("error") or last_line(attempt / "stderr") or last_line(attempt / "stdout")
         how = f"signal {-status}" if status < 0 else f"exit status {status}"
         return Ending("failed", f"{how}: {said}" if said else how, seconds, host)
     figures, missing = _figures(attempt / "stdout", program)
@@ -164,23 +165,9 @@ def ending_of(attempt: Path, program: Program, variant: Variant) -> Ending | Non
     return Ending("failed" if lacks else "done", lacks, seconds, host, figures)
 
 
-def _last_line(file: Path) -> str:
-    lines = [line for line in _end_of(file, 4096).splitlines() if any(map(str.isalnum, line))]
-    return lines[-1].strip()[:300] if lines else ""
-
-
-def _end_of(file: Path, most: int) -> str:
-    try:
-        with file.open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
-            return stream.read(most).decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def _figures(output: Path, program: Program) -> tuple[dict[str, float], str | None]:
     """Return the figures that are in the output, of each the last, and the name of one that is not."""
-    text = _end_of(output, _MOST_OUTPUT) if program.figures else ""
+    text = end_of(output, _MOST_OUTPUT) if program.figures else ""
     found, missing = {}, None
     for name, pattern in program.figures.items():
         value = None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from haloscope.base.errors import OutputError, UsageError
-from haloscope.base.files import write_whole
+from haloscope.base.files import last_line, write_whole
 from haloscope.reproduce.study._study import Part, Study
 
 __all__ = ["Outcome", "outcomes", "run_study"]
@@ -86,7 +86,9 @@ def _outcome(part: Part, directory: Path, status: int | None) -> Outcome:
     if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
         return Outcome(
-            part, "failed", f"{_last_line(log)} (exit status {status}; see {shlex.quote(str(log))})"
+            part,
+            "failed",
+            f"{last_line(log) or 'it printed nothing'} (exit status {status}; see {shlex.quote(str(log))})",
         )
     return Outcome(part, "done" if status == _DONE else "differs")
 
@@ -109,11 +111,3 @@ def _status(study: Study, part: Part, directory: Path) -> int:
             check=False,
         )
     return done.returncode
-
-
-def _last_line(log: Path) -> str:
-    try:
-        lines = log.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return "it left no log"
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")

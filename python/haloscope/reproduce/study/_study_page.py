@@ -12,7 +12,7 @@ import polars as pl
 
 from haloscope.base.errors import OutputError, printable
 from haloscope.explain import page, write_page
-from haloscope.explain.regimes.figures import Section, Table
+from haloscope.explain.regimes.figures import Cell, Section, Table
 from haloscope.reproduce.study._outcomes import Outcome, outcomes
 from haloscope.reproduce.study._study import Study
 
@@ -25,7 +25,6 @@ _STATES = {
     "failed": "has no result",
     "not run": "was not run; parts that take long need --large",
 }
-_Cell = tuple[float | str | None, str]
 
 
 def write_study_page(study: Study, directory: Path, output: Path) -> None:
@@ -45,7 +44,7 @@ def write_study_page(study: Study, directory: Path, output: Path) -> None:
 
 
 def _overview(ended: list[Outcome]) -> Section:
-    rows: list[list[_Cell]] = [
+    rows: list[list[Cell]] = [
         [(one.part.title, one.part.title), (one.state, one.state), (None, _STATES[one.state])]
         for one in ended
     ]
@@ -77,7 +76,7 @@ def _table(file: Path) -> Table:
     return Table(file.name, columns, [[_cell(value) for value in row] for row in frame.iter_rows()])
 
 
-def _cell(value: object) -> _Cell:
+def _cell(value: object) -> Cell:
     if value is None:
         return None, "–"
     if isinstance(value, bool):

@@ -9,6 +9,7 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain.regimes.figures._elements import (
         METHOD_COLOURS,
+        Cell,
         Figure,
         Panel,
         Section,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHOD_COLOURS",
+    "Cell",
     "Figure",
     "Panel",
     "Section",
@@ -57,6 +59,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "Cell": "_elements",
             "Figure": "_elements",
             "METHOD_COLOURS": "_elements",
             "Panel": "_elements",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHOD_COLOURS",
+    "Cell",
     "Figure",
     "Panel",
     "Section",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 Trace = dict[str, Any]
+Cell = tuple[float | str | None, str]  # what a table sorts by, and its text
 
 # Okabe and Ito's colours, which nearly everyone can tell apart; the first one is the baseline's.
 METHOD_COLOURS = ("#1c2733", "#d55e00", "#009e73", "#0072b2", "#cc79a7", "#8a6d00", "#7a6a9e")
@@ -76,11 +78,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of (value to sort by, text); `columns` are (title, explanation)."""
+    """Rows of cells; `columns` are (title, explanation)."""
 
     caption: str
     columns: Sequence[tuple[str, str]]
-    rows: Sequence[Sequence[tuple[float | str | None, str]]]
+    rows: Sequence[Sequence[Cell]]
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page shows."""

@@ -61,6 +61,7 @@ def write_regimes_page(
     title = f"Regimes of {', '.join(names)}"
     region = analyses[0].ranks.regimes.timings.region
     data = {
+        "verb": "regimes",
         "title": title,
         "about": "" if region is None else f"region {printable(region)}",
         "notes": _notes(analyses),
