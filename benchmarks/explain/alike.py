@@ -89,13 +89,13 @@ def measure(program: Program, directory: Path, plain: int, slow: int) -> None:
 
 
 def wanted_latency(program: Program, directory: Path) -> float:
-    """Return the latency (s) that makes the program a tenth slower, found by medians of five runs."""
+    """Return the latency (s) that makes the program a tenth slower, found by medians of nine runs."""
     kept = directory / f"{program.name}.json"
     if kept.exists():
         return float(json.loads(kept.read_text())["latency"])
     latency, trial = TRIAL, directory / f"{program.name}-trial.halo"
     for _ in range(3):
-        pairs = [(program.run(trial), program.run(trial, latency)) for _ in range(5)]
+        pairs = [(program.run(trial), program.run(trial, latency)) for _ in range(9)]
         before, after = np.median(pairs, axis=0)
         # A first trial may be next to nothing, or many times too much.
         latency *= float(np.clip(SLOWER * before / max(after - before, 1e-9), 0.05, 20))
