@@ -15,6 +15,7 @@ import pytest
 import haloscope
 from haloscope.base.errors import LaunchError, ProfileError, UsageError
 from haloscope.explain.checking import CHECKED, Again, as_junit, as_markdown, read_rules
+from haloscope.explain.checking._slowness import looks_slow, noticed_slowdown, surely_slower
 from support.repeated_runs import repeated_run
 
 Write = Callable[..., Path]
@@ -174,6 +175,40 @@ def test_alike_runs_pass_and_slow_ones_fail(tmp_path: Path) -> None:
     assert found[1.1] >= 5
 
 
+def test_what_disturbs_some_runs_hides_no_slowdown() -> None:
+    """Times of real runs have a floor and a tail: the quicker half tells what the mean cannot."""
+    random = np.random.default_rng(3)
+
+    def times(slower: float) -> list[float]:
+        return (0.36 * slower * np.exp(random.exponential(0.1, 12))).tolist()
+
+    found, by_means, alike = 0, 0, 0
+    for _ in range(40):
+        learned = times(1.0)
+        verdict = surely_slower(learned, times(1.1), 0.05, 1)
+        found += verdict.sure
+        by_means += verdict.sure and "quicker half" not in verdict.text
+        alike += surely_slower(learned, times(1.0), 0.0, 1).sure
+    assert found >= 30 > by_means
+    assert alike <= 2  # 1 % of 40 are expected
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(5, 0.01), (10, 0.03), (20, 0.08)])
+def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(runs: int, spread: float) -> None:
+    random = np.random.default_rng([runs, 7])
+
+    def times(number: int) -> list[float]:
+        return np.exp(random.normal(0, spread, number)).tolist()
+
+    found = 0
+    for _ in range(50):
+        learned = times(runs)
+        slower = 1 + noticed_slowdown(learned, runs, 0.05, 3)
+        first, *again = (slower * time for time in times(runs + 1))
+        found += looks_slow(learned, first, 0.05) and surely_slower(learned, again, 0.05, 3).sure
+    assert found >= 40  # of 50; nine of ten are said
+
+
 def test_junit_and_markdown(rules: Path, write: Write) -> None:
     checked = haloscope.check(write("new", messages=1, slower=1.3), rules)
     suite = ElementTree.fromstring(as_junit(checked))
@@ -258,6 +293,7 @@ def test_the_command(tmp_path: Path, write: Write) -> None:
     done = run("--write-rules", *(write(f"good-{index}") for index in range(3)), rules)
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 rules about time" in done.stdout
+    assert "% slower fails in about nine checks of ten" in done.stdout
     assert run(write("new"), rules).returncode == 0
     notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
     done = run(write("more", messages=9), rules, *notices)

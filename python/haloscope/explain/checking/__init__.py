@@ -8,7 +8,7 @@ from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
     from haloscope.explain.checking._check import Again, Checked, check, measured
-    from haloscope.explain.checking._learning import learn_rules
+    from haloscope.explain.checking._learning import learn_rules, noticed
     from haloscope.explain.checking._notices import as_junit, as_markdown
     from haloscope.explain.checking._rules import Rules, read_rules
     from haloscope.explain.checking._verdicts import CHECKED, Verdict
@@ -24,6 +24,7 @@ __all__ = [
     "check",
     "learn_rules",
     "measured",
+    "noticed",
     "read_rules",
 ]
 
@@ -41,6 +42,7 @@ if not TYPE_CHECKING:
             "check": "_check",
             "learn_rules": "_learning",
             "measured": "_check",
+            "noticed": "_learning",
             "read_rules": "_rules",
         },
     )

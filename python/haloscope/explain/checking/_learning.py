@@ -11,7 +11,8 @@ import polars as pl
 
 from haloscope.base.errors import UsageError
 from haloscope.explain._tree import PROGRAM
-from haloscope.explain.checking._rules import Learned, RegionRules, Rules, write_rules
+from haloscope.explain.checking._rules import Learned, RegionRules, Rules, TimeRule, write_rules
+from haloscope.explain.checking._slowness import noticed_slowdown
 from haloscope.explain.comparing import read_run, times_of_runs, why_apart
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     File = str | PathLike[str]
 
-__all__ = ["FEWEST_TIMES", "learn_rules", "learned_from"]
+__all__ = ["FEWEST_TIMES", "learn_rules", "learned_from", "noticed"]
 
 FEWEST_TIMES = 3  # runs that times are learned from: of fewer, nobody knows how they scatter
 _LEAST_AGAIN, _MOST_AGAIN = 5, 20  # runs that confirm a slow one
@@ -72,6 +73,15 @@ def learned_from(runs: Sequence[Run]) -> Rules:
         ),
         regions={region: RegionRules(**tables[region]) for region in _in_order(runs, tables)},
     )
+
+
+def noticed(rules: Rules) -> float | None:
+    """Return the share by which the program must be slower to fail in about nine checks of ten, if known."""
+    program = rules.regions.get(PROGRAM)
+    if program is None or program.time is None or isinstance(program.time, TimeRule):
+        return None
+    times = sum((rule.time is not None) + (rule.own_time is not None) for rule in rules.regions.values())
+    return noticed_slowdown(program.time, rules.again, rules.slower, times)
 
 
 def _in_order(runs: Sequence[Run], tables: dict[str, Any]) -> list[str]:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
-from scipy.stats import trim_mean
 
 from haloscope.base.units import time_text
 from haloscope.explain._tree import PROGRAM, region_text
 from haloscope.explain.checking._rules import Limits, TimeRule
+from haloscope.explain.checking._slowness import looks_slow, quick_half, surely_slower
 from haloscope.explain.comparing import times_of_runs
-from haloscope.explain.regimes.statistics import faster_by_runs
-from haloscope.explain.regimes.statistics._repeated import TRIMMED
 
 if TYPE_CHECKING:
     from haloscope.explain.checking._rules import Count, RegionRules, Rules, Time
@@ -25,7 +23,6 @@ __all__ = ["CHECKED", "Status", "Verdict", "count_verdicts", "slow_ones", "time_
 
 Status = Literal["passed", "failed", "suspect"]
 _TABLES = ("regions", "calls", "sizes", "memory", "collectives", "communicators")
-_WRONG = 0.01  # the share of checks in which any time fails by chance, if all times were measured again
 
 CHECKED = {
     "region": pl.String,
@@ -142,34 +139,26 @@ def _times(runs: Sequence[Run], region: str, what: str) -> list[float]:
 
 
 def _looks_slow(time: Time, found: float, slower: float) -> bool:
-    """Return whether a run has half of the slowness that fails: only measuring again decides."""
-    if isinstance(time, TimeRule):
-        return found > time.at_most
-    return found > _middle(time) * (1 + slower / 2)
-
-
-def _middle(times: Sequence[float]) -> float:
-    return float(np.exp(trim_mean(np.log(times), TRIMMED)))
+    return found > time.at_most if isinstance(time, TimeRule) else looks_slow(time, found, slower)
 
 
 def time_verdicts(rules: Rules, run: Run, again: Sequence[Run]) -> list[Verdict]:
     """Return a verdict for each rule about times.
 
     A time fails that looks slow in `run` and, measured in the runs `again` alone, is surely longer than in
-    the runs that were learned from (Welch, one side, 1 % of all checks) and by `slower` at least. A limit
-    fails if the run and the middle one of those again are over it. A time that is not known fails.
+    the runs that were learned from, and by `slower` at least. A limit fails if the run and the middle one of
+    those again are over it. A time that is not known fails.
     """
     every = list(_time_rules(rules))
-    level = 1 - 2 * _WRONG / max(len(every), 1)
-    return [_time(rules, item, run, again, level) for item in every]
+    return [_time(rules, item, run, again, len(every)) for item in every]
 
 
-def _time(rules: Rules, item: tuple[str, str, Time], run: Run, again: Sequence[Run], level: float) -> Verdict:
+def _time(rules: Rules, item: tuple[str, str, Time], run: Run, again: Sequence[Run], every: int) -> Verdict:
     region, what, time = item
     found = _times([run], region, what)[0]
     limit = isinstance(time, TimeRule)
     expected = (
-        f"at most {time_text(time.at_most)}" if isinstance(time, TimeRule) else time_text(_middle(time))
+        f"at most {time_text(time.at_most)}" if isinstance(time, TimeRule) else time_text(quick_half(time))
     )
     name = "the program" if region == PROGRAM and what == "time" else region_text(region)
     if np.isnan(found):
@@ -181,22 +170,17 @@ def _time(rules: Rules, item: tuple[str, str, Time], run: Run, again: Sequence[R
         text = f"{head}; not measured again (--again), so no failure"
         return Verdict(region, what, "suspect", expected, found, text)
     others = [value for value in _times(again, region, what) if not np.isnan(value)]
-    status, told = _again(time, others, rules.slower, level)
+    status, told = _again(time, others, rules.slower, every)
     return Verdict(region, what, status, expected, found, f"{head}; {told}")
 
 
-def _again(time: Time, others: Sequence[float], slower: float, level: float) -> tuple[Status, str]:
+def _again(time: Time, others: Sequence[float], slower: float, every: int) -> tuple[Status, str]:
     if isinstance(time, TimeRule):
         middle = float(np.median(others)) if others else float("inf")
-        return _status(
-            middle > time.at_most
-        ), f"{time_text(middle)} in the middle of {len(others)} runs again"
-    row = faster_by_runs(others, time, level)
-    if row["faster_high"] is None:
-        return "failed", "it is not in the runs that were measured again"
-    longer, low, high = (-row[key] for key in ("faster", "faster_high", "faster_low"))
-    failed = low > 0 and longer >= 100 * slower
-    return _status(failed), f"{longer:+.1f} % [{low:+.1f}, {high:+.1f}] by {len(others)} runs again"
+        told = f"{time_text(middle)} in the middle of {len(others)} runs again"
+        return _status(middle > time.at_most), told
+    found = surely_slower(time, others, slower, every)
+    return _status(found.sure), found.text
 
 
 def _status(failed: bool) -> Status:
