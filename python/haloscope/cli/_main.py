@@ -14,7 +14,7 @@ import click
 from haloscope.base.errors import HaloscopeError
 from haloscope.cli._messages import say
 
-__all__ = ["all_verbs", "haloscope", "main"]
+__all__ = ["all_verbs", "haloscope"]
 
 # The verbs by room, each with the module of this package that has it, which is loaded when the verb is used.
 _ROOMS = {
@@ -84,11 +84,6 @@ def haloscope(context: click.Context, version: bool) -> None:
         click.echo(f"haloscope {metadata.version('haloscope')}")
     elif context.invoked_subcommand is None:
         raise click.UsageError(f"say what to do: {', '.join(_VERBS)}")
-
-
-def main() -> None:
-    """Entry point of the command."""
-    sys.exit(_run(sys.argv[1:]))
 
 
 def _run(arguments: list[str]) -> int:
