@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT
 
 _ADDRESS = re.compile(r"(0x[0-9a-f]+) (\d+)")
-_NAMED = re.compile(r"ob=(?:\((\d+)\))?\s*(.*)")
+_NAMED = re.compile(r"(c?)ob=\((\d+)\) ?(.*)")
 # Scalar or packed, double or single; fused ones count twice. Of the x87 unit, what `long double` needs.
 _VECTOR = re.compile(r"v?(?:h?add|addsub|h?sub|mul|div|sqrt|(f)n?m(?:add|sub)(?:132|213|231))([sp])([sd])\b")
 _X87 = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)r?p?[sl]?\b")
@@ -61,9 +61,10 @@ def executed(lines: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     names: dict[str, str] = {}
     file, is_call = "", False
     for line in lines:
-        if line.startswith("ob="):
-            number, name = _NAMED.fullmatch(line.strip()).groups()  # type: ignore[union-attr]
-            file = names.setdefault(number, name) if number else name
+        if named := _NAMED.match(line):
+            called, number, name = named.groups()
+            known = names.setdefault(number, name)  # said once, be it of what is called
+            file = file if called else known
         elif line.startswith("calls="):
             is_call = True  # the next line is what the call cost altogether
         elif found := _ADDRESS.match(line):

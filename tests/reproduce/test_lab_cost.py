@@ -65,5 +65,6 @@ def test_what_runs_a_command_starts_it_alone_and_loads_no_library(written: Writt
     (place / "result.json").unlink()
     found = told(["-I", "-S"], _EXECUTE, _executor.__file__, place)
     assert [words[1:] for words in found["started"]] == [list(point.words)]
-    assert {name.partition(".")[0] for name in found["modules"]} <= sys.stdlib_module_names
+    loaded = {name.partition(".")[0] for name in found["modules"]}
+    assert loaded <= sys.stdlib_module_names | {"__main__"}
     assert "site" not in found["modules"]

@@ -32,7 +32,7 @@ in two lines" ;;
     [
         ("gpus: 4", "gpus: '1'", "needs 8 GPUs on a node, which has 4"),
         ("gpus: 8", "gpus: '1'", None),
-        ("gpus: 4, nodes: 2", "gpus: '1', cores: '8'", None),
+        ("gpus: 4, nodes: 2", "gpus: '1', cores: '16'", None),
         ("longest: 10m", "seconds: '3600/ranks'", None),
         ("longest: 10m", "seconds: '900.0'", "takes 900 s; 600 s are allowed"),
         ("longest: 10m", "limit: 2h", "may take 7200 s; 600 s are allowed"),
@@ -80,7 +80,7 @@ def test_a_module_that_is_not_there_is_told(written: Written, tmp_path: Path) ->
 
 def test_inputs_are_beside_a_run(written: Written, tmp_path: Path) -> None:
     (tmp_path / "in.melt").write_text("time=0.25\n")
-    text = ONE.replace("command:", "inputs: [in.melt]\n    command:").replace("'echo", "'cat in.melt; #")
+    text = ONE.replace("command:", "inputs: [in.melt]\n    command:").replace("'echo", "'cat in.melt; : ")
     campaign = Campaign.opened(written(text), tmp_path / "kept")
     run_campaign(campaign)
     assert campaign.table()["time"].to_list() == [0.25]
