@@ -80,7 +80,7 @@ def test_a_module_that_is_not_there_is_told(written: Written, tmp_path: Path) ->
 
 def test_inputs_are_beside_a_run(written: Written, tmp_path: Path) -> None:
     (tmp_path / "in.melt").write_text("time=0.25\n")
-    text = ONE.replace("command:", "inputs: [in.melt]\n    command:").replace("'echo", "'cat in.melt; : ")
+    text = ONE.replace("command:", "inputs: [in.melt]\n    command:").replace("'echo", "'cat in.melt; true ")
     campaign = Campaign.opened(written(text), tmp_path / "kept")
     run_campaign(campaign)
     assert campaign.table()["time"].to_list() == [0.25]
