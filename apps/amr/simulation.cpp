@@ -96,8 +96,7 @@ void Simulation::run() {
   refine(p_.num_refine);
   for (int n = 1; n <= p_.num_tsteps; ++n) {
     step();
-    if (p_.refine_freq > 0 && n % p_.refine_freq == 0 && p_.uniform_refine == 0)
-      refine(p_.block_change);
+    if (p_.refine_freq > 0 && n % p_.refine_freq == 0 && p_.uniform_refine == 0) refine(p_.block_change);
   }
   seconds_.total = MPI_Wtime() - start;
   check();
