@@ -54,7 +54,7 @@ def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) ->
     def run(name: str, *words: str) -> str:
         if not (ENGINES / name).is_file():
             missing(f"{name} is not here: make setup-development")
-        command = [ENGINES / name, *words]
+        command = [str(ENGINES / name), *words]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
