@@ -1,7 +1,7 @@
-"""apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once and is data here.
+"""apps/sweep, cg, amr and hydro beside Kripke, HPCG, miniAMR and Laghos: what those sent is data here.
 
 Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
-HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3. `docs/reference` says what else is alike, and
 what is not.
 """
 
@@ -259,3 +259,30 @@ def test_cg_converges_as_hpcg_does(compiler: Compiler, any_mpi: Mpi) -> None:
     program = Application.build(compiler, any_mpi, "cg")
     found = program.output(4, *"--nx 16 --ny 16 --nz 16 --procs 2,2,1 --iterations 50".split())
     assert float(found["residual"][0][0]) == pytest.approx(6.2037e-25, rel=2e-4)
+
+
+class Laghos(NamedTuple):
+    """What three time steps of Laghos sent: messages by size, and how many each of so many pairs sent."""
+
+    pairs: int
+    sizes: Mapping[int, int]
+    sums: int
+
+
+LAGHOS = {
+    2: Laghos(2, {648: 822}, 1650),
+    4: Laghos(10, {72: 822, 288: 1644, 360: 1644}, 3300),
+    8: Laghos(38, {8: 822, 32: 2466, 40: 2466, 128: 2466, 160: 4932, 200: 2466}, 6600),
+}
+
+
+@pytest.mark.parametrize("ranks", LAGHOS)
+def test_hydro_sends_what_laghos_sends(run: Run, ranks: int) -> None:
+    """Steps 4 to 6: what six send, less what three do."""
+    words = "-p 1 -dim 3 -rs 1 -tf 0.6 -pa -s 7 -vs 1000 -ms"
+    three, six = (run("hydro", ranks, f"{words} {steps}") for steps in (3, 6))
+    assert messages(six) - messages(three) == LAGHOS[ranks].sizes
+    before, after = sent(three), sent(six)
+    assert {after[pair][0] - before[pair][0] for pair in after} == {411}
+    assert len(after) == LAGHOS[ranks].pairs
+    assert calls(six)["MPI_Allreduce"] - calls(three)["MPI_Allreduce"] == LAGHOS[ranks].sums
