@@ -1,8 +1,9 @@
 """apps/sweep, cg, amr and hydro beside Kripke, HPCG, miniAMR and Laghos: what those sent is data here.
 
 Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
-HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3. `docs/reference` says what else is alike, and
-what is not.
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3; where blocks are refined, with a
+communication region around miniAMR's `comm`, put there by the linker. `docs/reference` says what else is alike,
+and what is not.
 """
 
 from __future__ import annotations
