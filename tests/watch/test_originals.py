@@ -2,8 +2,8 @@
 
 Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
 HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3; where blocks are refined, with a
-communication region around miniAMR's `comm`, put there by the linker. `docs/reference` says what else is alike,
-and what is not.
+communication region around miniAMR's `comm`, put there by the linker. `docs/reference` says what else is
+alike, and what is not.
 """
 
 from __future__ import annotations
