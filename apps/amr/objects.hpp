@@ -17,10 +17,15 @@ struct Object {
   int type = 0, bounce = 0;
   Point centre{}, move{}, size{}, growth{};
 
-  // Does the object, or its surface, meet the box between two corners?
+  // Does the object, or its surface, meet the box between two corners? Where sides only touch, it does not.
   bool touches(const Point &low, const Point &high) const;
   // One time step. It may turn round where its centre (bounce 1) or its edge (bounce 2) leaves the domain.
   void advance();
+
+private:
+  bool surface() const { return type % 2 == 0; }
+  bool meets_box(const Point &low, const Point &high) const;
+  bool meets_spheroid(const Point &low, const Point &high) const;
 };
 
 // Appends the object that `words` numbers with commas between them describe.

@@ -48,10 +48,10 @@ void Simulation::balance() {
   moved_ += mesh_.balance();
 }
 
-void Simulation::refine() {
+void Simulation::refine(int levels) {
   const Phase phase("refine", seconds_.refinement);
   bool any = false;
-  for (int level = 0; level < p_.block_change && mesh_.adapt(objects_); ++level) {
+  for (int level = 0; level < levels && mesh_.adapt(objects_); ++level) {
     any = true;
     if (p_.lb_opt == 2) balance();
   }
@@ -93,10 +93,10 @@ void Simulation::run() {
   check();
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
-  refine();
+  refine(p_.num_refine);
   for (int n = 1; n <= p_.num_tsteps; ++n) {
     step();
-    if (p_.refine_freq > 0 && n % p_.refine_freq == 0 && p_.uniform_refine == 0) refine();
+    if (p_.refine_freq > 0 && n % p_.refine_freq == 0 && p_.uniform_refine == 0) refine(p_.block_change);
   }
   seconds_.total = MPI_Wtime() - start;
   check();

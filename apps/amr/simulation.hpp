@@ -27,7 +27,7 @@ public:
   int moved() const { return moved_; }
 
 private:
-  void refine();
+  void refine(int levels);
   void balance();
   void step();
   void stage();

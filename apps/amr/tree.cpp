@@ -81,11 +81,14 @@ bool Tree::raise(int leaf, std::vector<int> &change) const {
     if (!together) mine = 0;
   }
   for (int axis = 0; axis < 3; ++axis)
-    for (int side = 0; side < 2; ++side)
-      for (const int other : neighbours(leaf, axis, side).leaves) {
+    for (int side = 0; side < 2; ++side) {
+      const Neighbours beside = neighbours(leaf, axis, side);
+      if (beside.relation == Relation::finer) mine = std::max(mine, 0); // even if those coarsen now
+      for (const int other : beside.leaves) {
         const int level = leaves_[index(other)].place.level + change[index(other)];
         mine = std::max(mine, level - 1 - place.level);
       }
+    }
   return mine != before;
 }
 

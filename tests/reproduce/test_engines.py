@@ -1,25 +1,38 @@
-"""The code of docs/how-to/engines.md, run with stand-ins for ReFrame and Snakemake."""
+"""The code of docs/how-to/engines.md, run by ReFrame and Snakemake: they have an environment of their own."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
+from haloscope import explain
 from haloscope.reproduce.lab import Campaign
 from support.campaigns import RING, WORKSPACE
+from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 from support.programs import Compiler
 
 PAGE = CHECKOUT / "docs" / "how-to" / "engines.md"
+ENGINES = CHECKOUT / ".venv-engines" / "bin"
+# This machine, with a launcher of MPI: what ReFrame has by itself has none.
+SITE = """
+site_configuration = {
+    "systems": [{
+        "name": "here", "hostnames": [".*"],
+        "partitions": [{"name": "p", "scheduler": "local", "launcher": "mpiexec", "environs": ["builtin"]}],
+    }],
+    "environments": [{"name": "builtin"}],
+}
+"""
+
+Engine = Callable[..., str]
 
 
 def blocks(kind: str) -> list[str]:
@@ -27,65 +40,59 @@ def blocks(kind: str) -> list[str]:
 
 
 @pytest.fixture
-def shell(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) -> Callable[[str], None]:
-    """`shell(text)` runs a script where `./app 100` sends a ring of messages in the region halo."""
+def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) -> Engine:
+    """`engine(name, words...)` runs one where `./app` and `src/app` send a ring of messages in a region."""
     (tmp_path / "ring.c").write_text(RING)
     program = compiler(any_mpi, tmp_path / "ring.c")
-    (tmp_path / "app").write_text(f"#!/bin/sh\nexec {program} 100\n")
-    (tmp_path / "app").chmod(0o755)
-    environment = tools(any_mpi)
+    (tmp_path / "src").mkdir()
+    for place in (tmp_path, tmp_path / "src"):
+        (place / "app").write_text(f"#!/bin/sh\nexec {program} 100\n")
+        (place / "app").chmod(0o755)
+    environment = tools(any_mpi) | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
 
-    def run(text: str) -> None:
+    def run(name: str, *words: str) -> str:
+        if not (ENGINES / name).is_file():
+            missing(f"{name} is not here: make setup-development")
+        command = [str(ENGINES / name), *words]
         done = subprocess.run(
-            ["bash", "-ec", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, (text, done.stderr)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     return run
 
 
-def test_a_profile_is_the_performance_of_a_reframe_test(
-    shell: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reframe = ModuleType("reframe")
-    vars(reframe).update(simple_test=lambda kind: kind, RunOnlyRegressionTest=object)
-    sanity = ModuleType("reframe.utility.sanity")
-    vars(sanity).update(assert_eq=lambda found, expected: found == expected)
-    for name, module in (("reframe", reframe), ("reframe.utility", ModuleType("reframe.utility"))):
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setitem(sys.modules, "reframe.utility.sanity", sanity)
-    scope: dict[str, Any] = {
-        "sanity_function": lambda function: function,
-        "performance_function": lambda unit: lambda function: function,
-    }
-    exec(blocks("python")[0], scope)
-    test = scope["Halo"]()
-    test.stagedir = str(tmp_path)
-    # As ReFrame's job script has them.
-    launched = f"mpiexec -n {test.num_tasks} {test.executable}"
-    shell("\n".join([*test.prerun_cmds, launched, *test.postrun_cmds]))
-    assert test.has_the_region()
-    assert test.bytes_sent() == test.reference["*"]["bytes_sent"][0]
-    assert 0 <= test.waited() < 60
+@pytest.mark.slow
+def test_a_profile_is_the_performance_of_a_reframe_test(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "halo.py").write_text(blocks("python")[0])
+    (tmp_path / "site.py").write_text(SITE)
+    engine("reframe", "-C", "site.py", "-c", "halo.py", "--report-file", "report.json", "-r")
+    (session,) = json.loads((tmp_path / "report.json").read_text())["runs"]
+    (case,) = session["testcases"]
+    assert case["result"] == "pass"
+    values = {name.rpartition(":")[2]: figures[0] for name, figures in case["perfvalues"].items()}
+    assert values["bytes_sent"] == 2 * 8 * 100
+    assert 0 <= values["waited"] < 60
+    text = (tmp_path / "halo.py").read_text()
+    (tmp_path / "halo.py").write_text(text.replace("(1600, 0, 0", "(1599, 0, 0"))
+    with pytest.raises(AssertionError, match="bytes_sent"):  # a byte more is a failure
+        engine("reframe", "-C", "site.py", "-c", "halo.py", "-r")
 
 
-def test_rules_of_snakemake_make_profiles_and_a_report(shell: Callable[[str], None], tmp_path: Path) -> None:
-    text = blocks("python")[1]
-    rules = {
-        name: dict(re.findall(r'^    (\w+): f?"?(.*?)"?$', body, re.MULTILINE))
-        for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n)+)", text, re.MULTILINE)
-    }
-    assert rules.keys() == {"all", "watch", "report"}
-    made = []
-    (tmp_path / "runs").mkdir()  # Snakemake makes the directories of outputs
+@pytest.mark.slow
+def test_rules_of_snakemake_make_profiles_and_a_report(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(blocks("python")[1])
+    engine("snakemake", "--cores", "2")
     for ranks in (1, 2):
-        output = rules["watch"]["output"].format(ranks=ranks)
-        shell(rules["watch"]["shell"].format(output=output, wildcards=SimpleNamespace(ranks=ranks)))
-        made.append(output)
-    shell(rules["report"]["shell"].format(input=" ".join(made), output=rules["report"]["output"]))
-    assert rules["all"]["input"] == "report.html"
-    assert (tmp_path / "report.html").stat().st_size > 10_000
+        with explain.open(tmp_path / "runs" / f"{ranks}.halo") as profile:
+            assert profile.table("regions", region="halo")["sends_total"].to_list() == [ranks]
+    page = tmp_path / "report.html"
+    assert page.stat().st_size > 10_000
+    before = page.stat().st_mtime_ns
+    engine("snakemake", "--cores", "2")  # nothing is missing
+    assert page.stat().st_mtime_ns == before
 
 
 def test_the_pages_campaign_of_ramble_is_one(tmp_path: Path) -> None:

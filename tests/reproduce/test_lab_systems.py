@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import caliperreader
 import pytest
 
 from haloscope import explain
+from haloscope.base import paths
+from haloscope.base.building import applications, hypre_options
 from haloscope.base.errors import ComponentError, LaunchError
 from haloscope.hide import build_fem
 from haloscope.reproduce.lab import Campaign, run_campaign
@@ -18,6 +21,8 @@ from support.campaigns import BASE, RING, Written
 from support.missing import missing
 from support.mpi import CHECKOUT, REMEDY, Mpi, find
 from support.programs import Compiler
+from support.recorder import library
+from support.watched import program
 
 NAMES = ("openmpi-system", "mpich-system")
 # The line that moves it: `systems`.
@@ -66,6 +71,14 @@ programs:
     figures: {unknowns: "unknowns +([0-9]+)", error: "error +([0-9.e+-]+)"}
 experiments: {all: {program: multigrid, ranks: 2, parameters: {level: 2}}}
 """
+# The others, as small as can be: arguments, and a region that the profile must have.
+APPLICATIONS = {
+    "amg": ("-P {ranks} 1 1 -n 4 4 4", "MatVecComm"),
+    "amr": ("--npx {ranks} --nx 4 --ny 4 --nz 4 --num_refine 0 --num_tsteps 1", "comm"),
+    "cg": ("--nx 8 --ny 8 --nz 8 --iterations 1", "halo_exchange"),
+    "hydro": ("-rs 0 -ms 1", "halo_exchange"),
+    "sweep": ("--procs {ranks},1,1 --zones 4,4,4 --groups 16 --quad 8 --niter 1", "sweep_comm"),
+}
 
 
 def system_of(mpi: Mpi) -> dict[str, Any]:
@@ -123,14 +136,22 @@ def test_one_line_moves_a_campaign_to_another_mpi(lab: Callable[..., str], tmp_p
     assert {(row["state"], row["attempts"]) for row in both} == {("done", 1)}
 
 
+def marked_for_caliper(mpi: Mpi, compiler: Compiler, directory: Path) -> Path:
+    """The ring with Caliper's markers, linked to the libcaliper beside the recorder."""
+    text = RING.replace("haloscope/region.h", "caliper/cali.h").replace("HALOSCOPE_COMM", "CALI_MARK_COMM")
+    (directory / "ring.c").write_text(text)
+    beside = library(mpi, program(compiler, mpi, "regions.c")).parent
+    linked = [f"-L{beside}", "-lcaliper", f"-Wl,-rpath,{beside}"]
+    return compiler(mpi, directory / "ring.c", [f"-I{paths.caliper_include()}", *linked])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # with the build of what is put in front of MPI
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_every_variant_leaves_its_mark(
     lab: Callable[..., str], mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    (tmp_path / "ring.c").write_text(RING)
-    program = compiler(mpi, tmp_path / "ring.c")
+    program = marked_for_caliper(mpi, compiler, tmp_path)
     file = tmp_path / "changed.yaml"
     text = VARIANTS.replace("SYSTEMS", json.dumps({"here": system_of(mpi)}))
     file.write_text(text.replace("PROGRAM", str(program)), "utf-8")
@@ -152,6 +173,11 @@ def test_every_variant_leaves_its_mark(
     places = {variant: Path(row["profile"]).parent for variant, row in rows.items()}
     asked = {variant: json.loads((place / "run.json").read_text()) for variant, place in places.items()}
     assert asked["caliper"]["environment"]["CALI_CONFIG"] == "spot(output=ring.cali)"
+    written = list((tmp_path / "changed" / "runs").rglob("*.cali"))
+    assert written == [places["caliper"] / "work" / "ring.cali"]
+    reader = caliperreader.CaliperReader()
+    reader.read(str(written[0]))
+    assert [record["path"][-1] for record in reader.records] == ["halo"]
     # All are one command, in front of which is what the variant does.
     assert len({each["command"] for each in asked.values()}) == 1
     for variant, verb in (("late", "inject"), ("layer", "stencil"), ("placed", "place")):
@@ -178,6 +204,30 @@ def test_the_bundled_application_with_libraries_is_one_as_well(
     with explain.open(row["profile"]) as profile:
         assert profile.info["program"] == "poisson"
         assert profile.table("regions", region="<program>")["sends_total"][0] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # the first test that needs the applications builds them
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_each_bundled_application_is_one_word(lab: Callable[..., str], mpi: Mpi, tmp_path: Path) -> None:
+    assert sorted(APPLICATIONS) == applications(with_libraries=True)
+    try:
+        hypre_options(mpi.mpicxx)
+    except ComponentError as error:
+        missing(str(error))
+    programs = {
+        name: {"application": name, "arguments": arguments, "regions": [region]}
+        for name, (arguments, region) in APPLICATIONS.items()
+    }
+    experiments = {name: {"program": name, "ranks": 2} for name in programs}
+    file = tmp_path / "words.yaml"
+    specification = {"campaign": "words", "systems": {"here": system_of(mpi)}, "programs": programs}
+    file.write_text(json.dumps({**specification, "experiments": experiments}), "utf-8")
+    lab("run", file)
+    rows = json.loads(lab("status", file, "--format", "json"))
+    assert {(row["program"], row["state"], row["attempts"]) for row in rows} == {
+        (name, "done", 1) for name in APPLICATIONS
+    }
 
 
 def test_a_build_that_fails_names_its_log(written: Written, tmp_path: Path) -> None:

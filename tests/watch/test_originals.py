@@ -1,8 +1,9 @@
-"""apps/sweep, cg and amr beside Kripke, HPCG and miniAMR: what those sent was recorded once and is data here.
+"""apps/sweep, cg, amr and hydro beside Kripke, HPCG, miniAMR and Laghos: what those sent is data here.
 
 Each was run unchanged under `haloscope run`, with the flags that stand beside its counts: Kripke ddcac43,
-HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2. `docs/reference` says what else is alike, and
-what is not.
+HPCG 114602d (3.1, `--rt=0`, 50 iterations), miniAMR 635fef2, Laghos 97d75b3; where blocks are refined, with a
+communication region around miniAMR's `comm`, put there by the linker. `docs/reference` says what else is
+alike, and what is not.
 """
 
 from __future__ import annotations
@@ -89,6 +90,47 @@ MINIAMR = [
 ]
 
 
+class Refined(NamedTuple):
+    """What a run of miniAMR with moving objects sent in its exchanges of faces.
+
+    `pairs` has each pair of ranks once, as both sent each other as much; ranks are amr's, along x first.
+    """
+
+    flags: str
+    ranks: int
+    pairs: Pairs
+    sizes: Mapping[int, int]
+
+
+_MOVING = (
+    "--nx 8 --ny 6 --nz 4 --num_vars 10 --num_tsteps 8 --stages_per_ts 2 --checksum_freq 0 --lb_opt 0 "
+    "--max_blocks 4000 --block_change 1"
+)
+REFINED = [
+    # A sphere's surface, three levels that follow it one at a time.
+    Refined(
+        f"--npx 2 --npy 2 {_MOVING} --num_refine 3 --refine_freq 2 "
+        "--num_objects 1 --object 2 0 0.2 0.2 0.5 0.05 0.05 0 0.2 0.2 0.2 0 0 0",
+        4,
+        {(0, 1): (16, 721920), (0, 2): (16, 962560), (1, 3): (16, 471040), (2, 3): (16, 353280)},
+        {7680: 16, 10240: 16, 19200: 8, 25600: 8, 30720: 16}
+        | {40960: 16, 53760: 16, 65280: 8, 71680: 16, 87040: 8},
+    ),
+    # A solid spheroid that bounces and grows, and a box.
+    Refined(
+        f"--npx 2 --npy 2 --npz 2 {_MOVING} --num_refine 2 --refine_freq 1 "
+        "--num_objects 2 --object 3 1 0.8 0.8 0.3 0.15 0.1 -0.2 0.2 0.1 0.15 0.01 0 0 "
+        "--object 1 0 0.3 0.5 0.6 0 0.05 0 0.1 0.2 0.1 0 0 0.02",
+        8,
+        {(0, 1): (16, 99840), (0, 2): (16, 256000), (0, 4): (16, 384000), (1, 3): (16, 133120)}
+        | {(1, 5): (16, 199680), (2, 3): (16, 157440), (2, 6): (16, 844800), (3, 7): (16, 337920)}
+        | {(4, 5): (16, 122880), (4, 6): (16, 348160), (5, 7): (16, 163840), (6, 7): (16, 203520)},
+        {1920: 8, 2560: 8, 3840: 8, 7680: 100, 10240: 88, 13440: 8, 15360: 76}
+        | {19200: 8, 25600: 28, 30720: 4, 38400: 16, 40960: 4, 61440: 28},
+    ),
+]
+
+
 def at(rank: int, grid: Grid) -> Grid:
     return rank % grid[0], rank // grid[0] % grid[1], rank // grid[0] // grid[1]
 
@@ -99,13 +141,13 @@ def offset(one: int, other: int, grid: Grid) -> Grid:
     return x, y, z
 
 
-def sent(profile: Profile) -> Pairs:
-    rows = profile.table("partners", region="<program>").filter(pl.col("sends") > 0)
+def sent(profile: Profile, region: str = "<program>") -> Pairs:
+    rows = profile.table("partners", region=region).filter(pl.col("sends") > 0)
     return {(row[0], row[1]): row[2:] for row in rows.select("rank", "partner", "sends", "bytes_sent").rows()}
 
 
-def messages(profile: Profile) -> Counter[int]:
-    rows = profile.table("sizes", region="<program>").filter(pl.col("kind") == "p2p", pl.col("messages") > 0)
+def messages(profile: Profile, region: str = "<program>") -> Counter[int]:
+    rows = profile.table("sizes", region=region).filter(pl.col("kind") == "p2p", pl.col("messages") > 0)
     return Counter(dict(rows.select("bytes", "messages").rows()))
 
 
@@ -145,6 +187,14 @@ def test_amr_sends_what_miniamr_sends(run: Run, original: Original) -> None:
     found = calls(profile)
     receives = sum(original.sizes.values())
     assert found["MPI_Isend"] == found["MPI_Irecv"] == found["MPI_Waitany"] == receives
+
+
+@pytest.mark.parametrize("original", REFINED, ids=lambda original: f"{original.ranks}-ranks")
+def test_amr_sends_what_miniamr_sends_of_refined_blocks(run: Run, original: Refined) -> None:
+    profile = run("amr", original.ranks, original.flags)
+    both = {(one, other): sum_ for (a, b), sum_ in original.pairs.items() for one, other in ((a, b), (b, a))}
+    assert sent(profile, "comm") == both
+    assert messages(profile, "comm") == original.sizes
 
 
 class Hpcg(NamedTuple):
@@ -210,3 +260,30 @@ def test_cg_converges_as_hpcg_does(compiler: Compiler, any_mpi: Mpi) -> None:
     program = Application.build(compiler, any_mpi, "cg")
     found = program.output(4, *"--nx 16 --ny 16 --nz 16 --procs 2,2,1 --iterations 50".split())
     assert float(found["residual"][0][0]) == pytest.approx(6.2037e-25, rel=2e-4)
+
+
+class Laghos(NamedTuple):
+    """What three time steps of Laghos sent: messages by size, and how many each of so many pairs sent."""
+
+    pairs: int
+    sizes: Mapping[int, int]
+    sums: int
+
+
+LAGHOS = {
+    2: Laghos(2, {648: 822}, 1650),
+    4: Laghos(10, {72: 822, 288: 1644, 360: 1644}, 3300),
+    8: Laghos(38, {8: 822, 32: 2466, 40: 2466, 128: 2466, 160: 4932, 200: 2466}, 6600),
+}
+
+
+@pytest.mark.parametrize("ranks", LAGHOS)
+def test_hydro_sends_what_laghos_sends(run: Run, ranks: int) -> None:
+    """Steps 4 to 6: what six send, less what three do."""
+    words = "-p 1 -dim 3 -rs 1 -tf 0.6 -pa -s 7 -vs 1000 -ms"
+    three, six = (run("hydro", ranks, f"{words} {steps}") for steps in (3, 6))
+    assert messages(six) - messages(three) == LAGHOS[ranks].sizes
+    before, after = sent(three), sent(six)
+    assert {after[pair][0] - before[pair][0] for pair in after} == {411}
+    assert len(after) == LAGHOS[ranks].pairs
+    assert calls(six)["MPI_Allreduce"] - calls(three)["MPI_Allreduce"] == LAGHOS[ranks].sums

@@ -1,0 +1,70 @@
+"""What `lab` adds to a run on this machine, in counts, which are the same on a busy machine.
+
+benchmarks/reproduce/run.py has it in milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from haloscope.reproduce.lab import Campaign, _executor, run_campaign
+from support.campaigns import BASE, Written
+
+FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 3\n"
+# What follows says which programs it started, and what it has loaded.
+_TOLD = """
+import atexit, json, sys
+started = []
+def note(event, words):
+    if event in ("os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"):
+        started.append([event, *map(str, words[1] if event == "subprocess.Popen" else [])])
+sys.addaudithook(note)
+atexit.register(lambda: print(json.dumps({"started": started, "modules": sorted(sys.modules)})))
+"""
+_RUN = """
+from pathlib import Path
+from haloscope.reproduce.lab import Campaign, run_campaign
+run_campaign(Campaign.opened(Path(sys.argv[1]), Path(sys.argv[2])))
+"""
+_EXECUTE = """
+import runpy
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def told(options: list[str], program: str, *words: str | Path) -> dict[str, Any]:
+    """Run Python in a process of its own, and return what it started and loaded."""
+    command = [sys.executable, *options, "-c", _TOLD + program, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_run_costs_one_process_beside_its_own(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    found = told([], _RUN, campaign.file, campaign.directory)
+    assert set(campaign.table()["state"]) == {"done"}
+    started = [words for words in found["started"] if _executor.__file__ in words]
+    assert [words[-1] for words in started] == [
+        str(campaign.place(point.name, 1)) for point in campaign.points
+    ]
+    assert found["started"] == started  # nothing else for any run
+
+
+def test_what_runs_a_command_starts_it_alone_and_loads_no_library(written: Written, tmp_path: Path) -> None:
+    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
+    run_campaign(campaign)
+    point = campaign.points[0]
+    place = campaign.place(point.name, 1)
+    (place / "result.json").unlink()
+    found = told(["-I", "-S"], _EXECUTE, _executor.__file__, place)
+    assert [words[1:] for words in found["started"]] == [list(point.words)]
+    loaded = {name.partition(".")[0] for name in found["modules"]}
+    assert loaded <= sys.stdlib_module_names | {"__main__"}
+    assert "site" not in found["modules"]
