@@ -19,7 +19,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development lock clean
+  setup-development wheel lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -68,6 +68,11 @@ bench-%: setup
 	@$(BIN)/python benchmarks/$*/run.py
 
 bench-overlap bench-regimes: $(VENV)/.development
+
+# What is given to others, in dist/: the sources, and a wheel with what is ready-made for the MPIs that are here.
+# From the same commit and the same tools come the same bytes.
+wheel: setup-development
+	@$(BIN)/python tools/wheel.py dist
 
 lock:
 	tools/lock.sh

@@ -111,6 +111,13 @@ def _run(arguments: list[str]) -> int:
         return 128 + signal.SIGINT
     except OSError as error:
         return _left(_system(error), 1)
+    except ModuleNotFoundError as error:
+        from haloscope.base.extras import remedy
+
+        text = remedy((error.name or "").partition(".")[0])
+        if text is None:
+            raise
+        return _left(text, 1)
 
 
 def _usage(error: click.UsageError) -> str:
