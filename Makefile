@@ -19,7 +19,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development wheel lock clean
+  setup-development wheel release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -74,6 +74,11 @@ bench-overlap bench-regimes: $(VENV)/.development
 wheel: setup-development
 	@$(BIN)/python tools/wheel.py dist
 
+# The version of pyproject.toml, from this commit: the files of changes/ become a part of the changelog, the commit of which
+# gives the sources and the wheel. What is left to a person: to look at it, and `git tag`.
+release: setup-development
+	@tools/release.sh
+
 lock:
 	tools/lock.sh
 
@@ -90,7 +95,7 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BI
 	@$(BIN)/$(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
-$(KERNELS): $(wildcard src/explain/*) tools/build-kernels.sh | $(VENV)/.runtime
+$(KERNELS): $(wildcard src/explain/*) src/interpose/older.cpp tools/build-kernels.sh | $(VENV)/.runtime
 	@tools/build-kernels.sh
 	@touch $@
 

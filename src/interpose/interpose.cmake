@@ -68,7 +68,8 @@ endfunction()
 
 # Of these sources, the generated ones, and what finds the MPI library.
 function(preloaded_library name)
-  add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${ARGN} ${INTERPOSE}/library.cpp ${INTERPOSE}/report.cpp)
+  add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${ARGN} ${INTERPOSE}/library.cpp ${INTERPOSE}/older.cpp
+                             ${INTERPOSE}/report.cpp)
   # The standard ABI is C's alone: its Fortran bindings are a library of their own that calls MPI_*, as SMPI's do.
   if(HALOSCOPE_ABI MATCHES "openmpi|mpich")
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)
