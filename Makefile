@@ -19,7 +19,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development wheel release lock clean
+  setup-development docs wheel release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -60,6 +60,10 @@ format: setup-development
 # The generated parts of docs/.
 reference: setup-development
 	$(BIN)/python tools/reference.py
+
+# The documentation as a site, in build/site.
+docs: setup-development
+	$(BIN)/mkdocs build --quiet
 
 # `make bench-watch` measures one room, `make bench` every one that has measurements.
 bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
