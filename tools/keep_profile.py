@@ -21,7 +21,20 @@ from haloscope.base.version import own_version
 
 _COMPUTED = {"waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance", "clocks"}
 KEPT_TABLES = tuple(name for name in (*SHOWN, "info") if name not in _COMPUTED)
-_PROGRAM = ["--procs", "2,2,1", "--zones", "8,8,8", "--groups", "2", "--quad", "8", "--gset", "1", "--dset", "8"]
+_PROGRAM = [
+    "--procs",
+    "2,2,1",
+    "--zones",
+    "8,8,8",
+    "--groups",
+    "2",
+    "--quad",
+    "8",
+    "--gset",
+    "1",
+    "--dset",
+    "8",
+]
 _OPTIONS = ["--trace", "full", "--callsites", "2", "--series", "sweep_comm", "--slice", "0.01"]
 
 
@@ -41,7 +54,9 @@ def said(path: Path) -> dict[str, list[dict[str, object]]]:
     with haloscope.open(path) as profile:
         tables = {name: json.loads(profile.table(name).write_json()) for name in KEPT_TABLES}
         trace = profile.trace()
-        tables["trace"] = [{name: len(getattr(trace, name)) for name in ("calls", "regions", "sends", "receives")}]
+        tables["trace"] = [
+            {name: len(getattr(trace, name)) for name in ("calls", "regions", "sends", "receives")}
+        ]
     return tables
 
 

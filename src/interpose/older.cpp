@@ -39,6 +39,24 @@ HALOSCOPE_NEWER int __wrap_fstatat(int directory, const char *path, struct stat 
 HALOSCOPE_NEWER char __wrap___libc_single_threaded;
 char __wrap___libc_single_threaded = 0;
 
+// The beginning of a program: since 2.34 the C library finds its constructors by itself, before it was told of them.
+using Start = void(int, char **, char **);
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern Start *__init_array_start[], *__init_array_end[];
+[[gnu::weak]] int older_start(int (*)(int, char **, char **), int, char **, Start *, void (*)(), void (*)(), void *);
+}
+asm(".symver older_start,__libc_start_main@GLIBC_2.2.5");
+namespace {
+void construct(int argc, char **argv, char **environment) {
+  for (Start **each = __init_array_start; each != __init_array_end; ++each)
+    (*each)(argc, argv, environment);
+}
+} // namespace
+HALOSCOPE_NEWER int __wrap___libc_start_main(int (*program)(int, char **, char **), int argc, char **argv, Start *,
+                                             void (*last)(), void (*loader)(), void *stack) {
+  return older_start(program, argc, argv, construct, last, loader, stack);
+}
+
 // All others were there before, in libpthread, libdl and libm. Weak: most libraries of ours call some of them only.
 #define HALOSCOPE_OLDER(name, version)                                                                                 \
   asm(".symver older_" #name "," #name "@GLIBC_" version "\n.weak older_" #name "\n"                                  \
@@ -52,9 +70,6 @@ HALOSCOPE_OLDER(dlclose, "2.2.5");
 HALOSCOPE_OLDER(dlerror, "2.2.5");
 HALOSCOPE_OLDER(dlopen, "2.2.5");
 HALOSCOPE_OLDER(dlsym, "2.2.5");
-HALOSCOPE_OLDER(exp, "2.2.5");
-HALOSCOPE_OLDER(log, "2.2.5");
-HALOSCOPE_OLDER(pow, "2.2.5");
 HALOSCOPE_OLDER(pthread_attr_getstack, "2.2.5");
 HALOSCOPE_OLDER(pthread_create, "2.2.5");
 HALOSCOPE_OLDER(pthread_detach, "2.2.5");
@@ -71,4 +86,9 @@ HALOSCOPE_OLDER(pthread_setspecific, "2.2.5");
 HALOSCOPE_OLDER(pthread_sigmask, "2.2.5");
 HALOSCOPE_OLDER(__pthread_key_create, "2.2.5");
 HALOSCOPE_OLDER(pthread_setaffinity_np, "2.3.4");
+#ifdef HALOSCOPE_COMPUTES // what links libm
+HALOSCOPE_OLDER(exp, "2.2.5");
+HALOSCOPE_OLDER(log, "2.2.5");
+HALOSCOPE_OLDER(pow, "2.2.5");
+#endif
 #endif

@@ -38,7 +38,9 @@ def library(mpi: Mpi) -> Library:
     return Library(abi, mpi.library)
 
 
-def make(place: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any) -> Path:
+def make(
+    place: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any
+) -> Path:
     """An interface with one kind of library in it, `thing`."""
     folder = place / name / "thing"
     folder.mkdir(parents=True)
@@ -102,7 +104,11 @@ def test_what_fits_is_not_built(
 
 
 def test_what_fits_nearly_is_taken_where_nothing_can_be_built(
-    any_mpi: Mpi, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    any_mpi: Mpi,
+    place: Path,
+    source: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     mine = sorted(functions(any_mpi.library))
     folder = make(place, f"{any_mpi.abi}-near", source, mine[:-5], mine[:-2])
@@ -125,7 +131,9 @@ def test_one_line_where_nothing_fits_and_nothing_can_be_built(
     assert not place.exists()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(RecorderError, match=r"^the thing for this MPI would have to be built, and no C\+\+ comp"):
+    with pytest.raises(
+        RecorderError, match=r"^the thing for this MPI would have to be built, and no C\+\+ comp"
+    ):
         build_preload("thing", ready(any_mpi, (source.parent,)), ["library.so"], [source])
 
 

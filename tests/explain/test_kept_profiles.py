@@ -45,7 +45,9 @@ def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
     if then:
         assert len(now) == len(then)
     for row, same in zip(then, now, strict=False):
-        assert not {name: (value, same.get(name)) for name, value in row.items() if not as_then(value, same.get(name))}
+        assert not {
+            name: (value, same.get(name)) for name, value in row.items() if not as_then(value, same.get(name))
+        }
 
 
 def test_no_table_and_no_column_of_then_is_gone() -> None:

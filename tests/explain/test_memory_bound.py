@@ -51,13 +51,19 @@ def forged(path: Path, table: str, rows: int, size: int = _MIB) -> Path:
     start = struct.unpack("<Q", content[-32:-24])[0]
     body, directory = bytearray(content[:start]), json.loads(content[start:-32])
     packed = zlib.compress(bytes(rows * 8), 9)
-    kinds = {**dict.fromkeys(integers, "integer"), **dict.fromkeys(reals, "real"), **dict.fromkeys(strings, "string")}
+    kinds = {
+        **dict.fromkeys(integers, "integer"),
+        **dict.fromkeys(reals, "real"),
+        **dict.fromkeys(strings, "string"),
+    }
     columns = []
     for _ in kinds:
         columns.append([len(body), len(packed), zlib.crc32(packed), 1])
         body += packed
     heads = [[name, kind, ""] for name, kind in kinds.items()]
-    directory["tables"].append({"name": table, "columns": heads, "chunks": [{"rows": rows, "columns": columns}]})
+    directory["tables"].append(
+        {"name": table, "columns": heads, "chunks": [{"rows": rows, "columns": columns}]}
+    )
     # The rest is noise that nobody asks for.
     noise = np.random.default_rng(7).bytes(max(size - len(body) - (8 << 10), 8) // 8 * 8)
     part = {"rows": len(noise) // 8, "columns": [[len(body), len(noise), zlib.crc32(noise), 0]]}
@@ -120,7 +126,9 @@ def test_rules_that_stand_for_each_other_are_bounded() -> None:
     """Each of a thousand rules is the one before it, of a hundred thousand events."""
     events = 100_000
     first = [1, 0, events]
-    stream = np.array([1000, *first, *(word for rule in range(999) for word in (1, 2 * rule + 1, 1)), 1, 1, 1])
+    stream = np.array(
+        [1000, *first, *(word for rule in range(999) for word in (1, 2 * rule + 1, 1)), 1, 1, 1]
+    )
     with pytest.raises(DamageError, match="too many events"):
         _Rules(1, events).read(stream)
 

@@ -133,7 +133,9 @@ def test_an_installed_wheel_needs_no_checkout(
 
 
 # What makes programs, or brings sources; and packages of extras.
-_TOOLS = re.compile(r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*")
+_TOOLS = re.compile(
+    r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*"
+)
 _EXTRAS = ("scipy", "symbolic", "pympistandard")
 
 

@@ -47,7 +47,17 @@ def test_the_changelog_has_every_change(tmp_path: Path) -> None:
     for name in ("changes", "pyproject.toml", "CHANGELOG.md", "tools"):
         copy = shutil.copytree if (CHECKOUT / name).is_dir() else shutil.copy
         copy(CHECKOUT / name, tmp_path / name)
-    towncrier = [sys.executable, "-m", "towncrier", "build", "--keep", "--version", "0.9", "--date", "2026-01-02"]
+    towncrier = [
+        sys.executable,
+        "-m",
+        "towncrier",
+        "build",
+        "--keep",
+        "--version",
+        "0.9",
+        "--date",
+        "2026-01-02",
+    ]
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     subprocess.run(towncrier, cwd=tmp_path, check=True, capture_output=True)
     written = (tmp_path / "CHANGELOG.md").read_text()
@@ -62,7 +72,10 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     recipe = (CHECKOUT / "packaging/spack/packages/py-haloscope/package.py").read_text()
     ast.parse(recipe)
     asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
-    declared = [*PROJECT["dependencies"], *sum(map(PROJECT["optional-dependencies"].get, ("build", "statistics")), [])]
+    declared = [
+        *PROJECT["dependencies"],
+        *sum(map(PROJECT["optional-dependencies"].get, ("build", "statistics")), []),
+    ]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
 

@@ -255,7 +255,9 @@ def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
 
 def _check_memory(unpacked: int, start: int) -> None:
     if unpacked > most_memory(start):
-        raise DamageError(f"its tables would take {unpacked} bytes of memory, and no run's are so large in {start}")
+        raise DamageError(
+            f"its tables would take {unpacked} bytes of memory, and no run's are so large in {start}"
+        )
 
 
 def _check_layout(tables: Mapping[str, Table]) -> None:

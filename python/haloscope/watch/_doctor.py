@@ -37,7 +37,10 @@ _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo")
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("builds for an MPI that nothing is ready-made for", ()),
     "callsites": ("the lines of source of call sites", ()),
-    "statistics": ("statistics", ("regimes", "compare", "check", "bench", "model", "tune", "improve", "history")),
+    "statistics": (
+        "statistics",
+        ("regimes", "compare", "check", "bench", "model", "tune", "improve", "history"),
+    ),
 }
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
 

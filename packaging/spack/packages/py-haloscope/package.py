@@ -12,7 +12,9 @@ class PyHaloscope(PythonPackage):
     version("0.1.0")
 
     variant("statistics", default=True, description="Regimes, comparisons, checks, measurements and models")
-    variant("build", default=True, description="Build what stands before an MPI that nothing is ready-made for")
+    variant(
+        "build", default=True, description="Build what stands before an MPI that nothing is ready-made for"
+    )
 
     depends_on("cxx", type="build")
     depends_on("python@3.10:", type=("build", "run"))
