@@ -1,4 +1,4 @@
-"""What MkDocs does with the documentation beside turning it into pages: the README comes first, and links stay right.
+"""What MkDocs does with the documentation beside making pages: the README comes first, and links stay right.
 
 Pages link to sources, which are no part of the site: such a link becomes its text, and the path.
 """

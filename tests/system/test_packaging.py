@@ -72,10 +72,8 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     recipe = (CHECKOUT / "packaging/spack/packages/py-haloscope/package.py").read_text()
     ast.parse(recipe)
     asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
-    declared = [
-        *PROJECT["dependencies"],
-        *sum(map(PROJECT["optional-dependencies"].get, ("build", "statistics")), []),
-    ]
+    extra = PROJECT["optional-dependencies"]
+    declared = [*PROJECT["dependencies"], *extra["build"], *extra["statistics"]]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
 

@@ -123,7 +123,7 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
 def build_preload(
     kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool = False
 ) -> Path:
-    """Return the directory of what is preloaded before an MPI: `made`, ready-made, from the cache or built now.
+    """Return where what is preloaded before an MPI is: `made`, ready-made, from the cache or built now.
 
     It is built from the first of the directories of `sources`; the others are what it depends on.
     """
@@ -145,8 +145,8 @@ def build_preload(
             raise
         if not quiet:
             tell(
-                f"the {kind} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions pass it "
-                f"by, such as {ready.unseen[0]}; its own can't be built: {error}"
+                f"the {kind} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
+                f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
             )
         return ready.directory
 

@@ -39,7 +39,8 @@ print(major.value, minor.value, " ".join(text.value.decode("utf-8", "replace").s
 class Headers:
     """Include directories with the interface, the product and the standard they declare.
 
-    `library` is the one that they were looked for, if they were; without directories, what is ready-made must do.
+    `library` is the one that they were looked for, if they were; without directories, what is ready-made must
+    do.
     """
 
     abi: Abi

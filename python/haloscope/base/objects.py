@@ -64,7 +64,7 @@ def contains(path: Path, text: bytes) -> bool:
 
 
 def defined(path: Path, pattern: bytes) -> frozenset[str]:
-    """Return the names that a library defines for others and that `pattern` matches; none if it can't be read."""
+    """Return the names that a library defines and that `pattern` matches; none if it can't be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
             return frozenset(_defined(whole, re.compile(pattern + rb"\0")))

@@ -37,7 +37,7 @@ _FUNCTION = rb"MPIX?_[A-Z]\w*[a-z]\w*"
 
 @dataclass(frozen=True)
 class Prebuilt:
-    """A library that was made for the interface of `product`; of the library at hand, it lets `unseen` pass."""
+    """What was made for the interface of `product`; of the library at hand, it lets `unseen` pass."""
 
     directory: Path
     product: str

@@ -26,8 +26,8 @@ __all__ = ["Chunk", "Column", "Directory", "most_memory", "parse"]
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
 _MOST_INFLATION = 1032
-# A chunk alone may come near to that, as columns of one number do; all tables of a run together don't: those of a
-# halo exchange of 8192 ranks, all alike, are 40 times their file.
+# A chunk alone may come near to that, as columns of one number do; all tables of a run together don't, as
+# each row has a time that is like no other.
 _SMALL, _INFLATION = 64 << 20, 128
 _TYPES = ("integer", "real", "string")
 _MOST_AT_ONCE = 1 << 48  # of rows, and bytes; products with the above fit into 64 bits

@@ -29,7 +29,7 @@ from haloscope.watch._recorder import is_built
 __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
 
 _MIB = 1 << 20
-# Verbs that put something before the MPI that they find, ready-made or built; and those that compile programs.
+# Verbs that put something before the MPI that they find; and those that compile programs.
 _PRELOADING = ("run", "env", "top", "recover", "inject", "stencil", "place")
 _COMPILING = ("bench", "improve", "demo", "simulate")
 _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo")
@@ -123,7 +123,7 @@ def _cache() -> Finding:
 
 
 def _mpis() -> Iterator[tuple[Finding, bool]]:
-    """Yield a line for each MPI whose launcher is on PATH or in this Python environment; is its recorder there?"""
+    """Yield each MPI whose launcher is on PATH or in this Python environment, and if its recorder is ready."""
     libraries: dict[Path, Library] = {}
     for launcher in _launchers():
         library = installed(launcher)

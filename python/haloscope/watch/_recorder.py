@@ -47,7 +47,7 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
 
 
 def built_recorders() -> Iterator[Recorder]:
-    """Yield all recorders, those in the cache first, the newest first; each is looked at when it is its turn."""
+    """Yield all recorders, first those in the cache, by age; each is looked at when it is its turn."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
     for recorder in [*sorted(found, key=_age), *map(Recorder, prebuilt("recorder"))]:
         if is_whole(recorder.directory):

@@ -1,4 +1,7 @@
-"""Haloscope for Spack: `spack repo add packaging/spack`, then `spack dev-build py-haloscope@0.1.0` in a checkout."""
+"""Haloscope for Spack.
+
+In a checkout: `spack repo add packaging/spack`, then `spack dev-build py-haloscope@0.1.0`.
+"""
 
 from spack.package import *
 
@@ -6,7 +9,6 @@ from spack.package import *
 class PyHaloscope(PythonPackage):
     """Watches what the processes of an MPI program say to each other, and explains it."""
 
-    maintainers = []
     license("BSD-3-Clause")
 
     version("0.1.0")
