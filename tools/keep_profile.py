@@ -8,6 +8,7 @@ A released version's files are never made anew: `tests/explain/test_kept_profile
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,29 +22,17 @@ from haloscope.base.version import own_version
 
 _COMPUTED = {"waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance", "clocks"}
 KEPT_TABLES = tuple(name for name in (*SHOWN, "info") if name not in _COMPUTED)
-_PROGRAM = [
-    "--procs",
-    "2,2,1",
-    "--zones",
-    "8,8,8",
-    "--groups",
-    "2",
-    "--quad",
-    "8",
-    "--gset",
-    "1",
-    "--dset",
-    "8",
-]
+_PROGRAM = "--procs 2,2,1 --zones 8,8,8 --groups 2 --quad 8 --gset 1 --dset 8 --zset 1,1,1 --niter 2".split()
 _OPTIONS = ["--trace", "full", "--callsites", "2", "--series", "sweep_comm", "--slice", "0.01"]
 
 
 def record(path: Path) -> None:
-    """Write a profile that has something in nearly every table."""
+    """Write a profile that has something in nearly every table, and no path of this machine."""
+    program = path.with_name("sweep")
+    shutil.copy(build_application("sweep"), program)
+    launch = [toolchain().launcher.name, "-n", "4", str(program), *_PROGRAM]
     command = Path(sys.executable).with_name("haloscope")
-    program = [str(build_application("sweep")), *_PROGRAM, "--zset", "1,1,1", "--niter", "2"]
-    launch = [str(toolchain().launcher), "-n", "4", *program]
-    subprocess.run([command, "run", "-o", path, *_OPTIONS, "--", *launch], check=True)
+    subprocess.run([command, "run", "--quiet", "-o", path, *_OPTIONS, "--", *launch], cwd="/", check=True)
 
 
 def said(path: Path) -> dict[str, list[dict[str, object]]]:
@@ -62,13 +51,14 @@ def said(path: Path) -> dict[str, list[dict[str, object]]]:
 
 def main() -> None:
     """Entry point of the command."""
-    target = Path(sys.argv[1]) / own_version()
-    with tempfile.TemporaryDirectory() as scratch:
+    target, version = Path(sys.argv[1]), own_version()
+    with tempfile.TemporaryDirectory(prefix="haloscope-", dir="/tmp") as scratch:
         written = Path(scratch) / "kept.halo"
         record(written)
         tables = {name: rows for name, rows in said(written).items() if rows}
-        target.with_suffix(".halo").write_bytes(written.read_bytes())
-    target.with_suffix(".json").write_text(json.dumps(tables, indent=0) + "\n", encoding="utf-8")
+        shutil.copy(written, target / f"{version}.halo")
+    text = json.dumps(tables, indent=0, ensure_ascii=False) + "\n"
+    (target / f"{version}.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
