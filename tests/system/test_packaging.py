@@ -61,7 +61,7 @@ def test_the_changelog_has_every_change(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     subprocess.run(towncrier, cwd=tmp_path, check=True, capture_output=True)
     written = (tmp_path / "CHANGELOG.md").read_text()
-    assert "\n## 0.9 (2026-01-02)\n\n### Added\n\n* " in written
+    assert "\n## 0.9 (2026-01-02)\n\n\n### Added\n\n* " in written
     lines = set(written.splitlines())
     for change in CHECKOUT.glob("changes/*.*.md"):
         assert "* " + " ".join(change.read_text().split()) in lines, change
