@@ -2,9 +2,9 @@
 
     python tools/prebuild.py DIRECTORY [LIBRARY...]
 
-DIRECTORY gets a folder for each interface, as `haloscope.base.prebuilt` looks for them. A LIBRARY is the file
-of an MPI; without any, they are the system's and those of `.venv-mpi`. What was built already is taken from the
-cache.
+DIRECTORY gets a folder for each interface, as `haloscope.base.prebuilt` looks for them. A LIBRARY is the
+file of an MPI; without any, they are the system's and those of `.venv-mpi`. What was built already is taken
+from the cache.
 """
 
 from __future__ import annotations

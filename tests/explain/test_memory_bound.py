@@ -117,7 +117,7 @@ def test_a_trace_stands_for_no_more_events_than_fit(
     written.tables["trace_pieces"] = {name: [value] for name, value in piece.items()}
     written.tables["trace_words"] = {"packed": [0, 0]}
     integers, reals, _ = COLUMNS["trace_clocks"]
-    written.tables["trace_clocks"] = {**dict.fromkeys(integers, [0]), **dict.fromkeys(reals, [1.0])}
+    written.tables["trace_clocks"] = {name: [0] for name in integers} | {name: [1.0] for name in reals}
     path = written.write(tmp_path / "trace.halo")
     with explain.open(path) as opened, pytest.raises(ProfileError, match=words):
         opened.trace()

@@ -123,7 +123,7 @@ def _cache() -> Finding:
 
 
 def _mpis() -> Iterator[tuple[Finding, bool]]:
-    """Yield each MPI whose launcher is on PATH or in this Python environment, and if its recorder is ready."""
+    """Yield each MPI whose launcher is on PATH or beside this Python, and whether its recorder is ready."""
     libraries: dict[Path, Library] = {}
     for launcher in _launchers():
         library = installed(launcher)
