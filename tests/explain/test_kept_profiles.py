@@ -27,6 +27,11 @@ def test_it_is_whole(path: Path) -> None:
         assert profile.info["version"] == path.stem
 
 
+def keyed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The table `info` as one row."""
+    return [{str(row["key"]): row["value"] for row in rows}]
+
+
 def as_then(then: Any, now: Any) -> bool:
     """Whether a value is the same; times that are computed may differ in their last digits."""
     if isinstance(then, float) and isinstance(now, float):
@@ -41,7 +46,7 @@ def test_its_tables_say_what_they_said(path: Path, table: str) -> None:
     then = json.loads(path.with_suffix(".json").read_text()).get(table, [])
     now = said(path)[table]
     if table == "info":
-        then, now = ([{row["key"]: row["value"] for row in rows}] for rows in (then, now))
+        then, now = keyed(then), keyed(now)
     if then:
         assert len(now) == len(then)
     for row, same in zip(then, now, strict=False):
