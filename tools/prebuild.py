@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
@@ -67,6 +68,7 @@ def fill(target: Path, words: Sequence[str] = ()) -> None:
     shutil.rmtree(target, ignore_errors=True)
     for mpi in [library(Path(word)) for word in words] or libraries():
         print(make(target, mpi), flush=True)
+    add_script(target)
 
 
 def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
@@ -90,6 +92,15 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
     }
     (place / DESCRIPTION).write_text(json.dumps(description, indent=0) + "\n", encoding="utf-8")
     return place
+
+
+def add_script(target: Path) -> None:
+    """Bring Plotly's script, which is most of its package that pages need, and its licence."""
+    for file in metadata.files("plotly") or ():
+        if file.name in ("plotly.min.js", "LICENSE.txt"):
+            shutil.copyfile(
+                str(file.locate()), target / f"plotly{file.suffix if file.suffix != '.js' else '.min.js'}"
+            )
 
 
 def binaries(directory: Path) -> list[Path]:

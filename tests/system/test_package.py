@@ -55,6 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, any_mpi: Mpi, mpich: Mpi) ->
             shutil.copy2(CHECKOUT / name, checkout / name)
     for mpi in (any_mpi, mpich):
         prebuild.make(prebuilt, prebuild.library(mpi.library), [build_recorder])
+    prebuild.add_script(prebuilt)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
     more = ["--no-build-isolation", "--config-settings", f"cmake.define.HALOSCOPE_PREBUILT={prebuilt}"]
     subprocess.run([*pip, *more, "--wheel-dir", directory, checkout], check=True)
@@ -136,7 +137,7 @@ def test_an_installed_wheel_needs_no_checkout(
 _TOOLS = re.compile(
     r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*"
 )
-_EXTRAS = ("scipy", "symbolic", "pympistandard")
+_EXTRAS = ("plotly", "scipy", "symbolic", "pympistandard")
 
 
 @pytest.fixture
@@ -185,7 +186,13 @@ def test_watching_needs_no_compiler(
     built = watch(mpi, 2, [twin], tmp_path)
     for table in ("regions", "calls", "partners", "sizes"):
         assert Watched(done, tmp_path / "twin.halo").facts(table) == built.facts(table), table
-    for words in ("show twin.halo", "findings twin.halo", "export twin.halo --to csv -o twin", "doctor"):
+    for words in (
+        "show twin.halo",
+        "findings twin.halo",
+        "report twin.halo -o twin.html",
+        "export twin.halo --to cali",
+        "doctor",
+    ):
         done = command(*words.split())
         assert done.returncode == 0, done.stdout + done.stderr
     assert "recorder ready" in done.stdout

@@ -37,6 +37,7 @@ _NEED_MPI = (*_PRELOADING, "bench", "improve", "demo")
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("builds for an MPI that nothing is ready-made for", ()),
     "callsites": ("the lines of source of call sites", ()),
+    "pages": ("pages, if the wheel has no script for them", ()),
     "statistics": (
         "statistics",
         ("regimes", "compare", "check", "bench", "model", "tune", "improve", "history"),
