@@ -95,12 +95,11 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
 
 
 def add_script(target: Path) -> None:
-    """Bring Plotly's script, which is most of its package that pages need, and its licence."""
+    """Bring Plotly's script, which is all of its package that pages need, and its licence."""
+    wanted = {"plotly.min.js": "plotly.min.js", "LICENSE.txt": "plotly-licence.txt"}
     for file in metadata.files("plotly") or ():
-        if file.name in ("plotly.min.js", "LICENSE.txt"):
-            shutil.copyfile(
-                str(file.locate()), target / f"plotly{file.suffix if file.suffix != '.js' else '.min.js'}"
-            )
+        if file.name in wanted:
+            shutil.copyfile(str(file.locate()), target / wanted[file.name])
 
 
 def binaries(directory: Path) -> list[Path]:

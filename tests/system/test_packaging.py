@@ -73,7 +73,7 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     ast.parse(recipe)
     asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
     extra = PROJECT["optional-dependencies"]
-    declared = [*PROJECT["dependencies"], *extra["build"], *extra["statistics"]]
+    declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
 

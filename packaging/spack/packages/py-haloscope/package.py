@@ -14,6 +14,7 @@ class PyHaloscope(PythonPackage):
     version("0.1.0")
 
     variant("statistics", default=True, description="Regimes, comparisons, checks, measurements and models")
+    variant("pages", default=True, description="The script of pages")
     variant(
         "build", default=True, description="Build what stands before an MPI that nothing is ready-made for"
     )
@@ -25,7 +26,7 @@ class PyHaloscope(PythonPackage):
 
     depends_on("py-click@8.1:", type=("build", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
-    depends_on("py-plotly@6:", type=("build", "run"))
+    depends_on("py-plotly@6:", type=("build", "run"), when="+pages")
     depends_on("py-polars@1.20:", type=("build", "run"))
     depends_on("py-psij-python@0.9.11:", type=("build", "run"))
     depends_on("py-pydantic@2.9:", type=("build", "run"))
