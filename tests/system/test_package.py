@@ -71,6 +71,7 @@ def mpich() -> Mpi:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the build of the wheel
 def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
