@@ -88,9 +88,9 @@ def unsteadiness(ground: Ground, place: int) -> float:
 
 
 def student(freedom: int, level: float) -> float:
-    """Return beyond which Student's t, of so many degrees of freedom, lies with this probability.
+    """Return beyond which Student's t lies with this probability, on either side; `freedom` is a whole number.
 
-    On either side. By its distribution's sum for whole numbers, as every run is looked at so, and SciPy is an extra.
+    By the sum that its distribution is then: every run is looked at so, and SciPy is an extra.
     """
 
     def outside(angle: float) -> float:
