@@ -88,7 +88,7 @@ def unsteadiness(ground: Ground, place: int) -> float:
 
 
 def student(freedom: int, level: float) -> float:
-    """Return beyond which Student's t lies with this probability, on either side; `freedom` is a whole number.
+    """Return beyond which Student's t lies with this probability, on either side; `freedom`: a whole number.
 
     By the sum that its distribution is then: every run is looked at so, and SciPy is an extra.
     """
