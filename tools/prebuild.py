@@ -84,11 +84,14 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
         shutil.copytree(built, folder, symlinks=True)
         subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
         write_sums(folder, "made for a wheel")
+    known = functions(mpi.path)
+    # Headers may declare what is in another library, such as that of Fortran.
+    wraps = known & wrapped(place / "recorder" / "libhaloscope-watch.so")
     description = {
         "product": product,
         "glibc": max(map(needed_glibc, binaries(place))),
-        "wraps": sorted(wrapped(place / "recorder" / "libhaloscope-watch.so")),
-        "functions": sorted(functions(mpi.path)),
+        "wraps": sorted(wraps),
+        "functions": sorted(known),
     }
     (place / DESCRIPTION).write_text(json.dumps(description, indent=0) + "\n", encoding="utf-8")
     return place
