@@ -39,31 +39,32 @@ HALOSCOPE_NEWER int __wrap_fstatat(int directory, const char *path, struct stat 
 HALOSCOPE_NEWER char __wrap___libc_single_threaded;
 char __wrap___libc_single_threaded = 0;
 
-// The beginning of a program: since 2.34 the C library finds its constructors by itself, before it was told of them.
+// The beginning of a program: since 2.34 the C library finds its constructors by itself, before it was told
+// of them.
 using Start = void(int, char **, char **);
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern Start *__init_array_start[], *__init_array_end[];
-[[gnu::weak]] int older_start(int (*)(int, char **, char **), int, char **, Start *, void (*)(), void (*)(), void *);
+[[gnu::weak]] int older_start(int (*)(int, char **, char **), int, char **, Start *, void (*)(), void (*)(),
+                              void *);
 }
 asm(".symver older_start,__libc_start_main@GLIBC_2.2.5");
 namespace {
 void construct(int argc, char **argv, char **environment) {
-  for (Start **each = __init_array_start; each != __init_array_end; ++each)
-    (*each)(argc, argv, environment);
+  for (Start **each = __init_array_start; each != __init_array_end; ++each) (*each)(argc, argv, environment);
 }
 } // namespace
-HALOSCOPE_NEWER int __wrap___libc_start_main(int (*program)(int, char **, char **), int argc, char **argv, Start *,
-                                             void (*last)(), void (*loader)(), void *stack) {
+HALOSCOPE_NEWER int __wrap___libc_start_main(int (*program)(int, char **, char **), int argc, char **argv,
+                                             Start *, void (*last)(), void (*loader)(), void *stack) {
   return older_start(program, argc, argv, construct, last, loader, stack);
 }
 
-// All others were there before, in libpthread, libdl and libm. Weak: most libraries of ours call some of them only.
-#define HALOSCOPE_OLDER(name, version)                                                                                 \
-  asm(".symver older_" #name "," #name "@GLIBC_" version "\n.weak older_" #name "\n"                                  \
-      ".pushsection .text\n"                                                                                           \
-      ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name ",@function\n"                          \
-      "__wrap_" #name ": jmp *older_" #name "@GOTPCREL(%rip)\n"                                                        \
-      ".size __wrap_" #name ",.-__wrap_" #name "\n"                                                                    \
+// All others were there before, in libpthread, libdl and libm.
+#define HALOSCOPE_OLDER(name, version)                                                                       \
+  asm(".symver older_" #name "," #name "@GLIBC_" version "\n"                                                \
+      ".pushsection .text\n"                                                                                 \
+      ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name ",@function\n"                \
+      "__wrap_" #name ": jmp *older_" #name "@GOTPCREL(%rip)\n"                                              \
+      ".size __wrap_" #name ",.-__wrap_" #name "\n"                                                          \
       ".popsection\n")
 HALOSCOPE_OLDER(dladdr, "2.2.5");
 HALOSCOPE_OLDER(dlclose, "2.2.5");
