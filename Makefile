@@ -19,7 +19,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development lock clean
+  setup-development docs wheel release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -61,6 +61,10 @@ format: setup-development
 reference: setup-development
 	$(BIN)/python tools/reference.py
 
+# The documentation as a site, in build/site.
+docs: setup-development
+	$(BIN)/mkdocs build --quiet
+
 # `make bench-watch` measures one room, `make bench` every one that has measurements.
 bench: $(patsubst benchmarks/%/run.py,bench-%,$(sort $(wildcard benchmarks/*/run.py)))
 
@@ -68,6 +72,16 @@ bench-%: setup
 	@$(BIN)/python benchmarks/$*/run.py
 
 bench-overlap bench-regimes: $(VENV)/.development
+
+# What is given to others, in dist/: the sources, and a wheel with what is ready-made for the MPIs that are here.
+# From the same commit and the same tools come the same bytes.
+wheel: setup-development
+	@$(BIN)/python tools/wheel.py dist
+
+# The version of pyproject.toml, from this commit: the files of changes/ become a part of the changelog, the commit of which
+# gives the sources and the wheel. What is left to a person: to look at it, and `git tag`.
+release: setup-development
+	@tools/release.sh
 
 lock:
 	tools/lock.sh
@@ -85,7 +99,7 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BI
 	@$(BIN)/$(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
-$(KERNELS): $(wildcard src/explain/*) tools/build-kernels.sh | $(VENV)/.runtime
+$(KERNELS): $(wildcard src/explain/*) src/interpose/older.cpp tools/build-kernels.sh | $(VENV)/.runtime
 	@tools/build-kernels.sh
 	@touch $@
 

@@ -9,9 +9,9 @@ lock() { # NAME ARGUMENT...
     --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
     --output-file "requirements/$name.lock" "$@"
 }
-lock runtime pyproject.toml --group build
+lock runtime pyproject.toml --extra all --group build
 # What is left out of Extra-P, the others need.
-lock development pyproject.toml --no-config --group development --constraint requirements/runtime.lock
+lock development pyproject.toml --no-config --extra all --group development --constraint requirements/runtime.lock
 lock readers --group readers
 lock extrap --group extrap
 python=3.11 lock engines --group engines --only-binary :all: # Snakemake needs that Python

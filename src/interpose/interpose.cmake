@@ -36,6 +36,7 @@ if(HALOSCOPE_ABI STREQUAL standard)
 endif()
 
 set(INTERPOSE ${CMAKE_CURRENT_LIST_DIR})
+include(${INTERPOSE}/older.cmake)
 get_filename_component(SOURCE_ROOT ${INTERPOSE} DIRECTORY)
 file(RELATIVE_PATH ROOM ${SOURCE_ROOT} ${CMAKE_CURRENT_SOURCE_DIR})
 set(GENERATED_ROOT ${CMAKE_CURRENT_BINARY_DIR}/generated)
@@ -69,6 +70,7 @@ endfunction()
 # Of these sources, the generated ones, and what finds the MPI library.
 function(preloaded_library name)
   add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${ARGN} ${INTERPOSE}/library.cpp ${INTERPOSE}/report.cpp)
+  older_glibc(${name})
   # The standard ABI is C's alone: its Fortran bindings are a library of their own that calls MPI_*, as SMPI's do.
   if(HALOSCOPE_ABI MATCHES "openmpi|mpich")
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)

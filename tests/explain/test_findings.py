@@ -12,12 +12,14 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 import haloscope
 from haloscope.base.errors import ProfileError
 from haloscope.base.shown import SHOWN
 from haloscope.explain import Profile
 from haloscope.explain.findings import RULES, Finding, Measured
+from haloscope.explain.findings._alike import student
 from support.mpi import CHECKOUT
 from support.profiles import Draft, draft, path_rows, process_rows
 
@@ -337,3 +339,9 @@ def test_each_rule_is_explained() -> None:
         assert {*rule.tables} <= {*SHOWN}
         for name in rule.names:
             assert f"### `{name}`\n" in page
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 8, 99, 100])
+def test_the_quantiles_of_student_are_scipys(freedom: int, level: float) -> None:
+    assert student(freedom, level) == pytest.approx(t.ppf(1 - level / 2, freedom), rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,14 @@ import numpy
 import pytest
 
 import haloscope
+import prebuild
 from haloscope.base import paths
-from support.mpi import CHECKOUT, Mpi
+from haloscope.base.headers import find_headers
+from haloscope.watch import build_recorder
+from support.missing import missing
+from support.mpi import CHECKOUT, REMEDY, Mpi, find
 from support.programs import Compiler
-from support.watched import program
+from support.watched import Watched, program, watch
 
 
 def test_importing_loads_no_table_library() -> None:
@@ -40,26 +45,39 @@ def test_missing_sources_are_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of the checkout, which is gone afterwards."""
+def wheel(tmp_path_factory: pytest.TempPathFactory, any_mpi: Mpi, mpich: Mpi) -> Path:
+    """Built from a copy of the checkout, which is gone afterwards; with the recorders that tests use."""
     directory = tmp_path_factory.mktemp("wheel")
-    checkout = directory / "checkout"
+    checkout, prebuilt = directory / "checkout", directory / "prebuilt"
     for name in _tracked("."):
         if (CHECKOUT / name).is_file():
             (checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(CHECKOUT / name, checkout / name)
+    for mpi in (any_mpi, mpich):
+        prebuild.make(prebuilt, prebuild.library(mpi.library), [build_recorder])
+    prebuild.add_script(prebuilt)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", directory, checkout], check=True)
+    more = ["--no-build-isolation", "--config-settings", f"cmake.define.HALOSCOPE_PREBUILT={prebuilt}"]
+    subprocess.run([*pip, *more, "--wheel-dir", directory, checkout], check=True)
     shutil.rmtree(checkout)
     (built,) = directory.glob("haloscope-*-py3-none-linux_*.whl")
     return built
 
 
+@pytest.fixture(scope="module")
+def mpich() -> Mpi:
+    found = next(filter(None, map(find, ("mpich-system", "mpich-wheel"))), None)
+    return found or missing(f"no MPICH is installed: {REMEDY['mpich-system']}")
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the build of the wheel
 def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
     assert {"haloscope/predict/machines/orfeo.yaml", "haloscope/predict/page/model.js"} <= names
+    recorders = [name for name in names if name.endswith("/recorder/libhaloscope-watch.so")]
+    assert len(recorders) == 2
     for tree in ("include", "src", "apps"):
         tracked = _tracked(tree)
         assert tracked, f"no {tree}/ in this checkout"
@@ -87,11 +105,14 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
 def test_an_installed_wheel_needs_no_checkout(
     installed: Path, any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
+    (include,) = find_headers(prebuild.library(any_mpi.library)).directories
+
     def command(*words: str | Path) -> str:
         done = subprocess.run(
             [installed, *words],
             cwd=tmp_path,
-            env=any_mpi.environment(),
+            # Headers that somebody names are built for.
+            env=any_mpi.environment({"HALOSCOPE_MPI_INCLUDE": str(include)}),
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -111,6 +132,74 @@ def test_an_installed_wheel_needs_no_checkout(
     command("report", "twin.halo", "-o", "twin.html")
     assert "</html>" in (tmp_path / "twin.html").read_text()
     assert Path(command("where", "cg").strip()).is_file()
+
+
+# What makes programs, or brings sources; and packages of extras.
+_TOOLS = re.compile(
+    r"(.*-)?(c\+\+|g\+\+|cc|gcc|cpp|clang|cmake|ninja|git|make|ld|as|gfortran|mpi(cc|c\+\+|cxx|f))[-.\d\w]*"
+)
+_EXTRAS = ("plotly", "scipy", "symbolic", "pympistandard")
+
+
+@pytest.fixture
+def plain_path(mpi: Mpi, tmp_path: Path) -> str:
+    """All commands of the system but those, and the launcher of an MPI."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    for command in Path("/usr/bin").iterdir():
+        if not _TOOLS.fullmatch(command.name):
+            (directory / command.name).symlink_to(command)
+    (directory / "mpiexec").unlink(missing_ok=True)
+    (directory / "mpiexec").symlink_to(mpi.mpiexec)
+    assert not any(shutil.which(name, path=str(directory)) for name in ("c++", "mpicc", "cmake", "git"))
+    return str(directory)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # the build of the wheel
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+def test_watching_needs_no_compiler(
+    installed: Path, plain_path: str, mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    """The wheel's recorder counts what a built one counts, in an environment without any extra."""
+    for tool in ("cmake", "ninja"):
+        installed.with_name(tool).unlink()
+    (packages,) = installed.parents[1].glob("lib/python*/site-packages")
+    (packages / "bare.pth").write_text(f"import sys; sys.modules.update(dict.fromkeys({_EXTRAS}))\n")
+    environment = mpi.environment() | {"PATH": plain_path, "HALOSCOPE_CACHE": str(tmp_path / "cache")}
+
+    def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [installed, *words],
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+    twin = program(compiler, mpi, "twin.c")
+    done = command("run", "-o", "twin.halo", "--", "mpiexec", *mpi.launch(2)[1:], twin)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "building" not in done.stderr
+    assert not list(tmp_path.glob("cache/*"))
+    built = watch(mpi, 2, [twin], tmp_path)
+    for table in ("regions", "calls", "partners", "sizes"):
+        assert Watched(done, tmp_path / "twin.halo").facts(table) == built.facts(table), table
+    for words in (
+        "show twin.halo",
+        "findings twin.halo",
+        "report twin.halo -o twin.html",
+        "export twin.halo --to cali",
+        "doctor",
+    ):
+        done = command(*words.split())
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "recorder ready" in done.stdout
+    told = command("regimes", "twin.halo")
+    assert told.returncode == 1
+    assert told.stderr == "haloscope: this needs scipy: pip install 'haloscope[statistics]'\n"
 
 
 def _tracked(tree: str) -> list[str]:

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from haloscope.base import paths
-from haloscope.base.cache import build_once, cache, fingerprint
-from haloscope.base.errors import ComponentError
+from haloscope.base.cache import build_once, cache, fingerprint, is_whole, tell
+from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import installed
+from haloscope.base.objects import Library
+from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark
 from haloscope.base.toolchain import (
     build_environment,
     build_tool,
@@ -33,6 +35,7 @@ __all__ = [
     "build_preload",
     "build_with_cmake",
     "hypre_options",
+    "is_ready",
     "preload_name",
 ]
 
@@ -120,14 +123,47 @@ def build_object(name: str, folder: Path, quiet: bool = False) -> Path:
 def build_preload(
     kind: str, headers: Headers, made: Sequence[str], sources: Sequence[Path], quiet: bool = False
 ) -> Path:
-    """Return the directory of what is preloaded before an MPI: `made`, from the cache or built now.
+    """Return where what is preloaded before an MPI is: `made`, ready-made, from the cache or built now.
 
     It is built from the first of the directories of `sources`; the others are what it depends on.
     """
-    name = preload_name(kind, headers, sources)
+    ready = _ready(kind, headers, sources)
+    if ready is not None and not ready.unseen:
+        return ready.directory
     what = f"building the {kind} for {headers.product}"
     log = cache() / f"{kind}-build.log"
-    return build_once(name, lambda to: _build(headers, sources[0], to, made, what, log), what, quiet)
+    try:
+        name = preload_name(kind, headers, sources)
+
+        def build(directory: Path) -> None:
+            _build(headers, sources[0], directory, made, what, log)
+            (directory / SOURCES).write_text(source_mark(kind, _files(sources)), encoding="ascii")
+
+        return build_once(name, build, what, quiet)
+    except RecorderError as error:
+        if ready is None:
+            raise
+        if not quiet:
+            tell(
+                f"the {kind} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
+                f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
+            )
+        return ready.directory
+
+
+def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:
+    """Return whether nothing has to be built for these headers: it is ready-made, or in the cache."""
+    ready = _ready(kind, headers, sources)
+    if ready is not None and not ready.unseen:
+        return True
+    return is_whole(cache() / preload_name(kind, headers, sources))
+
+
+def _ready(kind: str, headers: Headers, sources: Sequence[Path]) -> Prebuilt | None:
+    # Headers that somebody named are built for: no library says what it has.
+    if headers.library is None:
+        return None
+    return find_prebuilt(kind, Library(headers.abi, headers.library), _files(sources))
 
 
 def build_with_cmake(
@@ -159,15 +195,24 @@ def build_with_cmake(
 
 def preload_name(kind: str, headers: Headers, places: Iterable[Path]) -> str:
     """Return the name in the cache of what is built from these files and directories for these headers."""
-    sources = [
+    if not headers.directories:
+        raise RecorderError(f"{headers.product}: no headers to build a {kind} with, see haloscope doctor")
+    declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]
+    try:
+        identity = compiler_identity(compiler())
+    except RecorderError as error:
+        raise RecorderError(f"the {kind} for {headers.product} would have to be built, and {error}") from None
+    key = fingerprint([*_files(places), *declared], headers.abi, own_version(), identity)
+    return f"{kind}-{headers.abi}-{key}"
+
+
+def _files(places: Iterable[Path]) -> list[Path]:
+    return [
         path
         for place in places
         for path in ([place] if place.is_file() else place.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
-    declared = [path for path in headers.directories[0].glob("mpi*.h") if path.is_file()]
-    key = fingerprint([*sources, *declared], headers.abi, own_version(), compiler_identity(compiler()))
-    return f"{kind}-{headers.abi}-{key}"
 
 
 def _build(

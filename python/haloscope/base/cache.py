@@ -16,7 +16,7 @@ from pathlib import Path
 
 from haloscope.base.errors import RecorderError
 
-__all__ = ["build_once", "cache", "fingerprint", "is_whole"]
+__all__ = ["build_once", "cache", "fingerprint", "is_whole", "tell", "write_sums"]
 
 _SUMS = "SHA256SUMS"
 _SCRATCH = ".building-"
@@ -53,7 +53,7 @@ def build_once(name: str, build: Callable[[Path], None], what: str = "", quiet: 
     target, kind = cache() / name, name.partition("-")[0]
     if is_whole(target):
         return target
-    say = _mute if quiet else _tell
+    say = _mute if quiet else tell
     try:
         cache().mkdir(parents=True, exist_ok=True)
         with _alone(kind, say):
@@ -76,6 +76,12 @@ def is_whole(directory: Path) -> bool:
         return bool(sums) and sums == _sums(directory)
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def write_sums(directory: Path, remark: str) -> None:
+    """Write down what a directory holds, byte for byte; what is there is whole then."""
+    text = "\n".join([f"# {remark}", *_sums(directory), ""])
+    (directory / _SUMS).write_text(text, encoding="utf-8")
 
 
 def _sums(directory: Path) -> list[str]:
@@ -111,8 +117,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
         made.mkdir(mode=0o755)
         begin = time.monotonic()
         build(made)
-        took = f"# built in {time.monotonic() - begin:.0f} s"
-        (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
+        write_sums(made, f"built in {time.monotonic() - begin:.0f} s")
         if target.exists():
             target.rename(scratch / "damaged")
         made.rename(target)
@@ -133,6 +138,7 @@ def _mute(text: str) -> None:
     """Say nothing."""
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Say something on standard error, if it is there."""
     with contextlib.suppress(OSError):
         print(f"haloscope: {text}", file=sys.stderr, flush=True)

@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, Library
+from haloscope.base.prebuilt import fits_one
 
 __all__ = ["Headers", "find_headers", "library_version", "read_headers", "wrapper_directories"]
 
@@ -36,12 +37,17 @@ print(major.value, minor.value, " ".join(text.value.decode("utf-8", "replace").s
 
 @dataclass(frozen=True)
 class Headers:
-    """Include directories with the interface, the product and the standard they declare."""
+    """Include directories with the interface, the product and the standard they declare.
+
+    `library` is the one that they were looked for, if they were; without directories, what is ready-made must
+    do.
+    """
 
     abi: Abi
     directories: tuple[Path, ...]
     product: str
     standard: tuple[int, int]
+    library: Path | None = None
 
     def newer_than(self, standard: tuple[int, int], product: str) -> bool:
         """Declares more than a library of that standard and product has."""
@@ -52,17 +58,22 @@ class Headers:
 
 
 def find_headers(library: Library, compilers: tuple[Path, ...] = ()) -> Headers:
-    """Return the headers nearest to a library: its own installation's first, then any that fit."""
+    """Return the headers nearest to a library: its own installation's first, then any that fit.
+
+    There need not be any for a library that something is ready-made for.
+    """
     near, far = _near(library.path), _far(compilers)
     for directory in near:
         headers = read_headers(directory, library.abi)
         if headers is not None:
-            return headers
+            return replace(headers, library=library.path)
     version = library_version(library.path) if library.path else None
     for directory in far:
         headers = read_headers(directory, library.abi)
         if headers is not None and not (version and headers.newer_than(*version)):
-            return headers
+            return replace(headers, library=library.path)
+    if version and fits_one(library):
+        return Headers(library.abi, (), version[1], version[0], library.path)
     raise RecorderError(_missing(library))
 
 

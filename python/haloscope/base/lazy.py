@@ -23,9 +23,21 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], obje
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = homes[name].partition(":")
-        return getattr(import_module(f"{package}.{module}"), attribute or name)
+        try:
+            return getattr(import_module(f"{package}.{module}"), attribute or name)
+        except ModuleNotFoundError as error:
+            raise _missing(error) from None
 
     def names() -> list[str]:
         return sorted(homes)
 
     return look_up, names
+
+
+def _missing(error: ModuleNotFoundError) -> Exception:
+    """Return what says how to get the package, if it is one of an extra."""
+    from haloscope.base.errors import ComponentError
+    from haloscope.base.extras import remedy
+
+    text = remedy((error.name or "").partition(".")[0])
+    return ComponentError(text) if text else error

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
+import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-__all__ = ["ABIS", "Abi", "Library", "abi_of", "contains", "interpreter", "is_elf", "linked_mpi", "pick"]
+__all__ = [
+    "ABIS",
+    "Abi",
+    "Library",
+    "abi_of",
+    "contains",
+    "defined",
+    "interpreter",
+    "is_elf",
+    "linked_mpi",
+    "pick",
+]
 
 Abi = Literal["openmpi", "mpich", "standard", "simgrid"]
 # Those of libraries that programs run with; SimGrid's MPI is for simulations alone.
@@ -23,6 +36,9 @@ _OPENMPI = re.compile(r"libmpi[\w+-]*\.so\.40(\.|$)")
 _ANY = re.compile(r"libmpi[\w+-]*\.so(\.[\d.]+)?")
 _BINDINGS = re.compile(r"libmpi(ch)?(f90|f77|fort|cxx|\+\+|_cxx|_mpifh|_usempi|_java|fort_abi)")
 _LOADER = re.compile(rb"\0(/[\w./+-]*/ld-linux[\w.+-]*)\0")  # glibc's, of an executable
+_ELF_64 = b"\x7fELF\x02\x01"  # little endian
+_DYNAMIC_SYMBOLS = 11
+_SYMBOL = struct.Struct("<IBBHQQ")
 _LDD_LINE = re.compile(r"^\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?$")
 
 
@@ -45,6 +61,30 @@ def contains(path: Path, text: bytes) -> bool:
         return text in path.read_bytes()
     except OSError:
         return False
+
+
+def defined(path: Path, pattern: bytes) -> frozenset[str]:
+    """Return the names that a library defines and that `pattern` matches; none if it can't be read."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+            return frozenset(_defined(whole, re.compile(pattern + rb"\0")))
+    except (OSError, ValueError, struct.error, IndexError):
+        return frozenset()
+
+
+def _defined(whole: mmap.mmap, pattern: re.Pattern[bytes]) -> Iterator[str]:
+    if whole[:6] != _ELF_64:
+        return
+    (table,), (size, number) = struct.unpack_from("<Q", whole, 40), struct.unpack_from("<HH", whole, 58)
+    sections = [struct.unpack_from("<IIQQQQI", whole, table + size * place) for place in range(number)]
+    for _, kind, _, _, offset, length, link in sections:
+        if kind != _DYNAMIC_SYMBOLS:
+            continue
+        names = whole[sections[link][4] : sections[link][4] + sections[link][5]]
+        for name, _, _, section, _, _ in _SYMBOL.iter_unpack(whole[offset : offset + length]):
+            found = pattern.match(names, name) if section else None
+            if found:
+                yield found[0][:-1].decode("ascii", "replace")
 
 
 def interpreter(path: Path) -> tuple[str, ...]:

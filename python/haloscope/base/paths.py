@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["caliper_include", "include", "is_checkout", "root", "source"]
+__all__ = ["caliper_include", "include", "is_checkout", "prebuilt", "root", "source"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent.parent
@@ -28,6 +28,11 @@ def include() -> Path:
 def caliper_include() -> Path:
     """Return the directory for `<caliper/cali.h>` and `<adiak.h>`: Caliper's and Adiak's interfaces."""
     return include() / "caliper"
+
+
+def prebuilt() -> Path:
+    """Return the directory of what is ready-made; a checkout has none."""
+    return root() / "prebuilt"
 
 
 def source(*parts: str) -> Path:

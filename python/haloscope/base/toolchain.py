@@ -94,7 +94,7 @@ def build_tool(name: str) -> str:
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
     if found is None:
-        raise RecorderError(f"{name} not found: install it (pip install {name})")
+        raise RecorderError(f"{name} not found: pip install 'haloscope[build]', or install it for the system")
     return found
 
 

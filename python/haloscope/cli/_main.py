@@ -88,6 +88,18 @@ def haloscope(context: click.Context, version: bool) -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
+        return _answered(arguments)
+    except ModuleNotFoundError as error:
+        from haloscope.base.extras import remedy
+
+        text = remedy((error.name or "").partition(".")[0])
+        if text is None:
+            raise
+        return _left(text, 1)
+
+
+def _answered(arguments: list[str]) -> int:
+    try:
         result = haloscope.main(arguments, prog_name="haloscope", standalone_mode=False)
         if sys.stdout is not None:  # it may have been closed: >&-
             sys.stdout.flush()

@@ -21,11 +21,14 @@ from haloscope.base.schema import OPTIONAL
 from haloscope.explain._columns import LAYOUT, NEEDED
 from haloscope.explain._framing import HEADER_BYTES, DamageError
 
-__all__ = ["Chunk", "Column", "Directory", "parse"]
+__all__ = ["Chunk", "Column", "Directory", "most_memory", "parse"]
 
 PLAIN, SHUFFLED_ZLIB = 0, 1
 # DEFLATE cannot do better than 1032:1. A file that claims more rows is refused before they cost memory.
 _MOST_INFLATION = 1032
+# A chunk alone may come near to that, as columns of one number do; all tables of a run together don't, as
+# each row has a time that is like no other.
+_SMALL, _INFLATION = 64 << 20, 128
 _TYPES = ("integer", "real", "string")
 _MOST_AT_ONCE = 1 << 48  # of rows, and bytes; products with the above fit into 64 bits
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -67,6 +70,11 @@ class Directory:
     info: Mapping[str, Any]
     strings: Sequence[str]
     tables: Mapping[str, Table]
+
+
+def most_memory(size: int) -> int:
+    """Return how many bytes what is unpacked of a file of `size` bytes may take; any more is no run's."""
+    return _SMALL + _INFLATION * size
 
 
 def parse(raw: bytes, start: int) -> Directory:
@@ -185,7 +193,9 @@ def _tables(drafts: Mapping[str, _Draft], start: int) -> dict[str, Table]:
         made = iter([[Chunk(rows, *part) for part in parts] for _, rows, parts in chunks])
     else:
         looked_at = [[_looked_at(part, rows, name) for part in parts] for name, rows, parts in chunks]
-        _check_tiling([chunk for parts in looked_at for chunk in parts], start)
+        every = [chunk for parts in looked_at for chunk in parts]
+        _check_tiling(every, start)
+        _check_memory(sum(chunk.rows * 8 for chunk in every), start)
         made = iter(looked_at)
     tables: dict[str, Table] = {}
     for draft in drafts.values():
@@ -213,7 +223,8 @@ def _are_sane(chunks: Sequence[tuple[int, list[Any]]], start: int) -> bool:
     order = np.lexsort((size, offset))
     begins, ends = offset[order], (offset + size)[order]
     is_tiled = begins[0] == HEADER_BYTES and ends[-1] == start and np.array_equal(begins[1:], ends[:-1])
-    return bool(is_tiled and fits.all() and (encoding <= SHUFFLED_ZLIB).all())
+    fits_together = unpacked.sum(dtype=np.float64) <= most_memory(start)
+    return bool(is_tiled and fits.all() and fits_together and (encoding <= SHUFFLED_ZLIB).all())
 
 
 def _looked_at(value: object, rows: int, table: str) -> Chunk:
@@ -240,6 +251,13 @@ def _check_tiling(chunks: Sequence[Chunk], start: int) -> None:
         place += chunk.size
     if place != start:
         raise DamageError(f"its columns end at byte {place} and its directory starts at {start}")
+
+
+def _check_memory(unpacked: int, start: int) -> None:
+    if unpacked > most_memory(start):
+        raise DamageError(
+            f"its tables would take {unpacked} bytes of memory, and no run's are so large in {start}"
+        )
 
 
 def _check_layout(tables: Mapping[str, Table]) -> None:

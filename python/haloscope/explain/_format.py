@@ -22,7 +22,7 @@ from zlib_ng import zlib_ng
 
 from haloscope.base.errors import ProfileError
 from haloscope.explain._columns import LAYOUT, NEWER, typed
-from haloscope.explain._directory import PLAIN, Chunk, Column, Directory, parse
+from haloscope.explain._directory import PLAIN, Chunk, Column, Directory, most_memory, parse
 from haloscope.explain._framing import HEADER_BYTES, TRAILER_BYTES, DamageError, check_header, directory_place
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = ["ProfileFile", "decode", "low_bytes"]
 _THREADS = min(4, os.cpu_count() or 1)
 # Fewer values are not worth starting threads, fewer texts not worth making a column of the pool.
 _WORTH_THREADS, _WORTH_POOL = 1 << 18, 1 << 10
+_EVENT_BYTES = 64  # of one event of a trace while it is read
 _AT_ONCE = 256 << 10  # bytes of a file that are read at once, needed or not
 
 _T = TypeVar("_T")
@@ -71,6 +72,11 @@ class ProfileFile:
     def tables(self) -> Mapping[str, Mapping[str, Column]]:
         """All tables and columns, by name."""
         return self._directory.tables
+
+    @cached_property
+    def most_events(self) -> int:
+        """How many events its trace may stand for, in as many bytes of memory as the tables may take."""
+        return most_memory(os.fstat(self._descriptor).st_size) // _EVENT_BYTES
 
     def column(self, table: str, name: str) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return one column, shape (rows,): int64, or float64 for `real`.

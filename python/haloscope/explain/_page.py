@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.offline
 
 from haloscope.base.errors import UsageError, printable
 from haloscope.base.files import write_whole
+from haloscope.base.paths import prebuilt
 from haloscope.explain._profile import Profile
 from haloscope.explain._report_data import page_data
 
@@ -70,8 +70,18 @@ def _part(room: str, name: str) -> str:
 
 
 @cache
+def _script() -> str:
+    """Return Plotly's script: what the wheel brings, else that of its package."""
+    ready = prebuilt() / "plotly.min.js"
+    if ready.is_file():
+        return ready.read_text(encoding="utf-8")
+    import plotly.offline
+
+    return str(plotly.offline.get_plotlyjs())
+
+
 def _plotly() -> str:
-    return _packed("plotly", _bare(plotly.offline.get_plotlyjs()), 9)
+    return _packed("plotly", _bare(_script()), 9)
 
 
 def _bare(library: str) -> str:

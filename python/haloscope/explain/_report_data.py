@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -154,7 +155,8 @@ def _matrix(profile: Profile, most_rows: int) -> dict[str, Any]:
 
 
 def _regimes(profile: Profile) -> list[dict[str, Any]]:
-    if not profile.source.rows("instances"):
+    # A report needs no extra; without that of statistics it has all but this.
+    if not profile.source.rows("instances") or find_spec("scipy") is None:
         return []
     from haloscope.explain.regimes.figures._regimes_page import report_sections
 

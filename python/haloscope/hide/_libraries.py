@@ -68,7 +68,7 @@ class Injector:
 
 
 def build_injector(headers: Headers, quiet: bool = False) -> Injector:
-    """Return the injector for these headers, from the cache or built now."""
+    """Return the injector for these headers, ready-made, from the cache or built now."""
     places = (("hide", "inject"), ("interpose",))
     sources = [paths.source("src", *place) for place in places]
     made = ("libhaloscope-inject.so",)
@@ -88,7 +88,7 @@ class Placer:
 
 
 def build_placer(headers: Headers, quiet: bool = False) -> Placer:
-    """Return the placer for these headers, from the cache or built now."""
+    """Return the placer for these headers, ready-made, from the cache or built now."""
     sources = [paths.source("src", *place) for place in (("hide", "place"), ("interpose",))]
     return Placer(build_preload("placer", headers, ("libhaloscope-place.so",), sources, quiet))
 
@@ -106,7 +106,7 @@ class Protocols:
 
 
 def build_protocols(headers: Headers, quiet: bool = False) -> Protocols:
-    """Return the layer for these headers, from the cache or built now."""
+    """Return the layer for these headers, ready-made, from the cache or built now."""
     places = (("hide", "layer"), ("hide", "halo"), ("interpose",))
     sources = [*(paths.source("src", *place) for place in places), paths.include()]
     made = ("libhaloscope-stencil.so",)

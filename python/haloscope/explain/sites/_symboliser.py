@@ -109,7 +109,7 @@ def _answer(request: Request) -> tuple[dict[int, list[Function]], str]:
     try:
         cache = _symbols(str(found.file))
     except ImportError:
-        return {}, "cannot be read without the package symbolic; install it with pip"
+        return {}, "cannot be read without the package symbolic: pip install 'haloscope[callsites]'"
     if cache is None:
         return {}, "cannot be read"
     functions = {address: _functions(cache, address - found.base) for address in request.addresses}

@@ -69,6 +69,8 @@ def read_events(profile: Profile, clocks: Clocks) -> Events:
     structures, times = Structures(profile), read_times(profile)
     kinds = structures.symbols["kind"].to_numpy()
     sequences = profile.frame("trace_sequences").sort("rank", "thread", "segment")
+    if sequences["events"].cast(pl.Float64).sum() > profile.file.most_events:
+        raise DamageError("its trace stands for too many events for its size")
     orders = _orders(profile)
     threads: list[tuple[int, int]] = []
     symbols: list[Numbers] = []

@@ -19,6 +19,7 @@ __all__ = ["Structures", "numbers", "words_to_bytes"]
 
 Numbers = NDArray[np.int64]
 _OFTEN = 4096
+_DEPTH = 16  # more than rules of real runs have
 _HEAD = 5  # bytes before those of an order
 _ZlibError: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # its stub says it is one
 
@@ -138,6 +139,9 @@ class _Rules:
     def _keep(self, expanded: Numbers) -> None:
         """Add what the next rule stands for."""
         size = self._size + len(expanded)
+        # Each rule stands for a part of the sequence, at most once at each depth of rules in rules.
+        if size > self._symbols + _DEPTH * self._events:
+            raise DamageError("rules of its trace stand for too many events")
         if size > len(self._pool):
             pool = np.empty(2 * size, dtype=np.int64)
             pool[: self._size] = self._pool[: self._size]

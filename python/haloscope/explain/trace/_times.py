@@ -38,6 +38,10 @@ def read_times(profile: Profile) -> dict[tuple[int, int], ThreadTimes]:
     sizes = pieces["bytes"].to_numpy()
     if np.any(sizes < 0) or int(((sizes + 7) // 8).sum()) * 8 != len(raw):
         raise DamageError("times of its trace are missing")
+    for name in ("gaps", "durations"):
+        counts = pieces[name].to_numpy()
+        if np.any(counts < 0) or counts.sum(dtype=np.float64) > profile.file.most_events:
+            raise DamageError("times of its trace are too many for its size")
     ends = np.cumsum((sizes + 7) // 8 * 8)
     starts = ends - (sizes + 7) // 8 * 8
     is_compact = profile.info.get("trace") == "compact"

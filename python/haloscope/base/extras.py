@@ -1,0 +1,26 @@
+"""Packages that only some verbs need: the extras that `pyproject.toml` declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+__all__ = ["extras", "remedy"]
+
+_DECLARED = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
+
+
+@cache
+def extras() -> Mapping[str, str]:
+    """Return the packages of extras, each with the name of its extra."""
+    from importlib.metadata import requires
+
+    found = map(_DECLARED.match, requires("haloscope") or ())
+    return {match[1]: match[2] for match in found if match and match[2] != "all"}
+
+
+def remedy(package: str) -> str | None:
+    """Return the one line about a package that is missing, None if it is in no extra."""
+    extra = extras().get(package)
+    return extra and f"this needs {package}: pip install 'haloscope[{extra}]'"

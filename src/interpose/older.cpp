@@ -1,0 +1,95 @@
+// What lets our libraries be loaded beside a C library that is older than the one that they were built with.
+// Nobody else sees any of it.
+#include <cstdint>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern "C" [[gnu::visibility("hidden")]] std::uint32_t arc4random() noexcept;
+
+// glibc has it since 2.36; of what is linked in, only std::random_device calls it, which we never do.
+extern "C" std::uint32_t arc4random() noexcept {
+  std::uint32_t number = 0;
+  while (syscall(SYS_getrandom, &number, sizeof number, 0) != sizeof number) {
+  }
+  return number;
+}
+
+#ifdef HALOSCOPE_OLDER_GLIBC // older.cmake; x86-64
+#include <sys/stat.h>
+
+// Since 2.33 they are functions.
+#define HALOSCOPE_NEWER extern "C" [[gnu::visibility("hidden")]]
+HALOSCOPE_NEWER int __wrap_stat(const char *path, struct stat *found) noexcept {
+  return static_cast<int>(syscall(SYS_stat, path, found));
+}
+HALOSCOPE_NEWER int __wrap_lstat(const char *path, struct stat *found) noexcept {
+  return static_cast<int>(syscall(SYS_lstat, path, found));
+}
+HALOSCOPE_NEWER int __wrap_fstat(int descriptor, struct stat *found) noexcept {
+  return static_cast<int>(syscall(SYS_fstat, descriptor, found));
+}
+HALOSCOPE_NEWER int __wrap_fstat64(int descriptor, struct stat64 *found) noexcept {
+  return static_cast<int>(syscall(SYS_fstat, descriptor, found));
+}
+HALOSCOPE_NEWER int __wrap_fstatat(int directory, const char *path, struct stat *found, int flags) noexcept {
+  return static_cast<int>(syscall(SYS_newfstatat, directory, path, found, flags));
+}
+
+// Since 2.32; a program is taken to have threads.
+HALOSCOPE_NEWER char __wrap___libc_single_threaded;
+char __wrap___libc_single_threaded = 0;
+
+// The beginning of a program: since 2.34 the C library finds its constructors by itself, before it was told
+// of them.
+using Start = void(int, char **, char **);
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern Start *__init_array_start[], *__init_array_end[];
+[[gnu::weak]] int older_start(int (*)(int, char **, char **), int, char **, Start *, void (*)(), void (*)(),
+                              void *);
+}
+asm(".symver older_start,__libc_start_main@GLIBC_2.2.5");
+namespace {
+void construct(int argc, char **argv, char **environment) {
+  for (Start **each = __init_array_start; each != __init_array_end; ++each) (*each)(argc, argv, environment);
+}
+} // namespace
+HALOSCOPE_NEWER int __wrap___libc_start_main(int (*program)(int, char **, char **), int argc, char **argv,
+                                             Start *, void (*last)(), void (*loader)(), void *stack) {
+  return older_start(program, argc, argv, construct, last, loader, stack);
+}
+
+// All others were there before, in libpthread, libdl and libm.
+#define HALOSCOPE_OLDER(name, version)                                                                       \
+  asm(".symver older_" #name "," #name "@GLIBC_" version "\n"                                                \
+      ".pushsection .text\n"                                                                                 \
+      ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name ",@function\n"                \
+      "__wrap_" #name ": jmp *older_" #name "@GOTPCREL(%rip)\n"                                              \
+      ".size __wrap_" #name ",.-__wrap_" #name "\n"                                                          \
+      ".popsection\n")
+HALOSCOPE_OLDER(dladdr, "2.2.5");
+HALOSCOPE_OLDER(dlclose, "2.2.5");
+HALOSCOPE_OLDER(dlerror, "2.2.5");
+HALOSCOPE_OLDER(dlopen, "2.2.5");
+HALOSCOPE_OLDER(dlsym, "2.2.5");
+HALOSCOPE_OLDER(pthread_attr_getstack, "2.2.5");
+HALOSCOPE_OLDER(pthread_create, "2.2.5");
+HALOSCOPE_OLDER(pthread_detach, "2.2.5");
+HALOSCOPE_OLDER(pthread_getattr_np, "2.2.5");
+HALOSCOPE_OLDER(pthread_getspecific, "2.2.5");
+HALOSCOPE_OLDER(pthread_join, "2.2.5");
+HALOSCOPE_OLDER(pthread_key_create, "2.2.5");
+HALOSCOPE_OLDER(pthread_key_delete, "2.2.5");
+HALOSCOPE_OLDER(pthread_once, "2.2.5");
+HALOSCOPE_OLDER(pthread_rwlock_rdlock, "2.2.5");
+HALOSCOPE_OLDER(pthread_rwlock_unlock, "2.2.5");
+HALOSCOPE_OLDER(pthread_rwlock_wrlock, "2.2.5");
+HALOSCOPE_OLDER(pthread_setspecific, "2.2.5");
+HALOSCOPE_OLDER(pthread_sigmask, "2.2.5");
+HALOSCOPE_OLDER(__pthread_key_create, "2.2.5");
+HALOSCOPE_OLDER(pthread_setaffinity_np, "2.3.4");
+#ifdef HALOSCOPE_COMPUTES // what links libm
+HALOSCOPE_OLDER(exp, "2.2.5");
+HALOSCOPE_OLDER(log, "2.2.5");
+HALOSCOPE_OLDER(pow, "2.2.5");
+#endif
+#endif

@@ -1,0 +1,152 @@
+"""What is ready-made is taken for a library that it fits, and for no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haloscope.base import building
+from haloscope.base.building import build_preload, is_ready
+from haloscope.base.cache import write_sums
+from haloscope.base.errors import RecorderError
+from haloscope.base.headers import Headers, find_headers
+from haloscope.base.objects import Abi, Library
+from haloscope.base.prebuilt import DESCRIPTION, SOURCES, find_prebuilt, functions, source_mark
+from support.mpi import Mpi
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("haloscope.base.paths.prebuilt", lambda: tmp_path / "prebuilt")
+    monkeypatch.setenv("HALOSCOPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "prebuilt"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.cpp"
+    path.write_text("int zero;\n")
+    return path
+
+
+def library(mpi: Mpi) -> Library:
+    abi: Abi = "openmpi" if mpi.abi == "openmpi" else "mpich"
+    return Library(abi, mpi.library)
+
+
+def make(
+    place: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any
+) -> Path:
+    """An interface with one kind of library in it, `thing`."""
+    folder = place / name / "thing"
+    folder.mkdir(parents=True)
+    (folder / "library.so").write_bytes(b"code")
+    (folder / SOURCES).write_text(source_mark("thing", [source]))
+    write_sums(folder, "made")
+    described = {"product": name, "glibc": [2, 17], "wraps": list(wraps), "functions": list(known), **more}
+    (place / name / DESCRIPTION).write_text(json.dumps(described))
+    return folder
+
+
+def test_functions_of_a_library(mpi: Mpi) -> None:
+    found = functions(mpi.library)
+    assert {"MPI_Init", "MPI_Send", "MPI_Allreduce", "MPI_Type_create_f90_integer"} <= found
+    assert not {name for name in found if name.isupper() or not name.startswith(("MPI_", "MPIX_"))}
+
+
+def test_of_several_that_fit_the_one_that_knows_most_is_taken(mpi: Mpi, place: Path, source: Path) -> None:
+    found, mine = library(mpi), sorted(functions(mpi.library))
+    make(place, f"{found.abi}-older", source, mine[:-9], mine[:-7])
+    near = make(place, f"{found.abi}-near", source, mine[:-5], mine[:-3])
+    make(place, f"{found.abi}-newer", source, [*mine, "MPI_To_come"], [*mine, "MPI_To_come"])
+    taken = find_prebuilt("thing", found, [source])
+    assert taken is not None
+    assert (taken.directory, taken.unseen) == (near, tuple(mine[-3:]))
+    exact = make(place, f"{found.abi}-same", source, mine[:-5], mine)
+    taken = find_prebuilt("thing", found, [source])
+    assert taken is not None
+    assert (taken.directory, taken.unseen) == (exact, ())
+
+
+@pytest.mark.parametrize("wrong", ["sources", "bytes", "no mark", "glibc", "kind", "interface"])
+def test_what_does_not_fit_is_not_taken(wrong: str, any_mpi: Mpi, place: Path, source: Path) -> None:
+    found, mine = library(any_mpi), sorted(functions(any_mpi.library))
+    name = "standard-same" if wrong == "interface" else f"{found.abi}-same"
+    more = {"glibc": [2, 999]} if wrong == "glibc" else {}
+    folder = make(place, name, source, mine, mine, **more)
+    if wrong == "sources":
+        source.write_text("int one;\n")
+    elif wrong == "bytes":
+        (folder / "library.so").write_bytes(b"coda")
+    elif wrong == "no mark":
+        (folder / SOURCES).unlink()
+    kind = "other" if wrong == "kind" else "thing"
+    assert find_prebuilt(kind, found, [source]) is None
+
+
+def ready(mpi: Mpi, directories: tuple[Path, ...] = ()) -> Headers:
+    return Headers(library(mpi).abi, directories, "this MPI", (3, 1), mpi.library)
+
+
+def test_what_fits_is_not_built(
+    any_mpi: Mpi, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = sorted(functions(any_mpi.library))
+    folder = make(place, f"{any_mpi.abi}-same", source, mine, mine)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    assert build_preload("thing", ready(any_mpi), ["library.so"], [source]) == folder
+    assert is_ready("thing", ready(any_mpi), [source])
+
+
+def test_what_fits_nearly_is_taken_where_nothing_can_be_built(
+    any_mpi: Mpi,
+    place: Path,
+    source: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    mine = sorted(functions(any_mpi.library))
+    folder = make(place, f"{any_mpi.abi}-near", source, mine[:-5], mine[:-2])
+    monkeypatch.setattr(building, "build_once", lambda *_: Path("built"))
+    with_headers = ready(any_mpi, (source.parent,))
+    assert build_preload("thing", with_headers, ["library.so"], [source]) == Path("built")
+    assert capfd.readouterr().err == ""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    assert build_preload("thing", with_headers, ["library.so"], [source]) == folder
+    told = capfd.readouterr().err
+    assert told.count("\n") == 1
+    assert f"2 functions pass it by, such as {mine[-2]}" in told
+    assert "no C++ compiler found" in told
+
+
+def test_one_line_where_nothing_fits_and_nothing_can_be_built(
+    any_mpi: Mpi, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not place.exists()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(
+        RecorderError, match=r"^the thing for this MPI would have to be built, and no C\+\+ comp"
+    ):
+        build_preload("thing", ready(any_mpi, (source.parent,)), ["library.so"], [source])
+
+
+def test_no_headers_are_needed_for_what_is_ready(
+    any_mpi: Mpi, place: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haloscope.base.headers._near", lambda _: iter(()))
+    monkeypatch.setattr("haloscope.base.headers._far", lambda _: iter(()))
+    with pytest.raises(RecorderError, match="no headers found"):
+        find_headers(library(any_mpi))
+    mine = sorted(functions(any_mpi.library))
+    folder = make(place, f"{any_mpi.abi}-same", source, mine, mine)
+    headers = find_headers(library(any_mpi))
+    assert headers.directories == ()
+    assert headers.product
+    assert build_preload("thing", headers, ["library.so"], [source]) == folder

@@ -1,0 +1,100 @@
+"""What is in packaging/, and what a release is made of."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from haloscope.base.extras import extras, remedy
+from haloscope.base.version import own_version
+from support.missing import missing
+from support.mpi import CHECKOUT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+STUDIES = sorted(path.parent.name for path in CHECKOUT.glob("studies/*/study.toml"))
+
+
+def test_extras_are_what_is_declared() -> None:
+    declared = PROJECT["optional-dependencies"]
+    names = {re.split("[><=]", word)[0]: extra for extra, words in declared.items() for word in words}
+    assert names.pop(f"haloscope[{','.join(sorted(declared.keys() - {'all'}))}]") == "all"
+    assert extras() == names
+    assert remedy("scipy") == "this needs scipy: pip install 'haloscope[statistics]'"
+    assert remedy("numpy") is None
+
+
+def test_the_citation_has_this_version_and_all_five_papers() -> None:
+    cited = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())
+    assert cited["version"] == PROJECT["version"] == own_version()
+    assert cited["license"] == PROJECT["license"]
+    assert sorted(paper["notes"].split("; studies/")[1] for paper in cited["references"]) == STUDIES
+    assert all(paper["title"] and paper["authors"] and paper["type"] for paper in cited["references"])
+
+
+def test_the_changelog_has_every_change(tmp_path: Path) -> None:
+    for name in ("changes", "pyproject.toml", "CHANGELOG.md", "tools"):
+        copy = shutil.copytree if (CHECKOUT / name).is_dir() else shutil.copy
+        copy(CHECKOUT / name, tmp_path / name)
+    towncrier = [
+        sys.executable,
+        "-m",
+        "towncrier",
+        "build",
+        "--keep",
+        "--version",
+        "0.9",
+        "--date",
+        "2026-01-02",
+    ]
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    subprocess.run(towncrier, cwd=tmp_path, check=True, capture_output=True)
+    written = (tmp_path / "CHANGELOG.md").read_text()
+    assert "\n## 0.9 (2026-01-02)\n\n\n### Added\n\n* " in written
+    lines = set(written.splitlines())
+    for change in CHECKOUT.glob("changes/*.*.md"):
+        assert "* " + " ".join(change.read_text().split()) in lines, change
+    assert written.startswith((CHECKOUT / "CHANGELOG.md").read_text().partition("<!--")[0])
+
+
+def test_spack_asks_for_what_the_wheel_asks_for() -> None:
+    recipe = (CHECKOUT / "packaging/spack/packages/py-haloscope/package.py").read_text()
+    ast.parse(recipe)
+    asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
+    extra = PROJECT["optional-dependencies"]
+    declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]
+    assert {re.split("[><=]", word)[0] for word in declared} <= asked
+    assert f'version("{PROJECT["version"]}")' in recipe
+
+
+@pytest.mark.parametrize("shell", ["bash", "csh"])
+def test_the_module_file_puts_the_command_on_the_path(shell: str, tmp_path: Path) -> None:
+    command = shutil.which("modulecmd") or "/usr/lib/x86_64-linux-gnu/modulecmd.tcl"
+    if not Path(command).exists():
+        missing("no Environment Modules: apt-get install environment-modules")
+    include = tmp_path / "lib/python3.11/site-packages/haloscope/_share/include"
+    include.mkdir(parents=True)
+    done = subprocess.run(
+        [command, shell, "load", "haloscope"],
+        env={
+            "MODULEPATH": str(CHECKOUT / "packaging/modulefiles"),
+            "HALOSCOPE_PREFIX": str(tmp_path),
+            "PATH": "/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"{tmp_path}/commands:/usr/bin" in done.stdout, done.stderr
+    assert str(include) in done.stdout

@@ -1,0 +1,65 @@
+"""Keep a profile of this version, and what its tables say, for all later versions to read.
+
+    python tools/keep_profile.py DIRECTORY      writes NAME.halo and NAME.json there; NAME is the version
+
+A released version's files are never made anew: `tests/explain/test_kept_profiles.py` compares with them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import haloscope
+from haloscope.base.building import build_application
+from haloscope.base.shown import SHOWN
+from haloscope.base.toolchain import toolchain
+from haloscope.base.version import own_version
+
+_COMPUTED = {"waits", "wait_pairs", "delays", "critical_path", "pop", "tolerance", "clocks"}
+KEPT_TABLES = tuple(name for name in (*SHOWN, "info") if name not in _COMPUTED)
+_PROGRAM = "--procs 2,2,1 --zones 8,8,8 --groups 2 --quad 8 --gset 1 --dset 8 --zset 1,1,1 --niter 2".split()
+_OPTIONS = ["--trace", "full", "--callsites", "2", "--series", "sweep_comm", "--slice", "0.01"]
+
+
+def record(path: Path) -> None:
+    """Write a profile that has something in nearly every table, and no path of this machine."""
+    program = path.with_name("sweep")
+    shutil.copy(build_application("sweep"), program)
+    launch = [toolchain().launcher.name, "-n", "4", str(program), *_PROGRAM]
+    command = Path(sys.executable).with_name("haloscope")
+    subprocess.run([command, "run", "--quiet", "-o", path, *_OPTIONS, "--", *launch], cwd="/", check=True)
+
+
+def said(path: Path) -> dict[str, list[dict[str, object]]]:
+    """Return all rows of the tables of what was recorded, by table, and how long those of its trace are.
+
+    What is computed of a trace may become better in a later version.
+    """
+    with haloscope.open(path) as profile:
+        tables = {name: json.loads(profile.table(name).write_json()) for name in KEPT_TABLES}
+        trace = profile.trace()
+        tables["trace"] = [
+            {name: len(getattr(trace, name)) for name in ("calls", "regions", "sends", "receives")}
+        ]
+    return tables
+
+
+def main() -> None:
+    """Entry point of the command."""
+    target, version = Path(sys.argv[1]), own_version()
+    with tempfile.TemporaryDirectory(prefix="haloscope-", dir="/tmp") as scratch:
+        written = Path(scratch) / "kept.halo"
+        record(written)
+        tables = {name: rows for name, rows in said(written).items() if rows}
+        shutil.copy(written, target / f"{version}.halo")
+    text = json.dumps(tables, indent=0, ensure_ascii=False) + "\n"
+    (target / f"{version}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What MkDocs does with the documentation beside making pages: the README comes first, and links stay right.
+
+Pages link to sources, which are no part of the site: such a link becomes its text, and the path.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+__all__ = ["on_files", "on_page_markdown"]
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+DOCS = CHECKOUT / "docs"
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the README, as the first page."""
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "index.md", content=text.replace("](docs/", "](")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Return a page without links that leave the site."""
+    place = (DOCS / page.file.src_uri).parent
+
+    def link(match: re.Match[str]) -> str:
+        bang, text, target, _ = match.groups()
+        path = (place / target).resolve()
+        if path.is_relative_to(DOCS) and path.exists() and not path.is_dir():
+            return match[0]
+        if bang:
+            return f"*{text}*"
+        path = path if path.is_relative_to(CHECKOUT) and path.exists() else CHECKOUT / target
+        return f"{text} (`{path.relative_to(CHECKOUT)}` of the sources)"
+
+    return _LINK.sub(link, markdown)

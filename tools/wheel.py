@@ -1,0 +1,51 @@
+"""Build what is given to others: the sources, and a wheel with what stands before the MPIs that are here.
+
+    python tools/wheel.py DIRECTORY [LIBRARY...]
+
+`make wheel` calls it. From one commit, compiler and set of MPIs come the same bytes each time.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from scikit_build_core.build import build_sdist, build_wheel
+
+import prebuild
+
+CHECKOUT = prebuild.CHECKOUT
+
+
+def main() -> None:
+    """Entry point of the command."""
+    target, *words = sys.argv[1:]
+    directory, prebuilt = Path(target).resolve(), CHECKOUT / "build" / "prebuilt"
+    directory.mkdir(parents=True, exist_ok=True)
+    os.chdir(CHECKOUT)
+    os.umask(0o022)
+    # What is built here has to run where the C library is older, and is nothing for the usual cache.
+    os.environ["HALOSCOPE_OLDER_GLIBC"] = "1"
+    os.environ["HALOSCOPE_CACHE"] = str(CHECKOUT / "build" / "wheel-cache")
+    prebuild.fill(prebuilt, words)
+    newest = max(map(prebuild.needed_glibc, prebuild.binaries(prebuilt)))
+    git = ["git", "log", "-1", "--format=%ct"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True)
+    os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()
+    # What nobody knows of a wheel's tag is which C library its own files need.
+    os.environ["_PYTHON_HOST_PLATFORM"] = "manylinux_{}_{}_{}".format(*newest, platform.machine())
+    print(directory / build_sdist(str(directory)))
+    wheel = directory / build_wheel(str(directory), {"cmake.define.HALOSCOPE_PREBUILT": str(prebuilt)})
+    with zipfile.ZipFile(wheel) as archive:
+        found = max(prebuild.glibc_in(archive.read(name)) for name in archive.namelist())
+    if found > newest:
+        sys.exit(f"{wheel}: its kernels need glibc {found[0]}.{found[1]}, newer than its name says")
+    print(wheel)
+
+
+if __name__ == "__main__":
+    main()
