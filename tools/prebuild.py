@@ -14,15 +14,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
-from haloscope.base.cache import write_sums
 from haloscope.base.headers import Headers, find_headers, library_version
 from haloscope.base.objects import Library, abi_of, is_elf
-from haloscope.base.prebuilt import DESCRIPTION, functions, wrapped
+from haloscope.base.prebuilt import DESCRIPTION, SOURCES, functions, wrapped
 from haloscope.hide import build_injector, build_placer, build_protocols
 from haloscope.watch import build_recorder
 
@@ -78,23 +79,43 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
     version = library_version(mpi.path)
     product = version[1] if version else headers.product
     place = target / f"{mpi.abi}-{re.sub('[^0-9a-z.]+', '-', product.lower())}"
+    place.mkdir(parents=True)
+    newest, wraps = (0, 0), functions(mpi.path)
+    sources: dict[str, str] = {}
     for build in builds:
         built = build(headers, True).directory
-        folder = place / built.name.partition("-")[0]
-        shutil.copytree(built, folder, symlinks=True)
-        subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
-        write_sums(folder, "made for a wheel")
-    known = functions(mpi.path)
-    # Headers may declare what is in another library, such as that of Fortran.
-    wraps = known & wrapped(place / "recorder" / "libhaloscope-watch.so")
+        kind = built.name.partition("-")[0]
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(shutil.copytree(built, Path(scratch) / kind, symlinks=True))
+            sources[kind] = (folder / SOURCES).read_text(encoding="ascii")
+            subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
+            newest = max(newest, *map(needed_glibc, binaries(folder)))
+            if kind == "recorder":
+                # Headers may declare what is in another library, such as that of Fortran.
+                wraps &= wrapped(folder / "libhaloscope-watch.so")
+            pack(folder, place / f"{kind}.tar.xz")
     description = {
         "product": product,
-        "glibc": max(map(needed_glibc, binaries(place))),
+        "glibc": newest,
+        "sources": sources,
         "wraps": sorted(wraps),
-        "functions": sorted(known),
+        "functions": sorted(functions(mpi.path)),
     }
     (place / DESCRIPTION).write_text(json.dumps(description, indent=0) + "\n", encoding="utf-8")
     return place
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Put the files of a folder into an archive: from the same files come the same bytes."""
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.mtime = member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        return member
+
+    with tarfile.open(archive, "w:xz") as files:
+        for path in sorted(path for path in folder.rglob("*") if path.name not in ("SHA256SUMS", SOURCES)):
+            files.add(path, path.relative_to(folder), recursive=False, filter=plain)
 
 
 def add_script(target: Path) -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from scikit_build_core.build import build_sdist, build_wheel
 
 import prebuild
+from haloscope.base.prebuilt import DESCRIPTION
 
 CHECKOUT = prebuild.CHECKOUT
 
@@ -32,7 +34,8 @@ def main() -> None:
     os.environ["HALOSCOPE_OLDER_GLIBC"] = "1"
     os.environ["HALOSCOPE_CACHE"] = str(CHECKOUT / "build" / "wheel-cache")
     prebuild.fill(prebuilt, words)
-    newest = max(map(prebuild.needed_glibc, prebuild.binaries(prebuilt)))
+    described = [json.loads(path.read_text()) for path in prebuilt.glob(f"*/{DESCRIPTION}")]
+    newest = max(tuple(description["glibc"]) for description in described)
     git = ["git", "log", "-1", "--format=%ct"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True)
     os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()

@@ -19,7 +19,7 @@ bool Object::meets_box(const Point &low, const Point &high) const {
     if (high[axis] <= from || low[axis] >= to) return false;
     inside = inside && low[axis] >= from && high[axis] <= to;
   }
-  return !(surface() && inside);
+  return solid() || !inside;
 }
 
 bool Object::meets_spheroid(const Point &low, const Point &high) const {
@@ -31,7 +31,7 @@ bool Object::meets_spheroid(const Point &low, const Point &high) const {
     nearest += near * near;
     farthest += far * far;
   }
-  return nearest < 1 && !(surface() && farthest <= 1);
+  return nearest < 1 && (solid() || farthest > 1);
 }
 
 void Object::advance() {

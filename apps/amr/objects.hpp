@@ -23,7 +23,7 @@ struct Object {
   void advance();
 
 private:
-  bool surface() const { return type % 2 == 0; }
+  bool solid() const { return type % 2 != 0; }
   bool meets_box(const Point &low, const Point &high) const;
   bool meets_spheroid(const Point &low, const Point &high) const;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 
 from haloscope.base import building
 from haloscope.base.building import build_preload, is_ready
-from haloscope.base.cache import write_sums
+from haloscope.base.cache import is_whole
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import Abi, Library
-from haloscope.base.prebuilt import DESCRIPTION, SOURCES, find_prebuilt, functions, source_mark
+from haloscope.base.prebuilt import DESCRIPTION, find_prebuilt, functions, source_mark
 from support.mpi import Mpi
 
 
@@ -42,14 +43,22 @@ def make(
     place: Path, name: str, source: Path, wraps: Sequence[str], known: Sequence[str], **more: Any
 ) -> Path:
     """An interface with one kind of library in it, `thing`."""
-    folder = place / name / "thing"
-    folder.mkdir(parents=True)
-    (folder / "library.so").write_bytes(b"code")
-    (folder / SOURCES).write_text(source_mark("thing", [source]))
-    write_sums(folder, "made")
-    described = {"product": name, "glibc": [2, 17], "wraps": list(wraps), "functions": list(known), **more}
-    (place / name / DESCRIPTION).write_text(json.dumps(described))
-    return folder
+    (place / name).mkdir(parents=True)
+    archive = place / name / "thing.tar.xz"
+    (place / "library.so").write_bytes(b"code")
+    with tarfile.open(archive, "w:xz") as files:
+        files.add(place / "library.so", "library.so")
+    described = {"product": name, "glibc": [2, 17], "wraps": list(wraps), "functions": list(known)}
+    marks = {"sources": {"thing": source_mark("thing", [source])}}
+    (place / name / DESCRIPTION).write_text(json.dumps(described | marks | more))
+    return archive
+
+
+def check(built: Path, archive: Path) -> None:
+    """What was taken is what is in the archive."""
+    assert archive.parent.name in built.name
+    assert (built / "library.so").read_bytes() == b"code"
+    assert is_whole(built)
 
 
 def test_functions_of_a_library(mpi: Mpi) -> None:
@@ -65,25 +74,21 @@ def test_of_several_that_fit_the_one_that_knows_most_is_taken(mpi: Mpi, place: P
     make(place, f"{found.abi}-newer", source, [*mine, "MPI_To_come"], [*mine, "MPI_To_come"])
     taken = find_prebuilt("thing", found, [source])
     assert taken is not None
-    assert (taken.directory, taken.unseen) == (near, tuple(mine[-3:]))
+    assert (taken.archive, taken.unseen) == (near, tuple(mine[-3:]))
     exact = make(place, f"{found.abi}-same", source, mine[:-5], mine)
     taken = find_prebuilt("thing", found, [source])
     assert taken is not None
-    assert (taken.directory, taken.unseen) == (exact, ())
+    assert (taken.archive, taken.unseen) == (exact, ())
 
 
-@pytest.mark.parametrize("wrong", ["sources", "bytes", "no mark", "glibc", "kind", "interface"])
+@pytest.mark.parametrize("wrong", ["sources", "glibc", "kind", "interface"])
 def test_what_does_not_fit_is_not_taken(wrong: str, any_mpi: Mpi, place: Path, source: Path) -> None:
     found, mine = library(any_mpi), sorted(functions(any_mpi.library))
     name = "standard-same" if wrong == "interface" else f"{found.abi}-same"
     more = {"glibc": [2, 999]} if wrong == "glibc" else {}
-    folder = make(place, name, source, mine, mine, **more)
+    make(place, name, source, mine, mine, **more)
     if wrong == "sources":
         source.write_text("int one;\n")
-    elif wrong == "bytes":
-        (folder / "library.so").write_bytes(b"coda")
-    elif wrong == "no mark":
-        (folder / SOURCES).unlink()
     kind = "other" if wrong == "kind" else "thing"
     assert find_prebuilt(kind, found, [source]) is None
 
@@ -99,7 +104,7 @@ def test_what_fits_is_not_built(
     folder = make(place, f"{any_mpi.abi}-same", source, mine, mine)
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    assert build_preload("thing", ready(any_mpi), ["library.so"], [source]) == folder
+    check(build_preload("thing", ready(any_mpi), ["library.so"], [source]), folder)
     assert is_ready("thing", ready(any_mpi), [source])
 
 
@@ -118,7 +123,12 @@ def test_what_fits_nearly_is_taken_where_nothing_can_be_built(
     assert capfd.readouterr().err == ""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    assert build_preload("thing", with_headers, ["library.so"], [source]) == folder
+    monkeypatch.undo()
+    monkeypatch.setattr("haloscope.base.paths.prebuilt", lambda: place)
+    monkeypatch.setenv("HALOSCOPE_CACHE", str(place.with_name("cache")))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    check(build_preload("thing", with_headers, ["library.so"], [source]), folder)
     told = capfd.readouterr().err
     assert told.count("\n") == 1
     assert f"2 functions pass it by, such as {mine[-2]}" in told
@@ -149,4 +159,4 @@ def test_no_headers_are_needed_for_what_is_ready(
     headers = find_headers(library(any_mpi))
     assert headers.directories == ()
     assert headers.product
-    assert build_preload("thing", headers, ["library.so"], [source]) == folder
+    check(build_preload("thing", headers, ["library.so"], [source]), folder)

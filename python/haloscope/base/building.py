@@ -14,7 +14,7 @@ from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.headers import Headers
 from haloscope.base.mpi import installed
 from haloscope.base.objects import Library
-from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark
+from haloscope.base.prebuilt import SOURCES, Prebuilt, find_prebuilt, source_mark, unpacked
 from haloscope.base.toolchain import (
     build_environment,
     build_tool,
@@ -129,7 +129,7 @@ def build_preload(
     """
     ready = _ready(kind, headers, sources)
     if ready is not None and not ready.unseen:
-        return ready.directory
+        return unpacked(kind, ready)
     what = f"building the {kind} for {headers.product}"
     log = cache() / f"{kind}-build.log"
     try:
@@ -148,7 +148,7 @@ def build_preload(
                 f"the {kind} is the one for {ready.product}: of this MPI, {len(ready.unseen)} functions "
                 f"pass it by, such as {ready.unseen[0]}; its own can't be built: {error}"
             )
-        return ready.directory
+        return unpacked(kind, ready)
 
 
 def is_ready(kind: str, headers: Headers, sources: Sequence[Path]) -> bool:

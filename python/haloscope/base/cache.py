@@ -16,7 +16,7 @@ from pathlib import Path
 
 from haloscope.base.errors import RecorderError
 
-__all__ = ["build_once", "cache", "fingerprint", "is_whole", "tell", "write_sums"]
+__all__ = ["build_once", "cache", "fingerprint", "is_whole", "tell"]
 
 _SUMS = "SHA256SUMS"
 _SCRATCH = ".building-"
@@ -78,7 +78,7 @@ def is_whole(directory: Path) -> bool:
         return False
 
 
-def write_sums(directory: Path, remark: str) -> None:
+def _write_sums(directory: Path, remark: str) -> None:
     """Write down what a directory holds, byte for byte; what is there is whole then."""
     text = "\n".join([f"# {remark}", *_sums(directory), ""])
     (directory / _SUMS).write_text(text, encoding="utf-8")
@@ -117,7 +117,7 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
         made.mkdir(mode=0o755)
         begin = time.monotonic()
         build(made)
-        write_sums(made, f"built in {time.monotonic() - begin:.0f} s")
+        _write_sums(made, f"built in {time.monotonic() - begin:.0f} s")
         if target.exists():
             target.rename(scratch / "damaged")
         made.rename(target)

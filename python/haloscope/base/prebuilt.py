@@ -1,20 +1,23 @@
 """What an installed wheel brings ready-made: what stands before an MPI, for the interfaces that are known.
 
 A folder for each interface, which `tools/prebuild.py` fills: `interface.json` says what it was made for, and
-each kind of library has a folder with its files, and a mark of the sources that it was made of.
+the files of each kind of library are in an archive.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
+import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from haloscope.base import paths
-from haloscope.base.cache import fingerprint, is_whole
+from haloscope.base.cache import build_once, fingerprint
+from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, Library, defined
 from haloscope.base.version import own_version
 
@@ -25,8 +28,8 @@ __all__ = [
     "find_prebuilt",
     "fits_one",
     "functions",
-    "prebuilt",
     "source_mark",
+    "unpacked",
     "wrapped",
 ]
 
@@ -39,7 +42,8 @@ _FUNCTION = rb"MPIX?_[A-Z]\w*[a-z]\w*"
 class Prebuilt:
     """What was made for the interface of `product`; of the library at hand, it lets `unseen` pass."""
 
-    directory: Path
+    archive: Path
+    mark: str
     product: str
     unseen: tuple[str, ...]
 
@@ -64,8 +68,9 @@ def find_prebuilt(kind: str, library: Library, sources: Iterable[Path]) -> Prebu
     found = list(_fitting(library))
     mark = source_mark(kind, sources) if found else ""
     for unseen, description, place in sorted(found, key=lambda one: (len(one[0]), -len(one[1]["wraps"]))):
-        if _mark(place / kind) == mark and is_whole(place / kind):
-            return Prebuilt(place / kind, description["product"], tuple(sorted(unseen)))
+        if description["sources"].get(kind) == mark:
+            archive = place / f"{kind}.tar.xz"
+            return Prebuilt(archive, mark, description["product"], tuple(sorted(unseen)))
     return None
 
 
@@ -74,16 +79,20 @@ def fits_one(library: Library) -> bool:
     return any(True for _ in _fitting(library))
 
 
-def prebuilt(kind: str) -> Iterator[Path]:
-    """Yield the folders of all that is ready-made of a kind."""
-    yield from sorted(paths.prebuilt().glob(f"*/{kind}"))
+def unpacked(kind: str, ready: Prebuilt) -> Path:
+    """Return the directory of the cache with the files of what is ready-made."""
+    return build_once(
+        f"{kind}-{ready.archive.parent.name}-{ready.mark}", lambda to: _unpack(ready.archive, to)
+    )
 
 
-def _mark(directory: Path) -> str:
+def _unpack(archive: Path, directory: Path) -> None:
     try:
-        return (directory / SOURCES).read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
-        return ""
+        with tarfile.open(archive) as files:
+            files.extraction_filter = getattr(tarfile, "tar_filter", lambda member, _: member)
+            files.extractall(directory)
+    except (tarfile.TarError, lzma.LZMAError, EOFError):
+        raise RecorderError(f"{archive}: is damaged; install Haloscope again") from None
 
 
 def _fitting(library: Library) -> Iterator[tuple[frozenset[str], dict[str, Any], Path]]:

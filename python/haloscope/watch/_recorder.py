@@ -10,7 +10,6 @@ from haloscope.base import paths, schema, settings
 from haloscope.base.building import build_preload, is_ready
 from haloscope.base.cache import cache, is_whole
 from haloscope.base.headers import Headers
-from haloscope.base.prebuilt import prebuilt
 from haloscope.watch import _settings
 
 __all__ = ["Builds", "Recorder", "build_recorder", "built_recorders", "is_built", "recorder_sources"]
@@ -47,9 +46,9 @@ def build_recorder(headers: Headers, quiet: bool = False) -> Recorder:
 
 
 def built_recorders() -> Iterator[Recorder]:
-    """Yield all recorders, first those in the cache, by age; each is looked at when it is its turn."""
+    """Yield all recorders in the cache, the newest first; each is looked at when it is its turn."""
     found = [Recorder(directory) for directory in cache().glob("recorder-*-*")]
-    for recorder in [*sorted(found, key=_age), *map(Recorder, prebuilt("recorder"))]:
+    for recorder in sorted(found, key=_age):
         if is_whole(recorder.directory):
             yield recorder
 
