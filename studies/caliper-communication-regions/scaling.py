@@ -50,7 +50,7 @@ def words(application: str, ranks: int) -> list[object]:
 
 
 def of_amg(ranks: int, *, grows: bool) -> list[object]:
-    """Return the arguments of amg: a rank's problem grows as in the paper (half along each axis), or stays."""
+    """Return the arguments of amg: a rank's problem grows as the paper's (half along each axis), or stays."""
     x, y, z = grid(ranks)
     points = (16 * min(x // 2, 2), 16 * min(y // 2, 2), 8 * min(z // 2, 2)) if grows else (16, 16, 8)
     return ["-P", x, y, z, "-n", *points]
