@@ -118,7 +118,7 @@ def main() -> None:
     table_1(runs).write_csv("table-1.csv")
     for number, views in figures(runs):
         drawn = [view.drawn for view in views if view.drawn is not None]
-        told = [replace(one, caption=f"{one.caption} Paper: Figure {number}.") for one in drawn]
+        told = [replace(one, title=f"Figure {number}: {one.title}") for one in drawn]
         write_figures(told, Path(f"figure-{number}.json"))
         pl.concat([view.frame for view in views]).write_csv(f"figure-{number}.csv")
 

@@ -53,10 +53,10 @@ def main() -> None:
     made, found = figures.sections(todo, results)
     named = {section.name: section for section in made}
     for number, names in PAPER.items():
-        drawn = [figure for name in names if name in named for figure in titled(named[name])]
+        drawn = [figure for name in names if name in named for figure in titled(named[name], number)]
         # Figure 8 is Figure 7 regime by regime, and drawn with it.
         write_figures(drawn, Path(f"figure-{number}.json"))
-    write_figures(titled(named["sweep"]), Path("sweep.json"))
+    write_figures(named["sweep"].figures, Path("sweep.json"))
     few = [method for method in found.methods["table1", "cg"] if method.name in figures.PAPERS]
     write_figures([schedule(few)], Path("figure-3.json"))
     table_1(few).write_csv("table-1-here.csv", float_scientific=True, float_precision=3)
@@ -64,10 +64,11 @@ def main() -> None:
     gains(found).write_csv("gains.csv", float_precision=2)
 
 
-def titled(section: Section) -> list[Figure]:
-    """Return a section's figures, the first with its title unless it has one."""
+def titled(section: Section, number: int) -> list[Figure]:
+    """Return a section's figures, the first with its title and its place in the paper."""
     first, *others = section.figures
-    return [replace(first, title=first.title or section.title), *others]
+    title = ": ".join(filter(None, (f"Figure {number}", section.title, first.title)))
+    return [replace(first, title=title), *others]
 
 
 def schedule(methods: Sequence[Method]) -> Figure:
@@ -109,7 +110,7 @@ def schedule(methods: Sequence[Method]) -> Figure:
         " first block shorter."
         " Paper: Figure 3."
     )
-    return Figure(caption, traces, layout, "Where a MatVec's time goes")
+    return Figure(caption, traces, layout, "Figure 3: where a MatVec's time goes")
 
 
 def table_1(methods: Sequence[Method]) -> pl.DataFrame:

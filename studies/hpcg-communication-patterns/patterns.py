@@ -122,7 +122,8 @@ def figure(number: int, view: View, said: str = "") -> None:
     drawn = view.drawn
     if drawn is None:
         sys.exit(f"nothing to draw for Figure {number}")
-    told = replace(drawn, caption=f"{drawn.caption} Simulated Orac{said}. Paper: Figure {number}.")
+    title, caption = f"Figure {number}: {drawn.title}", f"{drawn.caption} Simulated Orac{said}."
+    told = replace(drawn, title=title, caption=caption)
     write_figures([told], Path(f"figure-{number}.json"))
 
 

@@ -86,10 +86,8 @@ def figures(rows: pl.DataFrame) -> list[Figure]:
         panel = Panel(f"{collective}, {BYTES[collective]} bytes", [*points, *formulas])
         across = axis("processes", type="log", tickvals=[2, 4, 8, 16, 32, 64, 128, 256])
         up = axis("time, µs", type="log")
-        caption = (
-            f"Points: SimGrid on ORFEO's latencies; lines: the paper's formulas. Paper: Figure {number}."
-        )
-        made.append(draw([panel], across, up, caption))
+        caption = "Points: SimGrid on ORFEO's latencies; lines: the paper's formulas."
+        made.append(draw([panel], across, up, caption, f"Figure {number}: {collective}"))
     return made
 
 

@@ -98,7 +98,7 @@ def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFram
         else:
             across = axis("bytes", type="log")
             drawn = panels_of(rows, "bytes", "ranks", least, collective)
-        made.append(draw(drawn, across, up, f"{where}. Paper: Figure {number}.", f"{collective}: {where}"))
+        made.append(draw(drawn, across, up, f"{where}.", f"Figure {number}: {collective}"))
     return made
 
 

@@ -89,8 +89,18 @@ def test_the_page_is_the_same_from_the_same_results(tmp_path: Path, look: Look) 
     assert pages[0].read_bytes() == pages[1].read_bytes()
     shown = look(pages[0])
     assert shown.locator("h1").inner_text() == f"A {EVIL}"
-    assert shown.locator("#same table tbody tr").all_inner_texts()[0].split("\t") == [EVIL, "3", "3", "yes"]
-    assert shown.locator("#same table tbody tr").all_inner_texts()[1].split("\t") == ["b", "–", "1.5", "–"]
+    assert shown.locator("#part-same table tbody tr").all_inner_texts()[0].split("\t") == [
+        EVIL,
+        "3",
+        "3",
+        "yes",
+    ]
+    assert shown.locator("#part-same table tbody tr").all_inner_texts()[1].split("\t") == [
+        "b",
+        "–",
+        "1.5",
+        "–",
+    ]
     assert "no such machine" in shown.locator("#warnings").inner_text()
     assert shown.locator("#answer tbody tr").count() == 3
     assert shown.locator("body img").count() == 0
@@ -119,7 +129,7 @@ def test_a_picture_is_in_the_page(tmp_path: Path, look: Look) -> None:
     (out / "same.png").write_bytes(png())
     run_study(study, out)
     write_study_page(study, out, tmp_path / "page.html")
-    picture = look(tmp_path / "page.html").locator("#same img.picture")
+    picture = look(tmp_path / "page.html").locator("#part-same img.picture")
     assert picture.get_attribute("alt") == "Part same: same.png"
     assert picture.evaluate("image => image.naturalWidth") == 1
 
@@ -140,9 +150,9 @@ def test_figures_are_drawn_on_the_page(tmp_path: Path, look: Look) -> None:
     assert pages[0].read_bytes() == pages[1].read_bytes()
     shown = look(pages[0])
     shown.locator("#sections[data-waiting='0']").wait_for()
-    assert shown.locator("#same figure .main-svg").count() >= 2
-    assert shown.locator("#same figcaption").all_inner_texts() == [f"Said: {EVIL}"] * 2
-    assert shown.locator("#same figure h3").all_inner_texts() == ["Two points"] * 2
+    assert shown.locator("#part-same figure .main-svg").count() >= 2
+    assert shown.locator("#part-same figcaption").all_inner_texts() == [f"Said: {EVIL}"] * 2
+    assert shown.locator("#part-same figure h3").all_inner_texts() == ["Two points"] * 2
     # What is no list of figures is one line.
     for text in ("{", "[1]", '[{"caption": "", "traces": [NaN], "layout": {}, "title": ""}]', "3", "[[]]"):
         (out / "same.json").write_text(text)

@@ -59,10 +59,11 @@ def _meaning(one: Outcome) -> str:
 
 def _section(one: Outcome, directory: Path) -> Section:
     part = one.part
+    name = f"part-{part.name}"  # the page has names of its own, such as figures
     if one.state not in ("done", "differs"):
-        return Section(part.name, part.title, text=[_meaning(one)])
+        return Section(name, part.title, text=[_meaning(one)])
     return Section(
-        part.name,
+        name,
         part.title,
         text=part.text,
         figures=[figure for name in part.figures for figure in read_figures(directory / name)],
