@@ -90,7 +90,7 @@ def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFram
     made = []
     for rows, where, least in (
         (here, "Measured on this machine, medians of the slowest rank", HERE),
-        (orfeo, "Simulated ORFEO, mean over ranks; dashed: our model", FEWER),
+        (orfeo, "Simulated ORFEO, mean over ranks; dashed: our model, the end of the last rank", FEWER),
     ):
         if number in (2, 4):
             across = axis("processes", type="log", tickvals=sorted(set(rows["ranks"])))
