@@ -79,7 +79,7 @@ def table_1(runs: Ensemble) -> pl.DataFrame:
     """Return the attributes of Table I: the least and the most of an instance, of any rank."""
     parts = []
     for program, names in REGIONS.items():
-        few = of(runs, program)
+        few = of(runs, "program", program)
         rows = few.with_paths("regions").filter(pl.col("region").is_in(names))
         extremes = [f"{name}_instance_{end}" for name in COUNTED for end in ("min", "max")]
         ends = [pl.col(one).min() if one.endswith("min") else pl.col(one).max() for one in extremes]
@@ -89,26 +89,29 @@ def table_1(runs: Ensemble) -> pl.DataFrame:
     return pl.concat(parts).rename({"cluster": "run", "run_ranks": "ranks"})
 
 
-def of(runs: Ensemble, *programs: str) -> Ensemble:
-    """Return the runs of some programs."""
-    chosen = runs.runs.filter(pl.col("program").is_in(programs))
+def of(runs: Ensemble, column: str, *values: str) -> Ensemble:
+    """Return the runs that have one of these values in a column."""
+    chosen = runs.runs.filter(pl.col(column).is_in(values))
     return open_all(chosen["profile"].to_list())
 
 
 def figures(runs: Ensemble) -> Iterator[tuple[int, Sequence[View]]]:
     """Yield the number of each figure, and what it shows."""
-    sweep, amg, hydro = (of(runs, name) for name in ("sweep", "amg", "hydro"))
-    yield 1, [ensembles.over(sweep, "time", ["main", "solve", "sweep_comm"], by="cluster")]
+    amg = of(runs, "program", "amg")
+    # As in the paper, a figure of its own for each system: their times are far apart.
+    systems = {key: of(runs, "cluster", name) for key, name in SYSTEMS.items()}
+    for number, program, names in (
+        (1, "sweep", ["main", "solve", "sweep_comm"]),
+        (4, "hydro", ["main", "timestep", "broadcast", "reduction"]),
+    ):
+        of_one = [of(some, "program", program) for some in systems.values()]
+        yield number, [ensembles.over(some, "time", names, by="cluster") for some in of_one]
     family = next(one for one in ensembles.families(amg)["family"].unique().sort() if one.endswith(LEVELS))
     yield 2, [ensembles.levels(amg, family, "most_bytes", by="cluster")]
     yield 3, [ensembles.levels(amg, family, "sources", by="cluster")]
-    named = ["main", "timestep", "broadcast", "reduction"]
-    yield 4, [ensembles.over(hydro, "time", named, by="cluster")]
-    for number, system in ((5, "here"), (6, "simulated")):
-        # The grown problem of amg is the paper's; amg is not simulated.
-        names = {"here": [SYSTEMS["here"], "a rank's problem grows, as in the paper"]}
-        chosen = runs.runs.filter(pl.col("cluster").is_in(names.get(system, [SYSTEMS[system]])))
-        some = open_all(chosen["profile"].to_list())
+    # The grown problem of amg is the paper's; amg is not simulated.
+    here = of(runs, "cluster", SYSTEMS["here"], "a rank's problem grows, as in the paper")
+    for number, some in ((5, here), (6, systems["simulated"])):
         yield number, [ensembles.over(some, what, ["main"]) for what in ("bandwidth", "message_rate")]
 
 
@@ -118,7 +121,11 @@ def main() -> None:
     table_1(runs).write_csv("table-1.csv")
     for number, views in figures(runs):
         drawn = [view.drawn for view in views if view.drawn is not None]
-        told = [replace(one, title=f"Figure {number}: {one.title}") for one in drawn]
+        where = tuple(SYSTEMS.values()) if number in (1, 4) else ("",) * len(drawn)
+        told = [
+            replace(one, title=": ".join(filter(None, (f"Figure {number}", one.title, place))))
+            for one, place in zip(drawn, where, strict=True)
+        ]
         write_figures(told, Path(f"figure-{number}.json"))
         pl.concat([view.frame for view in views]).write_csv(f"figure-{number}.csv")
 
