@@ -1,14 +1,32 @@
-"""What the studies share."""
+"""What the studies share: watched and simulated runs that go on where they were, and lines of a figure."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "HALOSCOPE"]
+import polars as pl
+
+from haloscope.explain.regimes.figures import METHOD_COLOURS, Figure, Panel, Trace, panels
+
+__all__ = [
+    "ENVIRONMENT",
+    "HALOSCOPE",
+    "NOT_HERE",
+    "draw",
+    "grid",
+    "here",
+    "into",
+    "lines",
+    "simulated",
+    "watched",
+]
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
+NOT_HERE = 4  # the exit status of a part that this machine cannot run
 # Any user may run them, and more ranks than cores are no error and wait politely.
 ENVIRONMENT = os.environ | {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -18,3 +36,90 @@ ENVIRONMENT = os.environ | {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
+_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+
+
+def into() -> Path:
+    """Go to the directory that the command line names, where results go, and return it."""
+    if len(sys.argv) != 2:
+        sys.exit("which directory do results go to?")
+    os.chdir(sys.argv[1])
+    return Path.cwd()
+
+
+def here(application: str) -> str:
+    """Return the path of a bundled application, which is built if need be."""
+    found = subprocess.run([HALOSCOPE, "where", application], check=True, stdout=subprocess.PIPE, text=True)
+    return found.stdout.strip()
+
+
+def watched(profile: Path, ranks: int, application: str, words: Sequence[object], **said: object) -> Path:
+    """Return the profile of a bundled application on so many ranks, which runs if it is not there.
+
+    `said` is kept with it as metadata.
+    """
+    program = [here(application), *words] if not profile.exists() else []
+    launch = ["run", "--quiet", "-o", profile, "--", "mpiexec", "-n", ranks, *program]
+    return _made(profile, launch, said)
+
+
+def simulated(
+    profile: Path, ranks: int, platform: str | Path, words: Sequence[object], **said: object
+) -> Path:
+    """Return the profile of a simulation, which is made if it is not there; `words` end with what runs."""
+    return _made(profile, ["simulate", "--platform", platform, "-n", ranks, "-o", profile, *words], said)
+
+
+def _made(profile: Path, words: Sequence[object], said: Mapping[str, object]) -> Path:
+    if not profile.exists():
+        print(profile.stem, flush=True)
+        meta = {f"HALOSCOPE_META_{key.upper()}": str(value) for key, value in said.items()}
+        command = [str(HALOSCOPE), *map(str, words)]
+        subprocess.run(command, env=ENVIRONMENT | meta, stdout=subprocess.DEVNULL, check=True)
+    return profile
+
+
+def grid(ranks: int) -> tuple[int, int, int]:
+    """Return a grid of ranks, a power of two, as near to a cube as can be, the longest side along x."""
+    power = ranks.bit_length() - 1
+    x, y, z = (1 << (power + more) // 3 for more in (2, 1, 0))
+    return x, y, z
+
+
+def lines(frame: pl.DataFrame, x: str, y: str, by: str, names: Sequence[str], more: Trace) -> list[Trace]:
+    """Return a line for each of `names` that the column `by` has, of the same colour in all panels."""
+    made: list[Trace] = []
+    for number, name in enumerate(names):
+        rows = frame.filter(pl.col(by) == name).sort(x)
+        if len(rows):
+            colour = METHOD_COLOURS[number % len(METHOD_COLOURS)]
+            made.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": name,
+                    "legendgroup": name,
+                    "x": rows[x].to_list(),
+                    "y": rows[y].to_list(),
+                    "line": {"color": colour},
+                    "marker": {"color": colour, "symbol": _MARKS[number % len(_MARKS)], "size": 6},
+                    **more,
+                }
+            )
+    return made
+
+
+def draw(
+    drawn: Sequence[Panel], xaxis: Trace, yaxis: Trace, caption: str, title: str = "", columns: int = 3
+) -> Figure:
+    """Return a figure of panels, in whose legend each name stands once."""
+    seen: set[str] = set()
+    once = []
+    for panel in drawn:
+        traces = [{**trace, "showlegend": trace.get("name", "") not in seen} for trace in panel.traces]
+        seen |= {str(trace.get("name", "")) for trace in traces}
+        once.append(Panel(panel.title, traces, panel.span))
+    columns = min(columns, len(drawn))
+    traces, layout = panels(once, xaxis, yaxis, columns, 260, showlegend=True)
+    # The legend stands above the panels' titles.
+    return Figure(caption, traces, {**layout, "margin": {"l": 64, "r": 16, "t": 72, "b": 48}}, title)

@@ -31,11 +31,12 @@ python() {
   say "reference" && "$bin/python" tools/reference.py --check || status=1
 }
 
-# Of benchmarks, each folder for itself: its files find each other by bare names, as they do when they run.
+# Of benchmarks, each folder for itself: its files find each other by bare names, as they do when they run, and those of the
+# study that benchmarks/hide shares its cells with.
 measurements() {
   local folder
   while read -r folder; do
-    MYPYPATH=benchmarks:$folder "$bin/mypy" "$folder"/*.py || status=1
+    MYPYPATH=benchmarks:$folder:studies/hmm-regimes-communication-hiding "$bin/mypy" "$folder"/*.py || status=1
   done < <(files 'benchmarks/*.py' | xargs -n1 dirname | sort -u)
 }
 

@@ -22,7 +22,8 @@ from haloscope.base.toolchain import toolchain
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 OVERLAP = ROOT / "src" / "hide" / "overlap"
 COLUMNS = ("t_in", "t_out", "input_wait", "output_wait", "alpha")
 # Nothing takes time but work and what is late.
@@ -60,7 +61,7 @@ def has_simgrid() -> bool:
 def build_simulated() -> Path:
     """matvecs.c and the library for SMPI, whose waiting is ours."""
     sources = sorted(OVERLAP.glob("*.cpp"))
-    program = cells.HERE / "matvecs.c"
+    program = HERE / "matvecs.c"
     files = [*sources, *OVERLAP.glob("*.hpp"), program, ROOT / "include/haloscope/overlap.h"]
     key = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
@@ -118,7 +119,7 @@ def measured(words: Mapping[str, float], matvecs: int, before: Sequence[str] = (
     """The same by the real clock, on two ranks; `before` stands before the launcher."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "out"
-        launch = [*before, str(toolchain().launcher), "-n", "2", str(cells.build("matvecs"))]
+        launch = [*before, str(toolchain().launcher), "-n", "2", str(cells.build("matvecs", HERE))]
         return _run([*launch, str(output)], output, dict(words) | {"matvecs": matvecs}, 2)
 
 

@@ -12,35 +12,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "studies" / "hmm-regimes-communication-hiding"))
 
 import cells
 import real
 import scenario
+from cells import run_all
 from common import emit, estimate
 
 BENCHMARK = "hide"
-
-
-def run_all(todo: list[cells.Cell], results: Path, quiet: bool = False) -> int:
-    """Run what is missing; return how many were."""
-    missing = [cell for cell in todo if not cells.is_done(cell, results)]
-    if not missing:
-        return 0
-    program = cells.build("ranks")
-    begin = time.monotonic()
-    for number, cell in enumerate(missing):
-        cells.simulate(cell, program, results)
-        if not quiet and sys.stderr.isatty():
-            left = (time.monotonic() - begin) / (number + 1) * (len(missing) - number - 1)
-            print(f"\r{number + 1} of {len(missing)}, {left:.0f} s left ", end="", file=sys.stderr)
-    return len(missing)
 
 
 def report(todo: list[cells.Cell], results: Path) -> None:

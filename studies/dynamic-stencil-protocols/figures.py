@@ -1,9 +1,10 @@
 """How the sizes of amr's messages follow its variables and its grid, from recorded runs.
 
-    .venv/bin/python studies/dynamic-stencil-protocols/figures.py DIR
+    .venv/bin/python studies/dynamic-stencil-protocols/figures.py DIR [PICTURE.png]
 
 Runs `apps/amr` on four ranks under `haloscope run`, writes `message-sizes.csv` (a row a run) and
-`message-sizes.png` to DIR, and prints the rows as Markdown. Needs 1.5 GB, and Chromium.
+`message-sizes.json` (a figure of a study's page) to DIR, and prints the rows as Markdown. Needs 1.5 GB, and
+Chromium for a picture.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import plotly.graph_objects as go
 import polars as pl
-from common import ENVIRONMENT, HALOSCOPE
-from plotly.subplots import make_subplots
+from common import ENVIRONMENT, HALOSCOPE, draw, lines
 
 import haloscope
+from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.reproduce.study import write_figures
 
 VARIABLES = (1, 2, 5, 10, 20, 40)  # with 32 cells along an edge of a block
 CELLS = (8, 16, 24, 32, 48)  # with 10 variables
+SPANS = {"variables": (-0.1, 1.7), "cells": (0.8, 1.8)}  # of the axes: powers of ten
 RUN = "--npx 2 --npy 2 --num_tsteps 4 --stages_per_ts 2 --refine_freq 1 --checksum_freq 0"
 CASES = {
     "no refinement": "--num_refine 0",
@@ -66,50 +68,36 @@ def measured() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def figure(rows: pl.DataFrame) -> go.Figure:
+def figure(rows: pl.DataFrame) -> Figure:
     """Means against variables and against the grid; bars from the least to the largest message."""
-    titles = ("32×32×32 cells a block", "10 variables")
-    drawn = make_subplots(1, 2, subplot_titles=titles, shared_yaxes=True)
-    halves = (("variables", pl.col("cells") == 32), ("cells", pl.col("variables") == 10))
-    for column, (axis, kept) in enumerate(halves, start=1):
-        for case, colour in zip(CASES, ("#1f77b4", "#d62728"), strict=True):
-            some = rows.filter(kept, pl.col("case") == case).sort(axis)
-            mean = some["mean"] / 1024
-            bars = {
-                "type": "data",
-                "array": some["most"] / 1024 - mean,
-                "arrayminus": mean - some["least"] / 1024,
-                "thickness": 1,
-            }
-            drawn.add_scatter(
-                x=some[axis],
-                y=mean,
-                error_y=bars,
-                name=case,
-                marker={"color": colour},
-                mode="lines+markers",
-                showlegend=column == 1,
-                row=1,
-                col=column,
-            )
-    ticks = [2**n for n in range(11)]
-    drawn.update_yaxes(type="log", tickvals=ticks)
-    drawn.update_yaxes(title="average message, KiB", row=1, col=1)
-    drawn.update_xaxes(type="log", title="variables", tickvals=VARIABLES, row=1, col=1)
-    title = "cells along an edge of a block"
-    drawn.update_xaxes(type="log", title=title, tickvals=CELLS, row=1, col=2)
-    drawn.update_layout(template="plotly_white", width=1000, height=430, margin={"t": 30, "r": 20})
-    return drawn.update_layout(legend={"x": 0.02, "y": 0.98})
+    kib = rows.with_columns(pl.col("mean", "least", "most") / 1024)
+    drawn = []
+    for title, across, kept in (
+        ("32×32×32 cells a block, over variables", "variables", pl.col("cells") == 32),
+        ("10 variables, over cells along an edge of a block", "cells", pl.col("variables") == 10),
+    ):
+        some = kib.filter(kept).sort(across)
+        traces = lines(some, across, "mean", "case", list(CASES), {})
+        for trace in traces:
+            mine = some.filter(pl.col("case") == trace["name"])
+            ends = [(mine["most"] - mine["mean"]).to_list(), (mine["mean"] - mine["least"]).to_list()]
+            bars = dict(zip(("array", "arrayminus"), ends, strict=True))
+            trace["error_y"] = {"type": "data", "symmetric": False, "thickness": 1, **bars}
+        drawn.append(Panel(title, traces, SPANS[across]))
+    across_, up = axis("variables; cells along an edge", type="log"), axis("average message, KiB", type="log")
+    caption = "Bars go from the smallest to the largest message of a run. Slides: Motivation 1."
+    return draw(drawn, across_, up, caption, columns=2)
 
 
-def photograph(drawn: go.Figure, picture: Path) -> None:
+def photograph(drawn: Figure, picture: Path) -> None:
     """Writes a picture of the figure."""
+    import plotly.graph_objects as go
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or sys.exit("no chromium: apt-get install chromium")
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         page = Path(directory) / "figure.html"
-        drawn.write_html(page)
+        go.Figure(list(drawn.traces), {"width": 1000, **drawn.layout}).write_html(page)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         view = browser.new_page()
         view.goto(page.as_uri())
@@ -118,10 +106,13 @@ def photograph(drawn: go.Figure, picture: Path) -> None:
         browser.close()
 
 
-def main(directory: Path) -> None:
+def main(directory: Path, picture: Path | None) -> None:
     rows = measured()
     rows.write_csv(directory / "message-sizes.csv", float_precision=1)
-    photograph(figure(rows), directory / "message-sizes.png")
+    drawn = figure(rows)
+    write_figures([drawn], directory / "message-sizes.json")
+    if picture is not None:
+        photograph(drawn, picture)
     print("| blocks | cells | variables | messages | average | least | largest |")
     print("|" + " --- |" * 7)
     for case, cells, variables, messages, mean, least, most in rows.rows():
@@ -129,6 +120,6 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("which directory do the table and the picture go to?")
-    main(Path(sys.argv[1]))
+    if len(sys.argv) not in (2, 3):
+        sys.exit("which directory do the table and the figure go to? DIR [PICTURE.png]")
+    main(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None)

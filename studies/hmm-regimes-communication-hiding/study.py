@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import cells
 import numpy as np
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hide"))
-
-import cells
 
 from haloscope.explain.regimes import Decoded, RegimeModel, Regimes, Timings, View, find_regimes
 

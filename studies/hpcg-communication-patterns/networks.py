@@ -1,9 +1,9 @@
 """The simulations that the paper leaves for later: a CG solver on four networks, 64 to 1024 ranks.
 
-    .venv/bin/python studies/hpcg-communication-patterns/networks.py [--quick] --out DIR
+    .venv/bin/python studies/hpcg-communication-patterns/networks.py [--quick] [--name NAME] --out DIR
 
-Writes `networks.csv` (a row a network and number of ranks) and `networks.html` (a figure) to DIR.
-Points that are in `networks.csv` already are not simulated again. `--quick`: 64 ranks only.
+Writes `NAME.csv` (a row a network and number of ranks) and `NAME.json` (a figure of a study's page) to DIR.
+Points that are in the table already are not simulated again. `--quick`: 64 ranks only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import polars as pl
+from common import draw, lines
+
 from haloscope import explain
+from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.reproduce.study import write_figures
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NETWORKS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
@@ -31,10 +38,11 @@ def main() -> None:
     """Simulates what is missing, and draws what is there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="64 ranks only")
+    parser.add_argument("--name", default="networks", help="of the table and the figure [networks]")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    table = asked.out / "networks.csv"
+    table = asked.out / f"{asked.name}.csv"
     rows = list(csv.DictReader(table.open(encoding="ascii"))) if table.exists() else []
     done = {(row["network"], int(row["ranks"])) for row in rows}
     for ranks in RANKS[:1] if asked.quick else RANKS:
@@ -45,7 +53,7 @@ def main() -> None:
             if row is not None:
                 rows.append(row)
                 save(table, rows)
-    draw(asked.out / "networks.html", rows)
+    write_figures([drawn(pl.read_csv(table))], asked.out / f"{asked.name}.json")
 
 
 def point(network: str, ranks: int) -> dict[str, str] | None:
@@ -100,18 +108,13 @@ def save(table: Path, rows: list[dict[str, str]]) -> None:
         writer.writerows(rows)
 
 
-def draw(page: Path, rows: list[dict[str, str]]) -> None:
-    """Time of one iteration's communication against ranks."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    for network in NETWORKS:
-        mine = sorted((int(r["ranks"]), float(r["time"])) for r in rows if r["network"] == network)
-        x, y = [ranks for ranks, _ in mine], [seconds * 1e6 for _, seconds in mine]
-        figure.add_scatter(x=x, y=y, name=network, mode="lines+markers")
-    figure.update_xaxes(title="ranks", type="log", tickvals=list(RANKS))
-    figure.update_yaxes(title="communication of one iteration and set-up, µs", rangemode="tozero")
-    figure.write_html(page, include_plotlyjs=True)
+def drawn(rows: pl.DataFrame) -> Figure:
+    """Times of one iteration's communication against ranks, whole and by what they are."""
+    micro = rows.with_columns(pl.col("time", "halo_time", "dot_time") * 1e6)
+    parts = (("time", "all, with set-up"), ("halo_time", "halo exchanges"), ("dot_time", "dot products"))
+    shown = [Panel(title, lines(micro, "ranks", name, "network", NETWORKS, {})) for name, title in parts]
+    across = axis("ranks", type="log", tickvals=sorted(set(rows["ranks"])))
+    return draw(shown, across, axis("time, µs", rangemode="tozero"), "Simulated; mean over ranks.")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those
 of the rank that is done last, messages of 2 bytes (reductions: 1 KiB, to be split; the
 machine has no bandwidth, so that sizes do not matter). Writes the
-table and the page that are named: `figures.py F.csv [PAGE.html]`.
+table and the figures that are named: `figures.py F.csv [F.json [PAGE.html]]`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import polars as pl
+from common import draw, lines
 
 from haloscope import predict
+from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.reproduce.study import write_figures
 
 RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
 # SimGrid's names, and the paper's. Its Rabenseifner reduction ("rab") aborts in 3.32.
@@ -67,16 +72,38 @@ def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def main(table: Path, page: Path | None) -> None:
+def figures(rows: pl.DataFrame) -> list[Figure]:
+    """Figures 6 and 7: points are simulated, lines the paper's formulas."""
+    times = rows.with_columns(pl.col("time", "modelled") * 1e6)
+    made = []
+    for number, (collective, names) in enumerate(NAMES.items(), 6):
+        some = times.filter(pl.col("collective") == collective)
+        order = list(names.values())
+        points = lines(some, "ranks", "time", "algorithm", order, {"mode": "markers"})
+        formulas = lines(some, "ranks", "modelled", "algorithm", order, {"mode": "lines"})
+        for trace in formulas:
+            trace["name"] = f"{trace['name']}, formula"
+        panel = Panel(f"{collective}, {BYTES[collective]} bytes", [*points, *formulas])
+        across = axis("processes", type="log", tickvals=[2, 4, 8, 16, 32, 64, 128, 256])
+        up = axis("time, µs", type="log")
+        caption = "Points: SimGrid on ORFEO's latencies; lines: the paper's formulas."
+        made.append(draw([panel], across, up, caption, f"Figure {number}: {collective}"))
+    return made
+
+
+def main(table: Path, drawn: Path | None, page: Path | None) -> None:
     rows = against_the_paper(pl.concat(map(measured, NAMES)))
     rows.drop("segment", "fanout").write_csv(table, float_scientific=True)
     by = rows.group_by("collective", "algorithm", maintain_order=True)
     print(by.agg(pl.col("error").median().alias("median"), pl.col("error").max().alias("most")))
+    if drawn is not None:
+        write_figures(figures(rows), drawn)
     if page is not None:
         predict.write_measured_page(rows, predict.load_machine("orfeo"), page)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit("where does the table go, and the page? F.csv [PAGE.html]")
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None)
+    if len(sys.argv) not in (2, 3, 4):
+        sys.exit("where does the table go, the figures, and the page? F.csv [F.json [PAGE.html]]")
+    paths = [*map(Path, sys.argv[1:]), None, None]
+    main(*paths[:3])

@@ -18,8 +18,9 @@ from click.testing import CliRunner
 from haloscope.base import paths
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.cli._main import haloscope as command
-from haloscope.reproduce.study import Study, read_study, run_study, studies, write_study_page
-from support.pages import Look
+from haloscope.explain.regimes.figures import Figure, array, axis
+from haloscope.reproduce.study import Study, read_study, run_study, studies, write_figures, write_study_page
+from support.pages import Look, page_data
 
 EVIL = "<img src=x onerror=alert(1)>"
 SCRIPT = """
@@ -31,6 +32,9 @@ if sys.argv[1] == "slow" and not Path("go-on").exists():
     time.sleep(60)
 if sys.argv[1] == "fails":
     sys.exit("no such machine")
+if sys.argv[1] == "elsewhere":
+    print("namespaces need root")
+    sys.exit(4)
 rows = ("region,published,ours,equal", "<img src=x onerror=alert(1)>,3,3,true", "b,,1.5,")
 Path(sys.argv[1] + ".csv").write_text("\\n".join(rows))
 if sys.argv[1] == "crash":
@@ -85,8 +89,18 @@ def test_the_page_is_the_same_from_the_same_results(tmp_path: Path, look: Look) 
     assert pages[0].read_bytes() == pages[1].read_bytes()
     shown = look(pages[0])
     assert shown.locator("h1").inner_text() == f"A {EVIL}"
-    assert shown.locator("#same table tbody tr").all_inner_texts()[0].split("\t") == [EVIL, "3", "3", "yes"]
-    assert shown.locator("#same table tbody tr").all_inner_texts()[1].split("\t") == ["b", "–", "1.5", "–"]
+    assert shown.locator("#part-same table tbody tr").all_inner_texts()[0].split("\t") == [
+        EVIL,
+        "3",
+        "3",
+        "yes",
+    ]
+    assert shown.locator("#part-same table tbody tr").all_inner_texts()[1].split("\t") == [
+        "b",
+        "–",
+        "1.5",
+        "–",
+    ]
     assert "no such machine" in shown.locator("#warnings").inner_text()
     assert shown.locator("#answer tbody tr").count() == 3
     assert shown.locator("body img").count() == 0
@@ -115,9 +129,48 @@ def test_a_picture_is_in_the_page(tmp_path: Path, look: Look) -> None:
     (out / "same.png").write_bytes(png())
     run_study(study, out)
     write_study_page(study, out, tmp_path / "page.html")
-    picture = look(tmp_path / "page.html").locator("#same img.picture")
+    picture = look(tmp_path / "page.html").locator("#part-same img.picture")
     assert picture.get_attribute("alt") == "Part same: same.png"
     assert picture.evaluate("image => image.naturalWidth") == 1
+
+
+def test_figures_are_drawn_on_the_page(tmp_path: Path, look: Look) -> None:
+    study, out = made(tmp_path / "study", "same"), tmp_path / "out"
+    file = study.folder / "study.toml"
+    file.write_text(file.read_text() + 'figures = ["same.json"]\n')
+    study = read_study(study.folder)
+    out.mkdir()
+    trace = {"type": "scatter", "x": [1, 2], "y": array([3.0, 4.0]), "name": "b"}
+    drawn = Figure(f"Said: {EVIL}", [trace], {"height": 300, "xaxis": axis("ranks")}, "Two points")
+    write_figures([drawn, drawn], out / "same.json")
+    assert [one.state for one in run_study(study, out)] == ["done"]
+    pages = [tmp_path / "0.html", tmp_path / "1.html"]
+    for page in pages:
+        write_study_page(study, out, page)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+    shown = look(pages[0])
+    shown.locator("#sections[data-waiting='0']").wait_for()
+    assert shown.locator("#part-same figure .main-svg").count() >= 2
+    assert shown.locator("#part-same figcaption").all_inner_texts() == [f"Said: {EVIL}"] * 2
+    assert shown.locator("#part-same figure h3").all_inner_texts() == ["Two points"] * 2
+    # What is no list of figures is one line.
+    for text in ("{", "[1]", '[{"caption": "", "traces": [NaN], "layout": {}, "title": ""}]', "3", "[[]]"):
+        (out / "same.json").write_text(text)
+        with pytest.raises(OutputError, match=r"same\.json: is no list of figures; remove it and run again"):
+            write_study_page(study, out, pages[0])
+
+
+def test_what_cannot_run_here_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, out = made(tmp_path / "share" / "studies" / "one", "elsewhere"), tmp_path / "out"
+    for _ in range(2):  # it is tried again
+        (outcome,) = run_study(study, out)
+        assert (outcome.state, outcome.why) == ("not run", "namespaces need root")
+    assert runs(out) == ["elsewhere", "elsewhere"]
+    monkeypatch.setattr(paths, "root", lambda: tmp_path / "share")
+    done = CliRunner().invoke(command, ["study", "one", "-o", str(tmp_path)], standalone_mode=False)
+    assert done.return_value == 0
+    assert "namespaces need root" in done.output
+    assert "was not run: namespaces need root" in json.dumps(page_data(tmp_path / "one" / "index.html"))
 
 
 def test_a_killed_study_goes_on(tmp_path: Path) -> None:

@@ -33,11 +33,17 @@ def test_nothing_is_written_beside_the_sources() -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        "caliper-communication-regions/scaling.py",
         "caliper-communication-regions/study.py",
         "dynamic-stencil-protocols/figures.py",
+        "dynamic-stencil-protocols/miniamr.py",
+        "dynamic-stencil-protocols/nodes.py",
         "hpcg-communication-patterns/networks.py",
+        "hpcg-communication-patterns/patterns.py",
         "hmm-regimes-communication-hiding/figures.py",
+        "hmm-regimes-communication-hiding/paper.py",
         "openmpi-collective-algorithms/figures.py",
+        "openmpi-collective-algorithms/measured.py",
     ],
 )
 def test_a_study_asks_where_to_write(script: str, tmp_path: Path) -> None:

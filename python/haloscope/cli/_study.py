@@ -83,4 +83,5 @@ def _run(one: Study, directory: Path, *, large: bool) -> bool:
 
 
 def _is_fine(outcome: Outcome, *, large: bool) -> bool:
-    return outcome.state == "done" or (outcome.state == "not run" and outcome.part.large and not large)
+    left = outcome.state == "not run" and (bool(outcome.why) or (outcome.part.large and not large))
+    return outcome.state == "done" or left

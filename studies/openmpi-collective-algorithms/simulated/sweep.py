@@ -13,6 +13,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -157,46 +158,32 @@ def written(rows: list[dict[str, object]], path: Path) -> None:
             table.tofile(file)
 
 
-def main(output: Path, all_ranks: list[int]) -> None:
-    """Simulate, one run of SMPI for each number of ranks."""
-    machine = predict.load_machine("orfeo")
-    done = []
+def simulated(chosen: dict[int, list[dict[str, object]]]) -> Iterator[dict[str, object]]:
+    """Yield the points of each number of ranks with their times: one run of SMPI for each number."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        (place / "orfeo.xml").write_text(platform(machine))
+        (place / "orfeo.xml").write_text(platform(predict.load_machine("orfeo")))
         subprocess.run(["smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place)
-        for ranks in all_ranks:
-            rows = points(ranks)
+        for ranks, rows in chosen.items():
             written(rows, place / "schedules")
             (place / "hosts").write_text("".join(f"c{i}\n" for i in range(ranks)))
             settings = [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
-            command = [
-                "smpirun",
-                "-np",
-                str(ranks),
-                "-platform",
-                "orfeo.xml",
-                "-hostfile",
-                "hosts",
-                *settings,
-                "--log=root.thres:error",
-                "./replay",
-                "schedules",
-            ]
+            command = ["smpirun", "-np", str(ranks), "-platform", "orfeo.xml", "-hostfile", "hosts"]
+            command += [*settings, "--log=root.thres:error", "./replay", "schedules"]
             print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
             said = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)
             for line in said.stdout.splitlines():
                 number, mean, least, most = line.split()
-                done.append(
-                    {
-                        **rows[int(number)],
-                        "status": "ok",
-                        "time": float(mean),
-                        "time_min": float(least),
-                        "time_max": float(most),
-                    }
-                )
-            pl.DataFrame(done).write_csv(output)
+                times = {"time": float(mean), "time_min": float(least), "time_max": float(most)}
+                yield {**rows[int(number)], "status": "ok", **times}
+
+
+def main(output: Path, all_ranks: list[int]) -> None:
+    """Simulate, and write all that there is after each number of ranks."""
+    done: list[dict[str, object]] = []
+    for ranks in all_ranks:
+        done += simulated({ranks: points(ranks)})
+        pl.DataFrame(done).write_csv(output)
 
 
 if __name__ == "__main__":

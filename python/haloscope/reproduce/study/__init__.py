@@ -9,9 +9,19 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.reproduce.study._outcomes import Outcome, run_study
     from haloscope.reproduce.study._study import Part, Study, read_study, studies
+    from haloscope.reproduce.study._study_figures import write_figures
     from haloscope.reproduce.study._study_page import write_study_page
 
-__all__ = ["Outcome", "Part", "Study", "read_study", "run_study", "studies", "write_study_page"]
+__all__ = [
+    "Outcome",
+    "Part",
+    "Study",
+    "read_study",
+    "run_study",
+    "studies",
+    "write_figures",
+    "write_study_page",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
@@ -23,6 +33,7 @@ if not TYPE_CHECKING:
             "read_study": "_study",
             "run_study": "_outcomes",
             "studies": "_study",
+            "write_figures": "_study_figures",
             "write_study_page": "_study_page",
         },
     )

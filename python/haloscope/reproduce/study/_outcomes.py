@@ -19,15 +19,15 @@ from haloscope.reproduce.study._study import Part, Study
 __all__ = ["Outcome", "outcomes", "run_study"]
 
 _OUTCOMES = "outcomes.json"
-# What a script ends with: as it should, or with a value that should be exactly the paper's and is not. An
-# exception ends it with 1.
-_DONE, _DIFFERS = 0, 3
+# What a script ends with: as it should, with a value that should be exactly the paper's and is not, or as
+# this machine cannot run it, for a reason that it prints last. An exception ends it with 1.
+_DONE, _DIFFERS, _NOT_HERE = 0, 3, 4
 State = Literal["done", "differs", "failed", "not run"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a part has ended; `why` is empty unless it failed."""
+    """How a part has ended; `why` tells what it failed of, or why it cannot run here."""
 
     part: Part
     state: State
@@ -83,6 +83,8 @@ def _ended(study: Study, directory: Path) -> dict[str, int]:
 def _outcome(part: Part, directory: Path, status: int | None) -> Outcome:
     if status is None:
         return Outcome(part, "not run")
+    if status == _NOT_HERE:
+        return Outcome(part, "not run", last_line(directory / f"{part.name}.log") or "it cannot run here")
     if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
         return Outcome(

@@ -31,9 +31,9 @@ class _Strict(BaseModel):
 class Part(_Strict):
     """A table or figure of the paper, or some that one script makes.
 
-    The script, of the study's folder, runs in the directory of results and leaves `tables` (CSV) and
-    `pictures` (PNG) there. It ends with 3 if what should be exactly as published is not; `text` explains what
-    else differs.
+    The script, of the study's folder, runs in the directory of results and leaves `tables` (CSV), `figures`
+    (of `write_figures`) and `pictures` (PNG) there. It ends with 3 if what should be exactly as published is
+    not, and with 4 if this machine cannot run it; `text` explains what else differs.
     """
 
     name: _Name
@@ -41,6 +41,7 @@ class Part(_Strict):
     script: _Result
     arguments: tuple[str, ...] = ()
     tables: tuple[_Result, ...] = ()
+    figures: tuple[_Result, ...] = ()
     pictures: tuple[_Result, ...] = ()
     text: tuple[str, ...] = ()
     minutes: Annotated[float, Field(gt=0)]
@@ -49,7 +50,7 @@ class Part(_Strict):
     @property
     def results(self) -> tuple[str, ...]:
         """The files that it leaves."""
-        return self.tables + self.pictures
+        return self.tables + self.figures + self.pictures
 
 
 class Study(_Strict):

@@ -15,6 +15,7 @@ from haloscope.explain import page, write_page
 from haloscope.explain.regimes.figures import Cell, Section, Table
 from haloscope.reproduce.study._outcomes import Outcome, outcomes
 from haloscope.reproduce.study._study import Study
+from haloscope.reproduce.study._study_figures import read_figures
 
 __all__ = ["write_study_page"]
 
@@ -45,21 +46,27 @@ def write_study_page(study: Study, directory: Path, output: Path) -> None:
 
 def _overview(ended: list[Outcome]) -> Section:
     rows: list[list[Cell]] = [
-        [(one.part.title, one.part.title), (one.state, one.state), (None, _STATES[one.state])]
-        for one in ended
+        [(one.part.title, one.part.title), (one.state, one.state), (None, _meaning(one))] for one in ended
     ]
     columns = [("part of the paper", ""), ("state", ""), ("which means", "")]
     return Section("answer", "What came out", tables=[Table("", columns, rows)])
 
 
+def _meaning(one: Outcome) -> str:
+    """Return what a state means: for a part that cannot run here, why."""
+    return f"was not run: {one.why}" if one.state == "not run" and one.why else _STATES[one.state]
+
+
 def _section(one: Outcome, directory: Path) -> Section:
     part = one.part
+    name = f"part-{part.name}"  # the page has names of its own, such as figures
     if one.state not in ("done", "differs"):
-        return Section(part.name, part.title, text=[_STATES[one.state]])
+        return Section(name, part.title, text=[_meaning(one)])
     return Section(
-        part.name,
+        name,
         part.title,
         text=part.text,
+        figures=[figure for name in part.figures for figure in read_figures(directory / name)],
         tables=[_table(directory / name) for name in part.tables],
         pictures=[(_picture(directory / name), f"{part.title}: {name}") for name in part.pictures],
     )

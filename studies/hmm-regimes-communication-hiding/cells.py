@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +18,7 @@ import scenario
 from numpy.typing import NDArray
 from scenario import ELEMENTS
 
+from haloscope.base import paths
 from haloscope.base.cache import build_once
 from haloscope.base.toolchain import toolchain
 from haloscope.hide import build_overlap
@@ -92,10 +95,10 @@ def grid(ranks: int) -> tuple[int, int, int]:
     return found
 
 
-def build(name: str) -> Path:
+def build(name: str, folder: Path = HERE) -> Path:
     """The program of NAME.c with the overlap library, from the cache or compiled now."""
-    compiler, include = toolchain().compiler.with_name("mpicc"), HERE.parents[1] / "include"
-    source, overlap = HERE / f"{name}.c", build_overlap()
+    compiler, include = toolchain().compiler.with_name("mpicc"), paths.root() / "include"
+    source, overlap = folder / f"{name}.c", build_overlap()
     text = source.read_bytes() + f"{compiler} {overlap}".encode()
     target = f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
@@ -168,6 +171,21 @@ def simulate(cell: Cell, program: Path, results: Path) -> None:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def run_all(todo: Sequence[Cell], results: Path, quiet: bool = False) -> int:
+    """Run what is missing; return how many were."""
+    missing = [cell for cell in todo if not is_done(cell, results)]
+    if not missing:
+        return 0
+    program = build("ranks")
+    begin = time.monotonic()
+    for number, cell in enumerate(missing):
+        simulate(cell, program, results)
+        if not quiet and sys.stderr.isatty():
+            left = (time.monotonic() - begin) / (number + 1) * (len(missing) - number - 1)
+            print(f"\r{number + 1} of {len(missing)}, {left:.0f} s left ", end="", file=sys.stderr)
+    return len(missing)
 
 
 def load(cell: Cell, results: Path) -> Arrays:

@@ -1,0 +1,130 @@
+"""Motivation 2 and the overlap benchmark on two emulated nodes, whole and by protocol.
+
+    .venv/bin/python studies/dynamic-stencil-protocols/nodes.py DIR
+
+Needs root, for network namespaces, and a checkout, which has `tools/cluster.sh`; else it ends with 4 and says
+so. Writes `stencil.csv`, `overlap.csv` and figures of both to DIR.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import polars as pl
+from common import NOT_HERE, draw, into, lines
+
+from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.hide import build_protocols_for
+from haloscope.predict.bench import StencilMethod, stencil
+from haloscope.reproduce.study import write_figures
+
+CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster.sh"
+NODES, SLOTS = 2, 2
+# A link of a node; with less than what one core computes for TCP, ranks that share cores wait for the link.
+SETTINGS = {"CLUSTER_NAME": f"study{os.getpid()}n", "CLUSTER_NET": "10.77.7", "CLUSTER_NIC": "1gbit"}
+SIZES = (262144, 2097152)  # of the slides' overlap benchmark
+PROTOCOLS = ("dynamic", "get", "coop", "steal", "static")
+METHOD = StencilMethod(sizes=SIZES, ranks=NODES * SLOTS, iterations=10, warmup=2, rounds=3)
+
+
+def obstacle() -> str | None:
+    """What keeps this machine from having nodes."""
+    if not CLUSTER.is_file():
+        return "emulated nodes need a checkout of Haloscope, for tools/cluster.sh"
+    if os.geteuid() != 0:
+        return "emulated nodes are network namespaces, which need root"
+    done = cluster("up", str(NODES), str(SLOTS))
+    return (done.stderr.strip() or "emulated nodes do not come up") if done.returncode else None
+
+
+def cluster(*words: str) -> subprocess.CompletedProcess[str]:
+    """Do something with the emulated nodes."""
+    return subprocess.run(
+        [str(CLUSTER), *words], env=os.environ | SETTINGS, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+
+def rows_of(method: StencilMethod, said: str) -> list[dict[str, object]]:
+    """Measure, and return a row a layer and size: microseconds, percent, with `of` for what was measured."""
+    result = stencil(method, build_layer=build_protocols_for)
+    rows: list[dict[str, object]] = []
+    for one in result.series:
+        values = one.figures()
+        scale = {name: 1.0 if name in ("ratio", "overlap") else 1e6 for name in values}
+        of = said if one.layer == "on" else "MPI alone"
+        row: dict[str, object] = {"of": of, "bytes": one.bytes}
+        for name, (middle, low, high) in values.items():
+            row |= {name: middle * scale[name]}
+            if name in ("ratio", "overlap"):
+                row |= {f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    return rows
+
+
+def inside() -> None:
+    """Measure on node 0, whose launcher fills all nodes."""
+    overlap = replace(METHOD, test="overlap")
+    found: dict[str, list[dict[str, object]]] = {"stencil": [], "overlap": []}
+    for method in (METHOD, overlap):
+        found[method.test] += rows_of(method, "")
+        for protocol in PROTOCOLS:
+            found[method.test] += rows_of(replace(method, layers=("on",), protocol=protocol), protocol)
+    lent = replace(overlap, layers=("on",), null_buffers=True)
+    found["overlap"] += rows_of(lent, "dynamic, the layer's buffers")
+    late = replace(overlap, late=True)
+    for method, said in (
+        (late, ""),
+        (replace(late, layers=("on",), null_buffers=True), "the layer's buffers"),
+    ):
+        for row in rows_of(method, said):
+            found["overlap"].append(row | {"of": f"{row['of']}, receives after computing"})
+    for name, rows in found.items():
+        pl.DataFrame(rows).write_csv(f"{name}.csv", float_precision=3)
+
+
+def figures() -> tuple[Figure, Figure]:
+    """Return the total over the ideal, and the overlap, for each way."""
+    total, overlap = pl.read_csv("stencil.csv"), pl.read_csv("overlap.csv")
+    made = []
+    for table, name, title, paper in (
+        (total, "ratio", "total over the longer of inter-node and intra-node alone", "Motivation 2"),
+        (overlap, "overlap", "overlap, %", "3D stencil overlap benchmark"),
+    ):
+        names = table["of"].unique(maintain_order=True).to_list()
+        panel = Panel("", lines(table, "bytes", name, "of", names, {}))
+        across = axis("bytes to each neighbour", type="log", tickvals=SIZES, ticktext=["256 KiB", "2 MiB"])
+        where = f"{NODES} emulated nodes of {SLOTS} ranks, {SETTINGS['CLUSTER_NIC']} a node"
+        caption = f"{where}; medians. Slides: {paper}."
+        made.append(draw([panel], across, axis(title, rangemode="tozero"), caption))
+    return made[0], made[1]
+
+
+def main() -> None:
+    """Bring the nodes up, measure on them, and draw."""
+    why = obstacle()
+    try:
+        if why is not None:
+            print(why)
+            sys.exit(NOT_HERE)
+        done = cluster("exec", "0", sys.executable, str(Path(__file__).resolve()), "--inside")
+        if done.returncode:
+            sys.exit(done.stderr.strip())
+    finally:
+        if CLUSTER.is_file():
+            cluster("down")
+    for name, figure in zip(("stencil.json", "overlap.json"), figures(), strict=True):
+        write_figures([figure], Path(name))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--inside"]:
+        inside()
+    else:
+        into()
+        main()

@@ -1,0 +1,232 @@
+"""Figures 2 to 5: the paper's algorithms measured here, and on a simulated ORFEO beside our model of it.
+
+    .venv/bin/python studies/openmpi-collective-algorithms/measured.py DIR
+
+Measures what is not in DIR yet, and writes `claims.csv`, `figure-2.json` to `figure-5.json`, and what 2 bytes
+take here as `small.json` and `small.csv`.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "simulated"))
+
+import polars as pl
+import sweep
+from common import ENVIRONMENT, HALOSCOPE, draw, into, lines
+
+from haloscope import predict
+from haloscope.explain.regimes.figures import Figure, Panel, Trace, axis
+from haloscope.reproduce.study import write_figures
+
+PAPERS = {
+    "bcast": ("default", "basic_linear", "pipeline", "binomial", "chain"),
+    "reduce": ("default", "linear", "binary", "binomial", "rabenseifner"),
+}
+SIZES = (2, 128, 1024, 16384, 131072, 1048576)
+SHOWN = (1024, 16384, 1048576)  # of Figures 2 and 4
+HERE, ORFEO = (2, 4, 8), (2, 4, 8, 16, 32, 64, 128, 256)
+FEWER = (4, 8, 16, 32, 64, 256)  # of Figures 3 and 5 on ORFEO
+KEYS = ["collective", "algorithm", "ranks", "bytes"]
+
+
+def measured() -> pl.DataFrame:
+    """Return what this machine takes; a sweep that is begun goes on."""
+    for collective, names in PAPERS.items():
+        command = [HALOSCOPE, "bench", "collective", collective, "--algorithm", ",".join(names)]
+        command += ["-n", ",".join(map(str, HERE)), "-m", ",".join(map(str, SIZES)), "-i", "100", "-x", "10"]
+        command += ["-o", f"{collective}.jsonl"]
+        subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+    every = [predict.Sweep.read(f"{collective}.jsonl").points for collective in PAPERS]
+    rows = pl.concat(every).filter(pl.col("status") == "ok")
+    return rows.select(*KEYS, pl.col("median").alias("time"))
+
+
+def on_orfeo() -> pl.DataFrame:
+    """Return what SimGrid takes for the same messages on ORFEO, and what our model says."""
+    kept = Path("orfeo.csv")
+    if not kept.exists():
+        chosen = {
+            ranks: [
+                {"collective": c, "algorithm": a, "segment": 0, "fanout": 0, "ranks": ranks, "bytes": size}
+                for c, names in PAPERS.items()
+                for a in names[1:]
+                for size in SIZES
+            ]
+            for ranks in ORFEO
+        }
+        pl.DataFrame(list(sweep.simulated(chosen))).select(*KEYS, "time").write_csv(kept)
+    machine = predict.load_machine(sweep.HERE / "orfeo.yaml")
+    models = [
+        predict.model(machine, c, names[1:], ORFEO, SIZES, formula="hockney") for c, names in PAPERS.items()
+    ]
+    modelled = pl.concat(models).rename({"time": "modelled"}).select(*KEYS, "modelled")
+    return pl.read_csv(kept).join(modelled, on=KEYS, how="left")
+
+
+def panels_of(rows: pl.DataFrame, x: str, each: str, values: tuple[int, ...], collective: str) -> list[Panel]:
+    """Return a panel for each value: points and lines as measured, our model dashed."""
+    names, made = PAPERS[collective], []
+    for value in values:
+        some = rows.filter(pl.col("collective") == collective, pl.col(each) == value)
+        traces = lines(some, x, "time", "algorithm", names, {})
+        if "modelled" in some.columns:
+            dashed: Trace = {"mode": "lines", "opacity": 0.6}
+            for trace in lines(some, x, "modelled", "algorithm", names, dashed):
+                line = {**trace["line"], "dash": "dash"}
+                traces.append({**trace, "name": f"{trace['name']}, our model", "line": line})
+        made.append(Panel(f"{value} {'bytes' if each == 'bytes' else 'processes'}", traces))
+    return made
+
+
+def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFrame) -> list[Figure]:
+    """Return Figure 2 or 4, and 3 or 5: time against processes, and against sizes; here and on ORFEO."""
+    up = axis("time, µs", type="log")
+    made = []
+    for rows, where, least in (
+        (here, "Measured on this machine, medians of the slowest rank", HERE),
+        (orfeo, "Simulated ORFEO, mean over ranks; dashed: our model, the end of the last rank", FEWER),
+    ):
+        if number in (2, 4):
+            across = axis("processes", type="log", tickvals=sorted(set(rows["ranks"])))
+            drawn = panels_of(rows, "ranks", "bytes", SHOWN, collective)
+        else:
+            across = axis("bytes", type="log")
+            drawn = panels_of(rows, "bytes", "ranks", least, collective)
+        made.append(draw(drawn, across, up, f"{where}.", f"Figure {number}: {collective}"))
+    return made
+
+
+def best(rows: pl.DataFrame, names: tuple[str, ...], worst: tuple[str, ...]) -> pl.DataFrame:
+    """Return the points with `good`: all of `names` take less than all of `worst`."""
+    wide = rows.pivot("algorithm", index=["ranks", "bytes"], values="time").drop_nulls()
+    good = pl.max_horizontal(*names) < pl.min_horizontal(*worst)
+    return wide.with_columns(good=good)
+
+
+def claims(here: pl.DataFrame, orfeo: pl.DataFrame) -> pl.DataFrame:
+    """Return what the paper says of Figures 2 to 5, and for how many points it holds."""
+    many, large = pl.col("ranks") >= 16, pl.col("bytes") >= 16384
+    said = (
+        (
+            "2",
+            "basic linear and pipeline are slower than chain and binomial: from 16 KiB and 16 processes on",
+            "bcast",
+            ("chain", "binomial"),
+            ("basic_linear", "pipeline"),
+            many & large,
+        ),
+        (
+            "3",
+            "pipeline is the slowest from 32 processes on",
+            "bcast",
+            ("chain", "binomial", "basic_linear"),
+            ("pipeline",),
+            pl.col("ranks") >= 32,
+        ),
+        (
+            "4",
+            "linear and binary are slower than binomial, from 16 processes on",
+            "reduce",
+            ("binomial",),
+            ("linear", "binary"),
+            many,
+        ),
+        (
+            "4",
+            "Rabenseifner is better than linear and binary for 1 MiB, from 16 processes on",
+            "reduce",
+            ("rabenseifner",),
+            ("linear", "binary"),
+            many & (pl.col("bytes") == 1048576),
+        ),
+        (
+            "5",
+            "Rabenseifner is slower than binary and binomial for small messages (to 1 KiB)",
+            "reduce",
+            ("binary", "binomial"),
+            ("rabenseifner",),
+            pl.col("bytes") <= 1024,
+        ),
+    )
+    rows = []
+    for number, words, collective, names, worst, where in said:
+        row: dict[str, object] = {"figure": number, "the_paper_says": words}
+        for place, measured_rows in (("orfeo", orfeo), ("here", here)):
+            points = best(measured_rows.filter(pl.col("collective") == collective), names, worst).filter(
+                where
+            )
+            row[f"holds_{place}"] = int(points["good"].sum()) if len(points) else None
+            row[f"points_{place}"] = len(points)
+        rows.append(row)
+    for number, collective in (("3", "bcast"), ("5", "reduce")):
+        wide = here.filter(pl.col("collective") == collective)
+        wide = wide.pivot("algorithm", index=["ranks", "bytes"], values="time").drop_nulls()
+        least = pl.min_horizontal(*PAPERS[collective][1:])
+        near = wide.select((pl.col("default") <= 1.1 * least).sum()).item()
+        words = f"{collective}: the library's choice is the best, or as good (to 10 %)"
+        row = {"figure": number, "the_paper_says": words, "holds_here": int(near), "points_here": len(wide)}
+        rows.append(row)
+    schema = {
+        "figure": pl.String,
+        "the_paper_says": pl.String,
+        **{f"{kind}_{place}": pl.Int64 for place in ("orfeo", "here") for kind in ("holds", "points")},
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def small(here: pl.DataFrame) -> tuple[pl.DataFrame, Figure]:
+    """Return what 2 bytes take here, in µs, with the paper's formulas for two ranks, a core each."""
+    command = [
+        HALOSCOPE,
+        "bench",
+        "p2p",
+        "latency",
+        "-m",
+        "2:2",
+        "-i",
+        "1000",
+        "-x",
+        "100",
+        "--format",
+        "csv",
+    ]
+    printed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout
+    latency = float(pl.read_csv(io.BytesIO(printed))["time"].median() or 0)
+    rows = here.filter(pl.col("bytes") == 2).drop("bytes").sort("collective", "algorithm", "ranks")
+    # Of two ranks each of them has one message, Rabenseifner's there and back.
+    times = pl.when(pl.col("algorithm") == "rabenseifner").then(2).otherwise(1) * latency * 1e6
+    formula = pl.when((pl.col("ranks") == 2) & (pl.col("algorithm") != "default")).then(times)
+    rows = rows.with_columns(pl.col("time") * 1e6, formula=formula).rename({"time": "microseconds"})
+    drawn = []
+    for collective, names in PAPERS.items():
+        some = rows.filter(pl.col("collective") == collective)
+        drawn.append(
+            Panel(f"{collective}, 2 bytes", lines(some, "ranks", "microseconds", "algorithm", names, {}))
+        )
+    across = axis("processes", type="log", tickvals=HERE)
+    caption = f"Measured on this machine; its latency is {1e6 * latency:.2f} µs. Paper: Figures 6 and 7."
+    return rows, draw(drawn, across, axis("time, µs", type="log"), caption)
+
+
+def main() -> None:
+    """Measure and simulate what is missing, and write figures and claims."""
+    here, orfeo = measured(), on_orfeo()
+    shown = [rows.with_columns(pl.col("^time|modelled$") * 1e6) for rows in (here, orfeo)]
+    for collective, numbers in (("bcast", (2, 3)), ("reduce", (4, 5))):
+        for number in numbers:
+            write_figures(figures(number, collective, *shown), Path(f"figure-{number}.json"))
+    claims(here, orfeo).write_csv("claims.csv")
+    table, figure = small(here)
+    table.write_csv("small.csv", float_precision=3)
+    write_figures([figure], Path("small.json"))
+
+
+if __name__ == "__main__":
+    into()
+    main()

@@ -1,0 +1,151 @@
+"""Parts of the studies that come with it, made small: what they leave is what their page shows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from haloscope.reproduce.study import studies
+from support.missing import missing
+from support.mpi import CHECKOUT
+
+STUDIES = CHECKOUT / "studies"
+Imported = Callable[..., Any]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Imported]:
+    """`script("hpcg-communication-patterns", "patterns")` imports it for a test, which runs in `tmp_path`."""
+    before, path = set(sys.modules), list(sys.path)
+    monkeypatch.chdir(tmp_path)
+
+    def imported(study: str, name: str) -> Any:
+        monkeypatch.syspath_prepend(str(STUDIES / study))
+        return importlib.import_module(name)
+
+    yield imported
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(STUDIES)):
+            del sys.modules[name]
+
+
+def drawn(file: str) -> list[dict[str, Any]]:
+    """What a file of figures has."""
+    found = json.loads(Path(file).read_text())
+    assert found
+    assert all(figure["traces"] and figure["layout"]["height"] for figure in found)
+    return list(found)
+
+
+def test_parts_name_what_there_is() -> None:
+    for study in studies().values():
+        names = [name for part in study.parts for name in part.results]
+        assert len(names) == len(set(names))
+        # Under a quarter of an hour each, an hour in all.
+        assert sum(part.minutes for part in study.chosen(large=False)) < 15
+        for part in study.parts:
+            assert part.text
+            text = (study.folder / part.script).read_text("utf-8")
+            # Each is in its script by name, by a pattern of its name, or an argument.
+            for name in part.results:
+                stem = name.split(".")[0].split("-")[0]
+                assert stem in text or name in part.arguments, (study.name, name)
+    assert sum(part.minutes for one in studies().values() for part in one.chosen(large=False)) < 60
+
+
+def test_table_4_is_compared_to_all_printed_digits(script: Imported) -> None:
+    study = script("caliper-communication-regions", "study")
+    printed = pl.read_csv(study.HERE / "published.csv").filter(pl.col("application") != "laghos")
+    ours = printed.select(
+        *study.KEY,
+        our_bytes=pl.col("bytes") * 1.004,
+        our_sends="sends",
+        our_average="average",
+        our_largest=pl.when(pl.col("largest") == 34604).then(34064).otherwise("largest"),
+        our_counts_are_of=pl.lit("run"),
+    )
+    table = study.compared(ours)
+    assert len(table) == 20
+    assert table["equal"].drop_nulls().all()
+    assert table.filter(pl.col("equal").is_null())["application"].unique().to_list() == ["laghos"]
+    for name, off in (("our_bytes", 1.006), ("our_sends", 2), ("our_largest", 2)):
+        wrong = ours.with_columns(pl.when(pl.col("ranks") == 512).then(pl.col(name) * off).otherwise(name))
+        assert study.compared(wrong).filter(~pl.col("equal"))["ranks"].unique().to_list() == [512]
+
+
+def test_claims_are_counted_point_by_point(script: Imported) -> None:
+    measured = script("openmpi-collective-algorithms", "measured")
+    # Time is the algorithm's place in the paper's list: the default is the best, the last one the worst.
+    rows = [
+        (collective, name, ranks, size, float(place))
+        for collective, names in measured.PAPERS.items()
+        for place, name in enumerate(names, 1)
+        for ranks in measured.ORFEO
+        for size in measured.SIZES
+    ]
+    every = pl.DataFrame(rows, schema=[*measured.KEYS, "time"], orient="row")
+    table = measured.claims(every.filter(pl.col("ranks") <= 8), every)
+    found = {row["the_paper_says"].split()[0]: row for row in table.to_dicts()}
+    assert (found["pipeline"]["holds_orfeo"], found["pipeline"]["points_orfeo"]) == (0, 24)
+    # Linear is the first in the list, binomial the third: linear and binary are not slower.
+    assert found["linear"]["holds_orfeo"] == 0
+    assert found["bcast:"]["holds_here"] == found["bcast:"]["points_here"] == 18
+    assert found["pipeline"]["holds_here"] is None
+
+
+def test_patterns_of_hpcg_have_its_sizes(script: Imported) -> None:
+    if shutil.which("smpicxx") is None:
+        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
+    patterns = script("hpcg-communication-patterns", "patterns")
+    Path("runs").mkdir()
+    exact = patterns.partners([patterns.pattern(16, ranks) for ranks in (2, 27)], 16)
+    # A rank of 2 has one partner, those of 3 x 3 x 3 from 7 (a corner) to 26 (the middle).
+    assert exact.select("ranks", "partners_least", "partners_most").rows() == [(2, 1, 1), (27, 7, 26)]
+    # Faces, edges and corners of 16, 8, 4 and 2 points along an axis, as cg sends them.
+    assert exact["sizes_are_exact"].to_list() == [True, True]
+    assert exact["bytes"].to_list()[1] == "8 16 32 64 128 512 2048"
+    assert patterns.partners([patterns.pattern(16, 27)], 104)["sizes_are_exact"].to_list() == [False]
+
+
+def test_nodes_that_cannot_be_say_so(
+    script: Imported, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = script("dynamic-stencil-protocols", "nodes")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit) as ended:
+        nodes.main()
+    assert ended.value.code == 4
+    assert capsys.readouterr().out.splitlines()[-1].endswith("which need root")
+
+
+def test_the_study_of_regimes_by_one_command(script: Imported, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = script("hmm-regimes-communication-hiding", "paper")
+    for name, value in {"RANKS": 8, "MATVECS": 120}.items():
+        monkeypatch.setattr(paper, name, value)
+    monkeypatch.setattr(paper.cells, "SWEPT_RANKS", (8,))
+    monkeypatch.setattr(paper.cells, "SWEPT_EDGES", (8, 20))
+    study = studies()["hmm-regimes-communication-hiding"]
+    (part,) = [part for part in study.parts if part.name == "figures"]
+    first: dict[str, bytes] = {}
+    for _ in range(2):  # from the same runs they are the same, byte for byte
+        paper.main()
+        made = {name: Path(name).read_bytes() for name in part.results}
+        assert not first or made == first
+        first = made
+    for name in part.figures:
+        drawn(name)
+    assert len(drawn("figure-7.json")) >= 4
+    table = pl.read_csv("table-1-here.csv")
+    assert table["method"].unique(maintain_order=True).to_list() == ["fixed", "dynamic", "test"]
+    shares = table.group_by("method").agg(pl.col("our_share").sum())["our_share"]
+    assert shares.to_list() == pytest.approx([1] * 3, abs=1e-3)  # as printed
