@@ -7,8 +7,10 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -110,7 +112,8 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
     try:
         made.mkdir(mode=0o755)
         begin = time.monotonic()
-        build(made)
+        with _left_by_signal():
+            build(made)
         took = f"# built in {time.monotonic() - begin:.0f} s"
         (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
         if target.exists():
@@ -118,6 +121,26 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
         made.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _left_by_signal() -> Iterator[None]:
+    """Let what would end this process end the build as Ctrl-C does: nothing of it is left then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ending = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ending:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _how_long(kind: str) -> str:

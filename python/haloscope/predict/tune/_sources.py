@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Workload", "chosen_from", "kind_of_source", "read_workload"]
 
 _MOST_BYTES = 1 << 26
+_LAUNCHES = 3  # of each algorithm, where a profile's points are measured
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def chosen_from(
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
     asked = sorted(work.calls)
-    with progress(steps_of_all(bench, asked, choice.segments)) as step:
+    method = replace(method, launches=max(method.launches, _LAUNCHES))
+    with progress(steps_of_all(bench, asked, choice.segments, method.launches)) as step:
         sweep = measure_all(bench, asked, choice.segments, method, step)
     return choose_from(sweep, choice.margin, choice.level), work
 

@@ -1,0 +1,66 @@
+"""Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform from its messages.
+
+    python smpi_pack.py POINTS.csv…
+
+A machine has a level for each power of two of ranks: the latency of a message between ranks so far apart, its
+bandwidth, and what all ranks of one half send to the other at once (`shared`), where that is less. Nothing but such
+messages is in it, which take seconds to measure.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polars as pl
+
+HERE = Path(__file__).resolve().parent
+LARGE, LARGER = 1 << 18, 1 << 20
+FREE = 0.95  # of its bandwidth alone, that each message has where all ranks send: then nothing is shared
+
+
+def packed(files: list[str]) -> pl.DataFrame:
+    """Points of collectives; times to six digits."""
+    rows = pl.concat([pl.read_csv(file, schema_overrides={"mean": pl.Float64, "last": pl.Float64}) for file in files])
+    return rows.unique(["platform", "collective", "algorithm", "ranks", "bytes"], keep="last").sort(
+        "platform", "collective", "algorithm", "ranks", "bytes"
+    )
+
+
+def machine(platform: str, messages: pl.DataFrame) -> str:
+    """YAML of a machine from messages of rank 0 alone, and of all ranks at once (with a +)."""
+    times = {(one, size): last for one, size, last in messages.select("algorithm", "bytes", "last").iter_rows()}
+    strides = sorted({int(one.rstrip("+")) for one, _ in times})
+    lines = [
+        f"# Messages on {platform}, 1024 hosts, simulated by SimGrid; made by smpi_pack.py.",
+        f"name: {platform}, simulated",
+        "levels:",
+    ]
+    for stride in strides:
+        alone = (LARGER - LARGE) / (times[str(stride), LARGER] - times[str(stride), LARGE])
+        loaded = (LARGER - LARGE) / (times[f"{stride}+", LARGER] - times[f"{stride}+", LARGE])
+        shared = f", shared: {stride * loaded / 1e9:.4g} GB/s" if loaded < FREE * alone else ""
+        lines.append(
+            f"  - {{name: {2 * stride} ranks, cores: {2 * stride}, latency: {1e6 * times[str(stride), 8]:.4g} us, "
+            f"bandwidth: {alone / 1e9:.4g} GB/s{shared}}}"
+        )
+    return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
+
+
+def main() -> None:
+    """Write all files."""
+    rows = packed(sys.argv[1:])
+    for (platform,), messages in rows.filter(pl.col("collective") == "p2p").group_by("platform"):
+        (HERE / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
+    points = rows.filter(pl.col("collective") != "p2p").with_columns(
+        pl.col("platform", "collective", "algorithm", "reason").cast(pl.Categorical),
+        pl.col("ranks").cast(pl.Int16),
+        pl.col("bytes").cast(pl.Int32),
+        pl.col("mean", "last").cast(pl.Float32),
+    )
+    points.write_parquet(HERE / "simulated.parquet", compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {(HERE / 'simulated.parquet').stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

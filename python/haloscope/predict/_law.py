@@ -1,0 +1,218 @@
+"""A law of one algorithm's time, from measured points: what holds between and beyond them, and how surely.
+
+For each size that was measured the time is a constant and what two patterns of messages cost (`Growths`), with factors
+that are not negative. Which patterns those are, the points decide: each pair is fitted to the smaller numbers of ranks
+and judged at the greater ones, together with the neighbouring sizes. Beyond the last number of ranks that was measured the
+pairs that are hardly worse than the best are averaged, each through the last measured point; between sizes a line joins
+the two next to it.
+
+The interval holds what those judgements were off by for each doubling of the ranks, how far the pairs are apart, and at
+sizes in between how far lines from either side are apart: a change of protocol may lie anywhere there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import nnls
+
+from haloscope.predict._growth import BYTES, LATENCIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from haloscope.predict._growth import Growths
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Estimate", "Law"]
+
+PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
+_FADING = 0.7  # weight of a number of ranks half as great
+_FLOOR = 0.01  # relative errors below this are alike
+_FEWEST = 3  # numbers of ranks from which growth can be told
+_NEIGHBOUR = 0.5  # weight of the judgement at a neighbouring size
+_FARTHEST = 5.0  # doublings of the ranks beyond which nothing is said
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A time in seconds with the bounds of its 95 % interval; `high` is infinite where nothing is known."""
+
+    time: float
+    low: float
+    high: float
+
+
+class Law:
+    """The law of one algorithm. `scale` multiplies the widths of intervals; `scaled` calibrates it."""
+
+    def __init__(
+        self, growths: Growths, times: Mapping[tuple[int, int], float], *, scale: float = 1.0
+    ) -> None:
+        self.ranks = np.array(sorted({ranks for ranks, _ in times}), np.int64)
+        self.sizes = np.array(sorted({size for _, size in times}), np.int64)
+        self.scale = scale
+        self._growths = growths
+        table = np.full((len(self.ranks), len(self.sizes)), np.nan)
+        places = {int(ranks): i for i, ranks in enumerate(self.ranks)}
+        columns = {int(size): j for j, size in enumerate(self.sizes)}
+        for (ranks, size), time in times.items():
+            table[places[ranks], columns[size]] = np.log(time)
+        self._table = table
+        self._columns = [self._design(int(ranks)) for ranks in self.ranks]
+        self._fits = [self._fitted(j) for j in range(len(self.sizes))]
+        self._scores = self._judged()
+
+    def estimate(self, ranks: int, size: int) -> Estimate:
+        """Return what the algorithm takes; the interval is 0 to infinity where nothing supports a number."""
+        middle, width = self.logarithm(ranks, size)
+        if not np.isfinite(width):
+            return Estimate(float(np.exp(middle)), 0.0, float("inf"))
+        half = self.scale * width
+        return Estimate(*(float(np.exp(value)) for value in (middle, middle - half, middle + half)))
+
+    def logarithm(self, ranks: int, size: int) -> tuple[float, float]:
+        """Return the logarithm of the time, and half the width of its interval before scaling."""
+        middles, widths = self._at(ranks)
+        known = np.flatnonzero(np.isfinite(middles))
+        if not len(known):
+            return float("nan"), float("inf")
+        sizes, middles, widths = self.sizes[known], middles[known], widths[known]
+        exact = np.flatnonzero(sizes == size)
+        if len(exact):
+            return float(middles[exact[0]]), float(widths[exact[0]])
+        return _between(sizes.astype(np.float64), middles, widths, float(size))
+
+    def _design(self, ranks: int) -> Floats:
+        """Return what each pair of patterns is at so many ranks: pairs × (1, latencies, bytes)."""
+        latencies, byte_times = self._growths.latencies(ranks), self._growths.bytes(ranks)
+        return np.array([(1.0, 1e6 * latencies[one], 1e9 * byte_times[other]) for one, other in PAIRS])
+
+    def _fitted(self, column: int) -> _Size:
+        rows = np.flatnonzero(np.isfinite(self._table[:, column]))
+        ranks, logs = self.ranks[rows], self._table[rows, column]
+        designs = np.array([self._columns[row] for row in rows])
+        return _Size(ranks, logs, designs)
+
+    def _judged(self) -> Floats:
+        """Return the error of each size and pair for a doubling of ranks; that of neighbours counts half."""
+        errors = np.array([fit.errors() for fit in self._fits]) ** 2
+        weights = np.ones_like(errors)
+        total = errors.copy()
+        total[1:] += _NEIGHBOUR * errors[:-1]
+        weights[1:] += _NEIGHBOUR
+        total[:-1] += _NEIGHBOUR * errors[1:]
+        weights[:-1] += _NEIGHBOUR
+        return np.asarray(np.sqrt(total / weights))
+
+    def _at(self, ranks: int) -> tuple[Floats, Floats]:
+        """Return logarithms of times at each measured size, and half widths."""
+        design = self._design(ranks)
+        pairs = [
+            fit.at(ranks, design, scores) for fit, scores in zip(self._fits, self._scores, strict=True)
+        ]
+        return np.array([middle for middle, _ in pairs]), np.array([width for _, width in pairs])
+
+
+class _Size:
+    """The times of one size on growing numbers of ranks."""
+
+    def __init__(self, ranks: NDArray[np.int64], logs: Floats, designs: Floats) -> None:
+        self.ranks, self.logs, self.designs = ranks, logs, designs
+        self._octaves = np.log2(ranks.astype(np.float64))
+        self._models = self._fit(len(ranks))
+
+    def _fit(self, count: int) -> Floats:
+        """Return logarithms of every pair's model at all of our ranks, fitted to the first `count`: pairs × ranks."""
+        self._found = np.zeros((len(PAIRS), 3))
+        if count < 1:
+            return np.full((len(PAIRS), len(self.ranks)), np.nan)
+        times = np.exp(self.logs[:count])
+        weights = _FADING ** (self._octaves[count - 1] - self._octaves[:count])
+        made: dict[bytes, Floats] = {}
+        for pair in range(len(PAIRS)):
+            design = self.designs[:, pair]
+            scales = np.where(design[count - 1] > 0, design[count - 1], 1.0)
+            left = design / scales
+            key = np.round(left, 9).tobytes()
+            if key not in made:
+                relative = left[:count] / times[:, None] * weights[:, None]
+                made[key] = nnls(relative, weights)[0]
+            self._found[pair] = made[key] / scales
+        models = np.einsum("rpk,pk->pr", self.designs, self._found)
+        return np.asarray(np.log(np.maximum(models, 1e-12)))
+
+    def errors(self) -> Floats:
+        """Return for each pair its error a doubling, at the last numbers of ranks, fitted to those before."""
+        count = len(self.ranks)
+        total, weight = np.zeros(len(PAIRS)), 0.0
+        for cut in (1, 2):
+            last = count - cut
+            if last < _FEWEST - 1:
+                break
+            models = self._fit(last)
+            anchored = models - models[:, last - 1 : last] + self.logs[last - 1]
+            for place in range(last, count):
+                distance = self._octaves[place] - self._octaves[last - 1]
+                total += ((anchored[:, place] - self.logs[place]) / max(distance, 0.5)) ** 2
+                weight += 1
+        self._models = self._fit(count)
+        inside = self._models - self._models[:, -1:] - (self.logs - self.logs[-1])
+        steps = _FADING ** (self._octaves[-1] - self._octaves)
+        within = (inside**2 * steps).sum(axis=1) / steps.sum()
+        if not weight:
+            return np.full(len(PAIRS), np.inf) if count < 2 else np.sqrt(within + 0.25)
+        return np.asarray(np.sqrt((total + 0.5 * weight * within) / (1.5 * weight)))
+
+    def at(self, ranks: int, design: Floats, scores: Floats) -> tuple[float, float]:
+        """Return the logarithm of the time on so many ranks, and half its width."""
+        if not len(self.ranks):
+            return float("nan"), float("inf")
+        octave = float(np.log2(ranks))
+        exact = np.flatnonzero(self.ranks == ranks)
+        if len(exact):
+            return float(self.logs[exact[0]]), _FLOOR
+        best = float(scores.min())
+        if not np.isfinite(best):
+            return float(self.logs[-1]), float("inf")
+        likely = np.flatnonzero(scores <= 1.5 * best + _FLOOR)
+        models = np.log(np.maximum(np.einsum("pk,pk->p", design, self._found), 1e-12))[likely]
+        residuals = self.logs[None, :] - self._models[likely]
+        shift = np.array([np.interp(octave, self._octaves, row) for row in residuals])
+        votes = 1 / (scores[likely] + _FLOOR / 4) ** 2
+        logs = models + shift
+        middle = float((logs * votes).sum() / votes.sum())
+        distance = float(np.abs(self._octaves - octave).min())
+        if ranks > self.ranks[-1] and distance > _FARTHEST:
+            return middle, float("inf")
+        apart = float(np.sqrt((votes * (logs - middle) ** 2).sum() / votes.sum()))
+        return middle, float(np.hypot(_FLOOR, np.hypot(best * distance, apart)))
+
+
+def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float]:
+    """Return what a line between the two sizes next to it says, and how far lines from either side are apart."""
+    if len(sizes) == 1:
+        return float(middles[0]), float("inf")
+    place = int(np.clip(np.searchsorted(sizes, size) - 1, 0, len(sizes) - 2))
+    times = np.exp(middles)
+
+    def along(first: int) -> float:
+        slope = max(0.0, (times[first + 1] - times[first]) / (sizes[first + 1] - sizes[first]))
+        return float(times[first] + slope * (size - sizes[first]))
+
+    middle = max(along(place), 1e-12)
+    if place + 1 < len(sizes) and times[place + 1] < times[place] and sizes[place] < size < sizes[place + 1]:
+        middle = float(np.sqrt(times[place] * times[place + 1]))
+    width = float(max(widths[place], widths[place + 1]))
+    if size > sizes[-1] or size < sizes[0]:
+        edge = sizes[-1] if size > sizes[-1] else sizes[0]
+        beyond = abs(np.log2(size / edge)) if edge > 0 and size > 0 else 1.0
+        return float(np.log(middle)), float("inf") if beyond > 4 else float(np.hypot(width, 0.1 * beyond))
+    sides = [along(first) for first in (place - 1, place + 1) if 0 <= first <= len(sizes) - 2]
+    off = [abs(float(np.log(max(side, 1e-12) / middle))) for side in sides]
+    return float(np.log(middle)), float(np.hypot(width, 0.5 * max(off, default=0.2)))
