@@ -13,7 +13,7 @@ from haloscope.predict._machine_files import load_machine, machines
 from haloscope.predict.bench._mpi_library import COLLECTIVES
 from haloscope.predict.bench._sweep import Sweep
 from haloscope.predict.tune._choice import choose_by_model, choose_from, model_points
-from haloscope.predict.tune._trial import measure_all, steps_of_all
+from haloscope.predict.tune._trial import measure_all, measure_best, steps_of_all
 from haloscope.predict.tune._verify import Point
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Choice:
     segments: Sequence[int] = (0,)
     margin: float = 0.05
     level: float = 0.05
+    budget: float | None = None
+    """Seconds in which a profile's points are measured: those by which choices should gain the most. None: all."""
 
 
 def chosen_from(
@@ -57,6 +59,8 @@ def chosen_from(
     kind = kind_of_source(source)
     if choice.collectives and kind != "machine":
         raise UsageError(f"{source}: is a {kind}; collectives can be named for a machine model only")
+    if choice.budget is not None and kind != "profile":
+        raise UsageError(f"{source}: is a {kind}, of which nothing is measured; a budget is for a profile")
     if kind == "machine":
         described = load_machine(source)
         points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
@@ -67,6 +71,10 @@ def chosen_from(
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
     asked = sorted(work.calls)
+    if choice.budget is not None:
+        with progress(steps_of_all(bench, asked, choice.segments)) as step:
+            sweep = measure_best(bench, work.calls, choice.segments, method, choice.budget, step)
+        return choose_from(sweep, choice.margin, choice.level), work
     method = replace(method, launches=max(method.launches, _LAUNCHES))
     with progress(steps_of_all(bench, asked, choice.segments, method.launches)) as step:
         sweep = measure_all(bench, asked, choice.segments, method, step)
