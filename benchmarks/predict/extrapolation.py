@@ -2,7 +2,7 @@
 
     python benchmarks/predict/extrapolation.py [--write]     # --write: the tables of docs/benchmarks.md
 
-From kept data (`smpi/`): SimGrid's own implementations of collectives on four networks, and its selectors; the
+From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors; the
 library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 64, every second size, both,
 and whole collectives. Beside the laws: the nearest point that was measured (in ratios of ranks and sizes), Hockney's model
 and the paper's formulas on the same machine's messages, for the algorithms whose messages they know, and the library's
@@ -31,7 +31,7 @@ from haloscope.predict import Laws, Way
 __all__ = ["CASES", "measure"]
 
 HERE = Path(__file__).resolve().parent
-DATA = HERE / "smpi" / "simulated.parquet"
+DATA = HERE / "kept" / "simulated.parquet"
 DOCUMENT = HERE.parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench-extrapolation: begin -->\n", "<!-- bench-extrapolation: end -->\n"
 PLATFORMS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
@@ -106,7 +106,7 @@ def parted(points: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame
 
 def judge(platform: str, results: Results) -> None:
     """Add what one platform's points say."""
-    machine = predict.load_machine(HERE / "smpi" / f"{platform}.yaml")
+    machine = predict.load_machine(HERE / "kept" / f"{platform}.yaml")
     points = points_of(platform)
     for split in SPLITS:
         seen, unseen = parted(points, split)

@@ -17,7 +17,7 @@ from haloscope.predict._growth import BYTES, LATENCIES, Growths
 from haloscope.predict._law import Law
 from haloscope.predict.tune import Candidate, Point, choose_by_model
 
-KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "predict" / "smpi"
+KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "predict" / "kept"
 RANKS = (2, 4, 8, 16, 32, 64)
 SIZES = tuple(8 * 16**step for step in range(6))
 RING, TREE, OWN = (Way("allreduce", name) for name in ("ring", "tree", "default"))

@@ -12,7 +12,7 @@ from haloscope.predict import Way
 from haloscope.predict._budget import Launch, Measuring, expected_saving, measure_within
 from support.mpi import CHECKOUT
 
-KEPT = CHECKOUT / "benchmarks" / "predict" / "smpi" / "simulated.parquet"
+KEPT = CHECKOUT / "benchmarks" / "predict" / "kept" / "simulated.parquet"
 CALLS, LAUNCH = 1100, 1.0  # calls of a point, and seconds that a launch takes by itself
 
 

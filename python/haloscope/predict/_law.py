@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import nnls
 
 from haloscope.predict._growth import BYTES, LATENCIES
 
@@ -101,14 +100,14 @@ class Law:
 
     def _judged(self) -> Floats:
         """Return the error of each size and pair for a doubling of ranks; that of neighbours counts half."""
-        errors = np.array([fit.errors() for fit in self._fits]) ** 2
-        weights = np.ones_like(errors)
-        total = errors.copy()
-        total[1:] += _NEIGHBOUR * errors[:-1]
-        weights[1:] += _NEIGHBOUR
-        total[:-1] += _NEIGHBOUR * errors[1:]
-        weights[:-1] += _NEIGHBOUR
-        return np.asarray(np.sqrt(total / weights))
+        own = np.array([fit.errors() for fit in self._fits]) ** 2
+        known = np.where(np.isfinite(own), 1.0, 0.0)
+        errors = np.where(np.isfinite(own), own, 0.0)
+        total, weights = errors.copy(), known.copy()
+        for here, there in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None))):
+            total[here] += _NEIGHBOUR * errors[there]
+            weights[here] += _NEIGHBOUR * known[there]
+        return np.asarray(np.where(np.isfinite(own), np.sqrt(total / np.maximum(weights, 1e-9)), np.inf))
 
     def _at(self, ranks: int) -> tuple[Floats, Floats]:
         """Return logarithms of times at each measured size, and half widths."""
@@ -129,21 +128,14 @@ class _Size:
 
     def _fit(self, count: int) -> Floats:
         """Return logarithms of every pair's model at all of our ranks, fitted to the first `count`: pairs × ranks."""
-        self._found = np.zeros((len(PAIRS), 3))
         if count < 1:
+            self._found = np.zeros((len(PAIRS), 3))
             return np.full((len(PAIRS), len(self.ranks)), np.nan)
-        times = np.exp(self.logs[:count])
         weights = _FADING ** (self._octaves[count - 1] - self._octaves[:count])
-        made: dict[bytes, Floats] = {}
-        for pair in range(len(PAIRS)):
-            design = self.designs[:, pair]
-            scales = np.where(design[count - 1] > 0, design[count - 1], 1.0)
-            left = design / scales
-            key = np.round(left, 9).tobytes()
-            if key not in made:
-                relative = left[:count] / times[:, None] * weights[:, None]
-                made[key] = nnls(relative, weights)[0]
-            self._found[pair] = made[key] / scales
+        last = self.designs[count - 1]
+        scales = np.where(last > 0, last, 1.0) / np.exp(self.logs[count - 1])
+        relative = self.designs[:count] * (weights / np.exp(self.logs[:count]))[:, None, None] / scales
+        self._found = _not_negative(relative.transpose(1, 0, 2), weights) / scales
         models = np.einsum("rpk,pk->pr", self.designs, self._found)
         return np.asarray(np.log(np.maximum(models, 1e-12)))
 
@@ -192,6 +184,28 @@ class _Size:
             return middle, float("inf")
         apart = float(np.sqrt((votes * (logs - middle) ** 2).sum() / votes.sum()))
         return middle, float(np.hypot(_FLOOR, np.hypot(best * distance, apart)))
+
+
+_SUBSETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
+
+
+def _not_negative(left: Floats, right: Floats) -> Floats:
+    """Return the least squares of left @ x = right for each of many `left`, with three x that are not negative.
+
+    The best is the least squares of some of the columns: all are tried, for all at once.
+    """
+    squares = np.einsum("pni,pnj->pij", left, left)
+    products = np.einsum("pni,n->pi", left, right)
+    best, found = np.zeros(len(left)), np.zeros((len(left), 3))
+    for subset in _SUBSETS:
+        part = squares[:, subset][:, :, subset] + 1e-12 * np.eye(len(subset))
+        some = np.linalg.solve(part, products[:, subset, None])[..., 0]
+        less = -np.einsum("pi,pi->p", some, products[:, subset])  # of the squares, than with no column at all
+        better = (some >= 0).all(axis=1) & (less < best - 1e-12)
+        best[better] = less[better]
+        found[better] = 0
+        found[np.ix_(better, subset)] = some[better]
+    return found
 
 
 def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float]:

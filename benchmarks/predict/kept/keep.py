@@ -1,6 +1,7 @@
 """Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform from its messages.
 
-    python smpi_pack.py POINTS.csv…
+    python keep.py POINTS.csv…
+    python keep.py SWEEP.jsonl             # of haloscope bench collective: openmpi.parquet, medians alone
 
 A machine has a level for each power of two of ranks: the latency of a message between ranks so far apart, its
 bandwidth, and what all ranks of one half send to the other at once (`shared`), where that is less. Nothing but such
@@ -13,6 +14,8 @@ import sys
 from pathlib import Path
 
 import polars as pl
+
+from haloscope.predict import Sweep
 
 HERE = Path(__file__).resolve().parent
 LARGE, LARGER = 1 << 18, 1 << 20
@@ -32,7 +35,7 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
     times = {(one, size): last for one, size, last in messages.select("algorithm", "bytes", "last").iter_rows()}
     strides = sorted({int(one.rstrip("+")) for one, _ in times})
     lines = [
-        f"# Messages on {platform}, 1024 hosts, simulated by SimGrid; made by smpi_pack.py.",
+        f"# Messages on {platform}, 1024 hosts, simulated by SimGrid; made by keep.py.",
         f"name: {platform}, simulated",
         "levels:",
     ]
@@ -47,8 +50,25 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
     return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
 
 
+def kept_sweep(file: str) -> None:
+    """A real library's points, without samples."""
+    sweep = Sweep.read(file)
+    points = sweep.points.filter(pl.col("status") == "ok").select(
+        pl.col("collective", "algorithm").cast(pl.Categorical),
+        pl.col("ranks", "launch").cast(pl.Int16),
+        pl.col("bytes").cast(pl.Int32),
+        pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
+        library=pl.lit(str(sweep.environment.get("library")), pl.Categorical),
+    )
+    points.write_parquet(HERE / "openmpi.parquet", compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {(HERE / 'openmpi.parquet').stat().st_size} bytes")
+
+
 def main() -> None:
     """Write all files."""
+    if sys.argv[1].endswith(".jsonl"):
+        kept_sweep(sys.argv[1])
+        return
     rows = packed(sys.argv[1:])
     for (platform,), messages in rows.filter(pl.col("collective") == "p2p").group_by("platform"):
         (HERE / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
