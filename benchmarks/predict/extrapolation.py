@@ -79,11 +79,15 @@ Results = dict[tuple[str, str], Judged]  # by split and way to predict
 
 def points_of(platform: str) -> pl.DataFrame:
     """A platform's points as a sweep has them; the time is that of the last rank."""
-    rows = pl.read_parquet(DATA).with_columns(pl.col("platform", "collective", "algorithm", "reason").cast(pl.String))
+    rows = pl.read_parquet(DATA).with_columns(
+        pl.col("platform", "collective", "algorithm", "reason").cast(pl.String)
+    )
     rows = rows.filter((pl.col("platform") == platform) & pl.col("last").is_not_null())
     return rows.filter(pl.col("algorithm").is_in(["mpich", "mvapich2"]).not_()).select(
         "collective",
-        algorithm=pl.when(pl.col("algorithm") == "ompi").then(pl.lit("default")).otherwise(pl.col("algorithm")),
+        algorithm=pl.when(pl.col("algorithm") == "ompi")
+        .then(pl.lit("default"))
+        .otherwise(pl.col("algorithm")),
         segment=pl.lit(0, pl.Int64),
         fanout=pl.lit(0, pl.Int64),
         ranks=pl.col("ranks").cast(pl.Int64),
@@ -120,21 +124,29 @@ def judge_transfer(points: pl.DataFrame, machine: predict.Machine, results: Resu
     pair = pl.concat_str("collective", "algorithm", separator=" ")
     known = points.filter(pair.is_in(list(names))).with_columns(algorithm=pair.replace_strict(names))
     transfer = predict.Transfer(known.filter(pl.col("ranks") <= MOST_SEEN), machine)
-    for (collective, ranks, size), group in known.group_by("collective", "ranks", "bytes", maintain_order=True):
+    for (collective, ranks, size), group in known.group_by(
+        "collective", "ranks", "bytes", maintain_order=True
+    ):
         if len(group) < 2 or ranks * ranks > 4 * _MOST_PAIRS:  # type: ignore[operator]
             continue
         truth = dict(group.select("algorithm", "time").iter_rows())
         said = {name: transfer.estimate(collective, name, ranks, size) for name in truth}  # type: ignore[arg-type]
         plain = {
-            name: float(predict.model(machine, collective, [name], [ranks], [size], formula="hockney")["time"][0])  # type: ignore[arg-type,list-item]
+            name: float(
+                predict.model(machine, collective, [name], [ranks], [size], formula="hockney")["time"][0]
+            )  # type: ignore[arg-type,list-item]
             for name in truth
         }
         times = {"law": {name: one.time for name, one in said.items()}, "hockney": plain}
         for name, predicted in times.items():
             one = of(results, "collective", name)
             one.errors += [abs(predicted[algorithm] / seconds - 1) for algorithm, seconds in truth.items()]
-            one.losses.append(truth[min(predicted, key=lambda algorithm: predicted[algorithm])] / min(truth.values()) - 1)
-        of(results, "collective", "law").held += [said[name].low <= truth[name] <= said[name].high for name in truth]
+            one.losses.append(
+                truth[min(predicted, key=lambda algorithm: predicted[algorithm])] / min(truth.values()) - 1
+            )
+        of(results, "collective", "law").held += [
+            said[name].low <= truth[name] <= said[name].high for name in truth
+        ]
 
 
 class Nearest:
@@ -157,8 +169,7 @@ class Nearest:
         if way not in self._times:
             return None
         return min(
-            self._times[way],
-            key=lambda place: abs(np.log2(place[0] / ranks)) + abs(np.log2(place[1] / size)),
+            self._times[way], key=lambda place: abs(np.log2(place[0] / ranks)) + abs(np.log2(place[1] / size))
         )
 
 
@@ -169,14 +180,18 @@ def judge_split(
     hockney = cache(lambda way, ranks, size: by_formula(machine, "hockney", way, ranks, size))
     paper = cache(lambda way, ranks, size: by_formula(machine, "paper", way, ranks, size))
     ours = set(laws.collectives)
-    for (collective, ranks, size), group in unseen.group_by("collective", "ranks", "bytes", maintain_order=True):
+    for (collective, ranks, size), group in unseen.group_by(
+        "collective", "ranks", "bytes", maintain_order=True
+    ):
         assert isinstance(collective, str)
         assert isinstance(ranks, int)
         assert isinstance(size, int)
         if collective not in ours:
             continue
         known = set(laws.ways(collective))
-        truth = {Way(collective, name): seconds for name, seconds in group.select("algorithm", "time").iter_rows()}
+        truth = {
+            Way(collective, name): seconds for name, seconds in group.select("algorithm", "time").iter_rows()
+        }
         truth = {way: seconds for way, seconds in truth.items() if way in known}
         default = Way(collective, "default")
         if default not in truth or len(truth) < 3:
@@ -198,7 +213,9 @@ def judge_split(
         for name, function in others.items():
             times = {way: function(way) for way in truth if way != default}
             said = {way: seconds for way, seconds in times.items() if seconds is not None}
-            of(results, split, name).errors += [abs(seconds / truth[way] - 1) for way, seconds in said.items()]
+            of(results, split, name).errors += [
+                abs(seconds / truth[way] - 1) for way, seconds in said.items()
+            ]
             if len(said) > 1:
                 chosen[name] = min(said, key=lambda way: said[way])
         best = min(truth.values())
@@ -267,7 +284,9 @@ def _three(values: list[float]) -> str:
 
 
 CASES = tuple(
-    f"unseen {split}: {what}" for split in SPLITS for what in ("loss, mean", "loss, worst", "held by intervals")
+    f"unseen {split}: {what}"
+    for split in SPLITS
+    for what in ("loss, mean", "loss, worst", "held by intervals")
 )
 
 

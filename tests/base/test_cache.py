@@ -78,7 +78,9 @@ def test_a_build_that_was_killed_leaves_nothing(cache: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_build_that_was_interrupted_leaves_nothing(cache: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_build_that_was_interrupted_leaves_nothing(
+    cache: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     interrupted = start(tmp_path)
     wait_for(tmp_path / "built")
     interrupted.send_signal(number)

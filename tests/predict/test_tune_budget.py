@@ -40,7 +40,9 @@ def test_savings_are_those_of_draws() -> None:
     import numpy as np
 
     times = np.exp(np.random.default_rng(0).normal(math.log(2.0), 0.5, 200_000))
-    assert expected_saving(1.8, math.log(2.0), 0.5) == pytest.approx(np.maximum(0, 1.8 - times).mean(), rel=0.02)
+    assert expected_saving(1.8, math.log(2.0), 0.5) == pytest.approx(
+        np.maximum(0, 1.8 - times).mean(), rel=0.02
+    )
     assert expected_saving(2.0, math.log(1.5), 0.0) == pytest.approx(0.5)
 
 

@@ -24,7 +24,9 @@ FREE = 0.95  # of its bandwidth alone, that each message has where all ranks sen
 
 def packed(files: list[str]) -> pl.DataFrame:
     """Points of collectives; times to six digits."""
-    rows = pl.concat([pl.read_csv(file, schema_overrides={"mean": pl.Float64, "last": pl.Float64}) for file in files])
+    rows = pl.concat(
+        [pl.read_csv(file, schema_overrides={"mean": pl.Float64, "last": pl.Float64}) for file in files]
+    )
     return rows.unique(["platform", "collective", "algorithm", "ranks", "bytes"], keep="last").sort(
         "platform", "collective", "algorithm", "ranks", "bytes"
     )
@@ -32,7 +34,9 @@ def packed(files: list[str]) -> pl.DataFrame:
 
 def machine(platform: str, messages: pl.DataFrame) -> str:
     """YAML of a machine from messages of rank 0 alone, and of all ranks at once (with a +)."""
-    times = {(one, size): last for one, size, last in messages.select("algorithm", "bytes", "last").iter_rows()}
+    times = {
+        (one, size): last for one, size, last in messages.select("algorithm", "bytes", "last").iter_rows()
+    }
     strides = sorted({int(one.rstrip("+")) for one, _ in times})
     lines = [
         f"# Messages on {platform}, 1024 hosts, simulated by SimGrid; made by keep.py.",

@@ -2,7 +2,7 @@
 //
 // A job is `allreduce:lr:8,32,128`: a collective, an algorithm or selector of SMPI's, and bytes. `p2p:STRIDE:…` are
 // messages instead: from rank 0 alone, and of all ranks at once, with the rank whose number differs in that bit.
-// Prints a line a point: collective, algorithm, bytes, seconds until ranks are done (mean, last), seconds it took here.
+// Prints a line a point: collective, algorithm, bytes, seconds until ranks are done (mean, last), seconds of a core that it took here.
 // After a point that takes more than SECONDS here, the greater sizes of its job are left out.
 //
 // Ranks are contexts of one process that are not kept apart (smpirun -no-privatize): they share what is global here.
@@ -13,9 +13,9 @@
 #include <smpi/smpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <map>
 #include <numeric>
@@ -44,7 +44,8 @@ struct Collective {
 struct Shared {
   sg_bar_t barrier = nullptr;
   std::vector<double> ends;
-  std::vector<int> buffer;
+  int *buffer = nullptr; // SimGrid's shared memory, which it does not copy
+  size_t ints = 0;
   MPI_Op operation = MPI_OP_NULL;
   std::string reason;
   bool left = false;
@@ -54,8 +55,8 @@ Shared shared; // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of
 
 void nothing(void * /*in*/, void * /*out*/, int * /*count*/, MPI_Datatype * /*type*/) {}
 
-int *out() { return shared.buffer.data(); }
-int *in() { return shared.buffer.data() + shared.buffer.size() / 2; }
+int *out() { return shared.buffer; }
+int *in() { return shared.buffer + shared.ints / 2; }
 
 const std::map<std::string, Collective> &collectives() {
   static const std::map<std::string, Collective> known = {
@@ -123,7 +124,7 @@ public:
       prepare(bytes, found == collectives().end() || !found->second.blocks ? 1 : size_);
       const int count = static_cast<int>(bytes / static_cast<long long>(sizeof(int)));
       for (int way = 0; way < (found == collectives().end() ? 2 : 1); way++) {
-        const auto begun = std::chrono::steady_clock::now();
+        const std::clock_t begun = std::clock();
         const double begin = simgrid_get_clock();
         try {
           if (found != collectives().end())
@@ -169,23 +170,27 @@ private:
   void prepare(long long bytes, int blocks) const {
     if (rank_ == 0) {
       const size_t ints = static_cast<size_t>(bytes) / sizeof(int) * static_cast<size_t>(blocks) + 16;
-      if (shared.buffer.size() < 2 * ints) shared.buffer.assign(2 * ints, 0);
+      if (shared.ints < 2 * ints) {
+        if (shared.buffer != nullptr) SMPI_SHARED_FREE(shared.buffer);
+        shared.ints = 2 * ints;
+        shared.buffer = static_cast<int *>(SMPI_SHARED_MALLOC(shared.ints * sizeof(int)));
+      }
     }
     sg_barrier_wait(shared.barrier);
   }
 
   void print(const std::string &collective, const std::string &algorithm, long long bytes,
-             std::chrono::steady_clock::time_point begun) const {
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+             std::clock_t begun) const {
+    const double took = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
     const double sum = std::accumulate(shared.ends.begin(), shared.ends.end(), 0.0);
     if (shared.reason.empty())
       std::printf("%s %s %lld %.6g %.6g %.3g\n", collective.c_str(), algorithm.c_str(), bytes, sum / size_,
-                  *std::max_element(shared.ends.begin(), shared.ends.end()), took.count());
+                  *std::max_element(shared.ends.begin(), shared.ends.end()), took);
     else
       std::printf("%s %s %lld refused: %s\n", collective.c_str(), algorithm.c_str(), bytes,
                   shared.reason.c_str());
     std::fflush(stdout);
-    shared.left = took.count() > seconds_ || !shared.reason.empty();
+    shared.left = took > seconds_ || !shared.reason.empty();
   }
 
   int rank_;

@@ -1,6 +1,6 @@
 """Sweeps of SimGrid SMPI's own algorithms and selectors on the topologies that `simulate` has.
 
-    python smpi_sweep.py POINTS.csv RANKS,RANKS… [--seconds 5] [--platforms fat-tree,torus]
+    python smpi_sweep.py POINTS.csv RANKS,RANKS… [--seconds 5] [--platforms P,P] [--collectives C,C]
 
 Each platform is what `haloscope simulate` builds for 1024 ranks, whatever part of it is used: a machine does not
 grow with the job. Rank r runs on host r. The file of points is appended to, so that the same command
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from haloscope.predict.simulate import load_platform
@@ -43,10 +44,11 @@ SETTINGS = {
     "smpi/send-is-detached-thresh": "65536",
     "smpi/coll-selector": "ompi",
     "contexts/stack-size": "256",
+    "smpi/shared-malloc": "global",
 }
 FIELDS = ("platform", "collective", "algorithm", "ranks", "bytes", "mean", "last", "reason")
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
-_PATIENCE = 5  # times the seconds of a point, until a launch in which nothing comes is given up
+_PATIENCE = 20  # times the seconds of a point, until a launch in which nothing comes is given up
 Job = tuple[str, str, tuple[int, ...]]
 
 
@@ -111,7 +113,13 @@ class Bench:
                 return
             said = "".join(errors)
             found = re.search(r"what\(\): *(.*)|Segmentation fault|Deadlock detected", said)
-            reason = "takes too long" if watch.ended else found[0].strip() if found else f"status {child.returncode}"
+            reason = (
+                "takes too long"
+                if watch.ended
+                else found[0].strip()
+                if found
+                else f"status {child.returncode}"
+            )
             collective, name, sizes = left[done]
             print(f"{platform} {ranks} ranks: {collective} {name}: {reason}", file=sys.stderr, flush=True)
             failed = {"collective": collective, "algorithm": name, "bytes": 0, "reason": reason}
@@ -185,29 +193,38 @@ def messages(ranks: int) -> list[Job]:
     return [("p2p", str(stride), (8, 8192, 1 << 18, 1 << 20)) for stride in strides]
 
 
-def sweep(output: Path, all_ranks: Sequence[int], seconds: float, platforms: Sequence[str]) -> None:
+def sweep(
+    output: Path,
+    all_ranks: Sequence[int],
+    seconds: float,
+    platforms: Sequence[str],
+    collectives: Sequence[str],
+) -> None:
     """Append to the file what it has not."""
     fresh = not output.exists()
     have: set[tuple[str, ...]] = set()
     if not fresh:
         with output.open(newline="") as file:
-            have = {(r["platform"], r["collective"], r["algorithm"], r["ranks"]) for r in csv.DictReader(file)}
+            have = {
+                (r["platform"], r["collective"], r["algorithm"], r["ranks"]) for r in csv.DictReader(file)
+            }
     with tempfile.TemporaryDirectory() as name, output.open("a", newline="") as file:
         bench = Bench(Path(name), seconds)
-        offered = {collective: bench.algorithms(collective) for collective in COLLECTIVES}
+        offered = {collective: bench.algorithms(collective) for collective in collectives}
         writer = csv.DictWriter(file, FIELDS)
         if fresh:
             writer.writeheader()
-        for ranks in all_ranks:
+        for platform, ranks in product(platforms, all_ranks):
             jobs = [
-                (collective, name, sizes_of(collective, ranks)) for collective, names in offered.items() for name in names
+                (collective, name, sizes_of(collective, ranks))
+                for collective, names in offered.items()
+                for name in names
             ]
-            for platform in platforms:
-                asked = (messages(ranks) if ranks == HOSTS else []) + jobs
-                left = [job for job in asked if (platform, job[0], job[1], str(ranks)) not in have]
-                for row in bench.run(platform, ranks, left):
-                    writer.writerow(row)
-                    file.flush()
+            asked = (messages(ranks) if ranks == HOSTS else []) + jobs
+            left = [job for job in asked if (platform, job[0], job[1], str(ranks)) not in have]
+            for row in bench.run(platform, ranks, left):
+                writer.writerow(row)
+                file.flush()
 
 
 def main() -> None:
@@ -216,9 +233,12 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("ranks", type=lambda text: [int(word) for word in text.split(",")])
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument(
+        "--collectives", type=lambda text: text.split(",") if text else [], default=list(COLLECTIVES)
+    )
     parser.add_argument("--platforms", type=lambda text: text.split(","), default=list(PLATFORMS))
     asked = parser.parse_args()
-    sweep(asked.output, asked.ranks, asked.seconds, asked.platforms)
+    sweep(asked.output, asked.ranks, asked.seconds, asked.platforms, asked.collectives)
 
 
 if __name__ == "__main__":

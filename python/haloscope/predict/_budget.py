@@ -112,7 +112,9 @@ class Measuring:
 
     def _worth(self, launch: Launch) -> tuple[float, Launch] | None:
         """Return the most that a launch saves a second, and at which of its sizes."""
-        total = sum(weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items())
+        total = sum(
+            weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items()
+        )
         savings = []
         for size in launch.sizes:
             place = launch.way.collective, launch.ranks, size
@@ -155,9 +157,7 @@ class Measuring:
 
 
 def measure_within(
-    measuring: Measuring,
-    measure: Callable[[Launch], tuple[Mapping[int, float], float]],
-    budget: float,
+    measuring: Measuring, measure: Callable[[Launch], tuple[Mapping[int, float], float]], budget: float
 ) -> float:
     """Measure until `budget` seconds are over, or nothing is worth it; return the seconds taken.
 

@@ -24,8 +24,9 @@ __all__ = ["BYTES", "LATENCIES", "Growths"]
 
 LATENCIES = ("none", "tree", "chain", "all")
 """Patterns of messages: partners 1, 2, 4 … away; the next rank, after all before it; every rank in turn."""
-BYTES = ("none", "tree", "near", "far", "chain", "all", "doubling", "blocks")
-"""The same, and with halves, quarters … sent near, or far; twice as much as before each round; half of all blocks."""
+BYTES = ("none", "parts", "tree", "near", "far", "chain", "all", "doubling", "blocks")
+"""The same; all but one part, passed on; halves, quarters … sent near, or far; twice as much in each round; half of all
+blocks."""
 _BANDWIDTH = 1e10
 
 
@@ -70,6 +71,7 @@ class Growths:
         apart[-1] += max(0, ranks - int(self._cores[-1]))
         return {
             "none": 0.0,
+            "parts": float((1 - 1 / ranks) * self._lone[0]),
             "tree": float(costs.sum()),
             "near": float(costs @ halves),
             "far": float(costs @ halves[::-1]),

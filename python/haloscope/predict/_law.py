@@ -34,6 +34,7 @@ PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
 _FADING = 0.7  # weight of a number of ranks half as great
 _FLOOR = 0.01  # relative errors below this are alike
 _FEWEST = 3  # numbers of ranks from which growth can be told
+_PULL = 1e-4  # of the weight of all points: to what the machine's own messages cost
 _NEIGHBOUR = 0.5  # weight of the judgement at a neighbouring size
 _FARTHEST = 5.0  # doublings of the ranks beyond which nothing is said
 
@@ -88,14 +89,14 @@ class Law:
         return _between(sizes.astype(np.float64), middles, widths, float(size))
 
     def _design(self, ranks: int) -> Floats:
-        """Return what each pair of patterns is at so many ranks: pairs × (1, latencies, bytes)."""
+        """Return seconds of each pair of patterns at so many ranks: pairs × (1, latencies, of a byte)."""
         latencies, byte_times = self._growths.latencies(ranks), self._growths.bytes(ranks)
-        return np.array([(1.0, 1e6 * latencies[one], 1e9 * byte_times[other]) for one, other in PAIRS])
+        return np.array([(1.0, latencies[one], byte_times[other]) for one, other in PAIRS])
 
     def _fitted(self, column: int) -> _Size:
         rows = np.flatnonzero(np.isfinite(self._table[:, column]))
         ranks, logs = self.ranks[rows], self._table[rows, column]
-        designs = np.array([self._columns[row] for row in rows])
+        designs = np.array([self._columns[row] for row in rows]) * (1.0, 1.0, max(1.0, self.sizes[column]))
         return _Size(ranks, logs, designs)
 
     def _judged(self) -> Floats:
@@ -113,7 +114,8 @@ class Law:
         """Return logarithms of times at each measured size, and half widths."""
         design = self._design(ranks)
         pairs = [
-            fit.at(ranks, design, scores) for fit, scores in zip(self._fits, self._scores, strict=True)
+            fit.at(ranks, design * (1.0, 1.0, max(1.0, size)), scores)
+            for fit, scores, size in zip(self._fits, self._scores, self.sizes, strict=True)
         ]
         return np.array([middle for middle, _ in pairs]), np.array([width for _, width in pairs])
 
@@ -135,7 +137,7 @@ class _Size:
         last = self.designs[count - 1]
         scales = np.where(last > 0, last, 1.0) / np.exp(self.logs[count - 1])
         relative = self.designs[:count] * (weights / np.exp(self.logs[:count]))[:, None, None] / scales
-        self._found = _not_negative(relative.transpose(1, 0, 2), weights) / scales
+        self._found = _not_negative(relative.transpose(1, 0, 2), weights, scales) / scales
         models = np.einsum("rpk,pk->pr", self.designs, self._found)
         return np.asarray(np.log(np.maximum(models, 1e-12)))
 
@@ -176,7 +178,7 @@ class _Size:
         models = np.log(np.maximum(np.einsum("pk,pk->p", design, self._found), 1e-12))[likely]
         residuals = self.logs[None, :] - self._models[likely]
         shift = np.array([np.interp(octave, self._octaves, row) for row in residuals])
-        votes = 1 / (scores[likely] + _FLOOR / 4) ** 2
+        votes = 1 / (scores[likely] + _FLOOR / 10) ** 2
         logs = models + shift
         middle = float((logs * votes).sum() / votes.sum())
         distance = float(np.abs(self._octaves - octave).min())
@@ -189,13 +191,15 @@ class _Size:
 _SUBSETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
 
 
-def _not_negative(left: Floats, right: Floats) -> Floats:
+def _not_negative(left: Floats, right: Floats, expected: Floats) -> Floats:
     """Return the least squares of left @ x = right for each of many `left`, with three x that are not negative.
 
-    The best is the least squares of some of the columns: all are tried, for all at once.
+    What the points leave open is pulled weakly to `expected`, but for the first x. The best is the least squares of some
+    of the columns: all are tried, for all at once.
     """
-    squares = np.einsum("pni,pnj->pij", left, left)
-    products = np.einsum("pni,n->pi", left, right)
+    pull = _PULL * len(right) * np.array([0.0, 1.0, 1.0])
+    squares = np.einsum("pni,pnj->pij", left, left) + np.diag(pull)
+    products = np.einsum("pni,n->pi", left, right) + pull * expected
     best, found = np.zeros(len(left)), np.zeros((len(left), 3))
     for subset in _SUBSETS:
         part = squares[:, subset][:, :, subset] + 1e-12 * np.eye(len(subset))

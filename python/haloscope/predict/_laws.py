@@ -108,13 +108,21 @@ class Laws:
     def estimate(self, way: Way, ranks: int, size: int) -> Estimate:
         """Return the time of a way with its interval. Raises `UsageError` if it was not measured."""
         if way not in self._laws:
-            raise UsageError(f"{way.collective} {way.algorithm}: was not measured, so nothing says how it grows")
+            raise UsageError(
+                f"{way.collective} {way.algorithm}: was not measured, so nothing says how it grows"
+            )
         if way.algorithm == DEFAULT:
             return self._of_default(way, ranks, size)
         return self._laws[way].estimate(ranks, size)
 
     def choose(
-        self, collective: str, ranks: int, size: int, *, among: Iterable[Way] | None = None, margin: float = 0.0
+        self,
+        collective: str,
+        ranks: int,
+        size: int,
+        *,
+        among: Iterable[Way] | None = None,
+        margin: float = 0.0,
     ) -> Decision:
         """Return the fastest way if it is faster than the library's own choice for certain, else that.
 
@@ -197,7 +205,9 @@ def _misses(growths: Growths, points: Times) -> list[float]:
     if len(ranks) < 4:
         return []
     kept_ranks, kept_sizes = set(ranks[:-2]), set(sizes[::2]) | {sizes[-1]}
-    seen = {place: time for place, time in points.items() if place[0] in kept_ranks and place[1] in kept_sizes}
+    seen = {
+        place: time for place, time in points.items() if place[0] in kept_ranks and place[1] in kept_sizes
+    }
     if not seen:
         return []
     law = Law(growths, seen)

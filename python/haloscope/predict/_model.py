@@ -210,7 +210,11 @@ def model(
 
 
 def _by_laws(
-    machine: Machine, known: Mapping[str, Sequence[str]], ranks: Sequence[int], sizes: Sequence[int], segment: int
+    machine: Machine,
+    known: Mapping[str, Sequence[str]],
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    segment: int,
 ) -> pl.DataFrame:
     """Return rows with the bounds of their intervals, for each way that was measured with segments of this size."""
     laws = Laws.of_machine(machine)
@@ -223,7 +227,15 @@ def _by_laws(
     places = [(way, count, size) for way in ways for count in ranks for size in sizes]
     found = [laws.estimate(*place) for place in places]
     rows = [
-        (way.collective, way.algorithm, count, size, one.time, one.low, one.high if isfinite(one.high) else None)
+        (
+            way.collective,
+            way.algorithm,
+            count,
+            size,
+            one.time,
+            one.low,
+            one.high if isfinite(one.high) else None,
+        )
         for (way, count, size), one in zip(places, found, strict=True)
     ]
     return pl.DataFrame(rows, schema={**_SCHEMA, "low": pl.Float64, "high": pl.Float64}, orient="row")

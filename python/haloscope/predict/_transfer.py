@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Transfer"]
 
 _NEAREST = 40
-_MOST_MESSAGES = 1 << 18  # of an algorithm in which each rank sends to all; larger ones take seconds to execute
+_MOST_MESSAGES = (
+    1 << 18
+)  # of an algorithm in which each rank sends to all; larger ones take seconds to execute
 _HELD = (0.025, 0.975)
 
 

@@ -89,9 +89,13 @@ class Sweep:
         """
         import polars as pl
 
-        times = [np.log(np.maximum(self.samples(row).max(axis=0, initial=1), 1)) for row in range(len(self.points))]
+        times = [
+            np.log(np.maximum(self.samples(row).max(axis=0, initial=1), 1)) for row in range(len(self.points))
+        ]
         rows = self.points.with_columns(
-            middle=pl.Series([float(np.median(one)) if len(one) else None for one in times], dtype=pl.Float64),
+            middle=pl.Series(
+                [float(np.median(one)) if len(one) else None for one in times], dtype=pl.Float64
+            ),
             variance=pl.Series([float(np.var(one)) if len(one) else None for one in times], dtype=pl.Float64),
         ).filter(pl.col("status") == "ok")
         alone = pl.col("variance") / pl.col("iterations") * np.pi / 2  # of a median

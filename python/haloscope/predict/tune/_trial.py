@@ -98,7 +98,8 @@ def measure_best(
     The library's own choice is measured at all points, however long that takes.
     """
     units = {
-        Way(unit.collective, unit.algorithm.name, unit.segment): unit for unit in _units(bench, list(calls), segments)
+        Way(unit.collective, unit.algorithm.name, unit.segment): unit
+        for unit in _units(bench, list(calls), segments)
     }
     kept = _journal(bench, method)
     weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}

@@ -18,7 +18,15 @@ from haloscope.predict.tune._choice import Candidate, rules_of
 from haloscope.predict.tune._formats import check_output, render, settings
 from haloscope.predict.tune._rules import Rule
 from haloscope.predict.tune._sources import Choice, Workload, chosen_from, kind_of_source
-from haloscope.predict.tune._trial import Trial, gain_interval, known, measure_both, not_holding, runs_of, slower
+from haloscope.predict.tune._trial import (
+    Trial,
+    gain_interval,
+    known,
+    measure_both,
+    not_holding,
+    runs_of,
+    slower,
+)
 from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune", "write_rules"]
