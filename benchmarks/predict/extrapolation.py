@@ -2,11 +2,11 @@
 
     python benchmarks/predict/extrapolation.py [--write]     # --write: the tables of docs/benchmarks.md
 
-From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors; the
-library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 64, every second size, both,
-and whole collectives. Beside the laws: the nearest point that was measured (in ratios of ranks and sizes), Hockney's model
-and the paper's formulas on the same machine's messages, for the algorithms whose messages they know, and the library's
-own choice.
+From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors;
+the library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 64, every
+second size, both, and whole collectives. Beside the laws: the nearest point that was measured (in ratios of
+ranks and sizes), Hockney's model and the paper's formulas on the same machine's messages, for the algorithms
+whose messages they know, and the library's own choice.
 """
 
 from __future__ import annotations
@@ -264,7 +264,8 @@ NAMES = {
 
 def lines(results: Results) -> Iterator[str]:
     """The tables, as Markdown."""
-    yield "| unseen | predicted by | errors: points | mean | 95 % | worst | loss: choices | mean | 95 % | worst | gain |\n"
+    yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
+    yield "| loss: choices | mean | 95 % | worst | gain |\n"
     yield "| --- " * 11 + "|\n"
     for split in (*SPLITS, "collective"):
         for name, said in NAMES.items():

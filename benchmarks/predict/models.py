@@ -1,8 +1,8 @@
 """Fitted models: how far they are from what was measured.
 
-Here at 2 ranks, where all trees are one; at 8 to 256 ranks on the simulated ORFEO, whose sweep comes with the study.
-The first error is at the points of the fit; the other one at every second size, which is left out of the fit. What
-choices cost where nothing was measured is `extrapolation.py`'s matter.
+Here at 2 ranks, where all trees are one; at 8 to 256 ranks on the simulated ORFEO, whose sweep comes with the
+study. The first error is at the points of the fit; the other one at every second size, which is left out of
+the fit. What choices cost where nothing was measured is `extrapolation.py`'s matter.
 
 An error of at most 15 % is a ratio of 0.15 / error.
 """

@@ -1,4 +1,4 @@
-"""Settings that are the same show no gain, though launches of the same differ; and those that gain are found."""
+"""Settings that are the same show no gain, though launches differ; those that gain are found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sweep(gains: Mapping[str, float], launches: int, seed: int) -> Sweep:
         for number, (name, gain) in enumerate(gains.items()):
             for launch in range(launches):
                 middle = 20e-6 / gain * np.exp(chance.normal(0, BETWEEN))
-                times = middle * np.exp(chance.normal(0, WITHIN, (2, 200)))
+                times = middle * np.exp(chance.normal(0, WITHIN, (2, 90)))
                 records.append(
                     {
                         "record": "point",

@@ -1,11 +1,11 @@
-"""Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform from its messages.
+"""Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform.
 
     python keep.py POINTS.csv…
     python keep.py SWEEP.jsonl             # of haloscope bench collective: openmpi.parquet, medians alone
 
 A machine has a level for each power of two of ranks: the latency of a message between ranks so far apart, its
-bandwidth, and what all ranks of one half send to the other at once (`shared`), where that is less. Nothing but such
-messages is in it, which take seconds to measure.
+bandwidth, and what all ranks of one half send to the other at once (`shared`), where that is less. Nothing
+but such messages is in it, which take seconds to measure.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
         loaded = (LARGER - LARGE) / (times[f"{stride}+", LARGER] - times[f"{stride}+", LARGE])
         shared = f", shared: {stride * loaded / 1e9:.4g} GB/s" if loaded < FREE * alone else ""
         lines.append(
-            f"  - {{name: {2 * stride} ranks, cores: {2 * stride}, latency: {1e6 * times[str(stride), 8]:.4g} us, "
-            f"bandwidth: {alone / 1e9:.4g} GB/s{shared}}}"
+            f"  - {{name: {2 * stride} ranks, cores: {2 * stride}, "
+            f"latency: {1e6 * times[str(stride), 8]:.4g} us, bandwidth: {alone / 1e9:.4g} GB/s{shared}}}"
         )
     return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
 

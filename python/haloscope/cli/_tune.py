@@ -78,7 +78,7 @@ Examples:
     "--budget",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Measure a profile's points for so long, those first by which the choice should gain the most a second.",
+    help="Measure a profile's points for so long, those first that should gain the most a second.",
 )
 @click.option(
     "--map-by",

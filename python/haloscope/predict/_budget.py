@@ -1,14 +1,15 @@
 """Which points to measure next, where not all can be: those by which choices should gain the most a second.
 
-What is known of an algorithm is its law. At a point where the best that was measured takes b seconds, measuring an algorithm
-is expected to save E[max(0, b - T)] a call, T being log-normal with the law's interval; weighed by how often the point is called, and
-divided by the seconds that the launch takes, that is what launches are compared by.
+What is known of an algorithm is its law. At a point where the best that was measured takes b seconds,
+measuring an algorithm is expected to save E[max(0, b - T)] a call, T being log-normal with the law's
+interval; weighed by how often the point is called, and divided by the seconds that the launch takes, that is
+what launches are compared by.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def _normal(value: float) -> float:
 
 
 class Measuring:
-    """What is measured so far of points that a program calls, `weights` times each, and what to measure next."""
+    """What is measured so far of points that are called `weights` times each, and what to measure next."""
 
     def __init__(
         self, ways: Iterable[Way], weights: Mapping[Place, float], calls: int, machine: Machine | None = None
@@ -68,7 +69,7 @@ class Measuring:
         self._launch = _LAUNCH
 
     def add(self, launch: Launch, times: Mapping[int, float], seconds: float) -> None:
-        """Note what a launch brought, by size, and how long it took; a size that is missing is not tried again."""
+        """Note what a launch brought, by size, and its seconds; a size that is missing is not tried again."""
         self._gone |= {(launch.way, launch.ranks, size) for size in launch.sizes}
         spent = sum(times.values()) * self._calls
         self._launch += 0.2 * (max(0.05, seconds - spent) - self._launch)
@@ -147,7 +148,7 @@ class Measuring:
     def _expected(self, way: Way, ranks: int, size: int, place: Place) -> tuple[float, float]:
         """Return the logarithm of the time that is expected, and its deviation."""
         own = self.times.get(Way(way.collective, DEFAULT), {}).get((ranks, size))
-        fallback = math.log(own if own else min(self._there(place).values())) + _SLOWER
+        fallback = math.log(own or min(self._there(place).values())) + _SLOWER
         if way not in self._laws:
             return fallback, _UNKNOWN
         middle, width = self._laws[way].logarithm(ranks, size)

@@ -1,8 +1,9 @@
 """How the time of a collective may grow with the number of ranks on a machine: what its messages add up to.
 
-Each function is a sum over the messages that follow one another in some pattern, of what they cost on the levels that
-they cross: latencies, and seconds for each byte while all ranks send alike, so that a link that is shared counts for as
-much as its bytes wait for one another. On a machine of one level they are 1, log2 P, P and P log2 P.
+Each function is a sum over the messages that follow one another in some pattern, of what they cost on the
+levels that they cross: latencies, and seconds for each byte while all ranks send alike, so that a link that
+is shared counts for as much as its bytes wait for one another. On a machine of one level they are 1, log2 P,
+P and P log2 P.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ __all__ = ["BYTES", "LATENCIES", "Growths"]
 LATENCIES = ("none", "tree", "chain", "all")
 """Patterns of messages: partners 1, 2, 4 … away; the next rank, after all before it; every rank in turn."""
 BYTES = ("none", "parts", "tree", "near", "far", "chain", "all", "doubling", "blocks")
-"""The same; all but one part, passed on; halves, quarters … sent near, or far; twice as much in each round; half of all
-blocks."""
+"""The same; parts passed on; halves, quarters … sent near, or far; twice as much in each round; blocks."""
 _BANDWIDTH = 1e10
 
 

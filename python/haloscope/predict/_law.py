@@ -1,13 +1,14 @@
 """A law of one algorithm's time, from measured points: what holds between and beyond them, and how surely.
 
-For each size that was measured the time is a constant and what two patterns of messages cost (`Growths`), with factors
-that are not negative. Which patterns those are, the points decide: each pair is fitted to the smaller numbers of ranks
-and judged at the greater ones, together with the neighbouring sizes. Beyond the last number of ranks that was measured the
-pairs that are hardly worse than the best are averaged, each through the last measured point; between sizes a line joins
-the two next to it.
+For each size that was measured the time is a constant and what two patterns of messages cost (`Growths`),
+with factors that are not negative. Which patterns those are, the points decide: each pair is fitted to the
+smaller numbers of ranks and judged at the greater ones, together with the neighbouring sizes. Beyond the last
+number of ranks that was measured the pairs that are hardly worse than the best are averaged, each through the
+last measured point; between sizes a line joins the two next to it.
 
-The interval holds what those judgements were off by for each doubling of the ranks, how far the pairs are apart, and at
-sizes in between how far lines from either side are apart: a change of protocol may lie anywhere there.
+The interval holds what those judgements were off by for each doubling of the ranks, how far the pairs are
+apart, and at sizes in between how far lines from either side are apart: a change of protocol may lie anywhere
+there.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class _Size:
         self._models = self._fit(len(ranks))
 
     def _fit(self, count: int) -> Floats:
-        """Return logarithms of every pair's model at all of our ranks, fitted to the first `count`: pairs × ranks."""
+        """Return logarithms of each pair's model, fitted to the first `count` ranks: pairs × ranks."""
         if count < 1:
             self._found = np.zeros((len(PAIRS), 3))
             return np.full((len(PAIRS), len(self.ranks)), np.nan)
@@ -192,10 +193,10 @@ _SUBSETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
 
 
 def _not_negative(left: Floats, right: Floats, expected: Floats) -> Floats:
-    """Return the least squares of left @ x = right for each of many `left`, with three x that are not negative.
+    """Return the least squares of left @ x = right for each `left`, with three x that are not negative.
 
-    What the points leave open is pulled weakly to `expected`, but for the first x. The best is the least squares of some
-    of the columns: all are tried, for all at once.
+    What the points leave open is pulled weakly to `expected`, but for the first x. The best is the least
+    squares of some of the columns: all are tried, for all at once.
     """
     pull = _PULL * len(right) * np.array([0.0, 1.0, 1.0])
     squares = np.einsum("pni,pnj->pij", left, left) + np.diag(pull)
@@ -213,7 +214,7 @@ def _not_negative(left: Floats, right: Floats, expected: Floats) -> Floats:
 
 
 def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float]:
-    """Return what a line between the two sizes next to it says, and how far lines from either side are apart."""
+    """Return what a line between two sizes says, and how far lines from either side are off it."""
     if len(sizes) == 1:
         return float(middles[0]), float("inf")
     place = int(np.clip(np.searchsorted(sizes, size) - 1, 0, len(sizes) - 2))

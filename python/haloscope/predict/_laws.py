@@ -82,7 +82,7 @@ class Laws:
 
     @classmethod
     def of_machine(cls, machine: Machine) -> Laws:
-        """Return the laws of the points that its models were fitted to. Raises `UsageError` if it has none."""
+        """Return the laws of its measured points. Raises `UsageError` if it has none."""
         times: dict[Way, dict[tuple[int, int], float]] = {}
         for model in machine.fitted:
             for ranks, size, segment, fanout, time in model.times:
@@ -126,8 +126,8 @@ class Laws:
     ) -> Decision:
         """Return the fastest way if it is faster than the library's own choice for certain, else that.
 
-        For certain is where the intervals of the two do not overlap, and the one is above the other by more than the
-        share `margin`. `among` are the ways that may be taken.
+        For certain is where the intervals of the two do not overlap, and the one is above the other by more
+        than the share `margin`. `among` are the ways that may be taken.
         """
         default = Way(collective, DEFAULT)
         ways = [one for one in (among or self.ways(collective)) if one != default and one in self._laws]
@@ -143,9 +143,10 @@ class Laws:
         return Decision(default, own, own, fastest)
 
     def _of_default(self, way: Way, ranks: int, size: int) -> Estimate:
-        """Return that of the algorithm which the library's own choice was at the nearest points, else its own law.
+        """Return what the algorithm takes that the choice was at the nearest points, else by its own law.
 
-        A choice has no growth of its own: where it changes from one algorithm to another, no law of its times holds.
+        A choice has no growth of its own: where it changes from one algorithm to another, no law of its times
+        holds.
         """
         own = self._laws[way].estimate(ranks, size)
         stand_ins = list(self._stand_ins(way, ranks, size))
@@ -156,7 +157,7 @@ class Laws:
         return Estimate(middle, min(one.low for one in found), max(one.high for one in found))
 
     def _stand_ins(self, way: Way, ranks: int, size: int) -> Iterator[Way | None]:
-        """Yield the algorithms that were the choice at the corners around a point; None for an unknown one."""
+        """Yield the algorithms that were the choice around a point; None for an unknown one."""
         law, times = self._laws[way], self._times[way]
         for count in _around(law.ranks.tolist(), ranks):
             for near in _around(law.sizes.tolist(), size):
@@ -175,7 +176,7 @@ class Laws:
         return best if best is not None and off[best] <= _ALIKE else None
 
     def _calibrated(self) -> float:
-        """Return the factor of all widths by which they hold as many of the last ranks and sizes as they should.
+        """Return the factor of widths by which they hold as many points beyond the others as they should.
 
         Those are left out of laws that are made for this alone, and then compared with them.
         """
@@ -199,7 +200,7 @@ def _around(values: list[int], value: int) -> list[int]:
 
 
 def _misses(growths: Growths, points: Times) -> list[float]:
-    """Return errors over widths at points that a law had not: greater numbers of ranks, sizes in between, both."""
+    """Return errors over widths at points that a law had not: more ranks, sizes in between, both."""
     ranks = sorted({count for count, _ in points})
     sizes = sorted({size for _, size in points})
     if len(ranks) < 4:

@@ -182,8 +182,8 @@ def model(
     Raises `UsageError` for what does not exist or does not fit the machine, `MachineError` where
     the machine lacks what the formula needs.
 
-    By the formula `law` there are columns `low` and `high`, the bounds of the 95 % interval; `high` is null where what
-    was measured supports no number.
+    By the formula `law` there are columns `low` and `high`, the bounds of the 95 % interval; `high` is null
+    where what was measured supports no number.
     """
     machine = machine if isinstance(machine, Machine) else load_machine(machine)
     ranks = ranks or range(2, machine.cores + 1)
@@ -216,7 +216,7 @@ def _by_laws(
     sizes: Sequence[int],
     segment: int,
 ) -> pl.DataFrame:
-    """Return rows with the bounds of their intervals, for each way that was measured with segments of this size."""
+    """Return rows with the bounds of their intervals, for all that was measured with such segments."""
     laws = Laws.of_machine(machine)
     ways = [
         way

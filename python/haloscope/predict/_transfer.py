@@ -1,8 +1,9 @@
-"""A collective that was never measured: what its messages cost by Hockney's model, put right by other collectives.
+"""A collective that was never measured: Hockney's model, put right by other collectives.
 
-On a machine that is described, Hockney's model says what any known algorithm takes. How far that is off depends on what
-the model leaves out, which other collectives of about as many ranks and bytes meet as well: the median of their ratios of
-measured to modelled time is the correction, and the spread of these ratios the interval.
+On a machine that is described, Hockney's model says what any known algorithm takes. How far that is off
+depends on what the model leaves out, which other collectives of about as many ranks and bytes meet as well:
+the median of their ratios of measured to modelled time is the correction, and the spread of these ratios the
+interval.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Method:
     are checked, with so many calls before each timed one. With `precision` a point ends as soon as
     half the interval of its median, at `confidence`, is at most this share of it. `order` is
     `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed. With several
-    `launches` of each algorithm its points are there as often: what differs from launch to launch, such as where
-    ranks and memory come to lie, is not the algorithm's.
+    `launches` of each algorithm its points are there as often: what differs from launch to launch, such as
+    where ranks and memory come to lie, is not the algorithm's.
     """
 
     synchronisation: str = "barrier"

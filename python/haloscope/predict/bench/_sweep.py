@@ -83,7 +83,7 @@ class Sweep:
         return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
 
     def spread(self) -> pl.DataFrame:
-        """Return how far the logarithms of times scatter `within` launches and `between` launches of the same.
+        """Return how far logarithms of times scatter `within` launches and `between` launches of the same.
 
         `between` is of the medians, less what iterations alone make them differ by; null for a single launch.
         """

@@ -2,8 +2,9 @@
 
 Per collective and number of ranks: which algorithms are significantly faster at a size (one-sided
 tests on the logarithms of launches' medians, or where each was launched once Welch tests on those of
-batches; Holm's correction over all that is compared), and by more than a margin; then the way through the sizes that takes least, where each change of the
-algorithm costs the margin as well, so that noise does not make a rule of its own for a size.
+batches; Holm's correction over all that is compared), and by more than a margin; then the way through the
+sizes that takes least, where each change of the algorithm costs the margin as well, so that noise does not
+make a rule of its own for a size.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Candidate:
 _OWN = Candidate()
 
 
-# The times of a point: for each candidate and each of its launches, logarithms of the medians of batches of iterations.
+# The times of a point: for each candidate and each of its launches, logarithms of the medians of batches of
+# iterations.
 Batches = Mapping[Candidate, "Sequence[NDArray[np.float64]]"]
 
 
@@ -250,9 +252,9 @@ def choose_by_model(
 ) -> dict[Point, Candidate]:
     """Return what is faster than the library's own choice for certain, and by more than the margin.
 
-    For certain is what the laws of the measured points say: their intervals, which grow with the distance from what
-    was measured, do not overlap. Where the library's own choice was not measured nothing is certain, and where no points
-    are kept in the machine's file, the fastest of its models is taken.
+    For certain is what the laws of the measured points say: their intervals, which grow with the distance
+    from what was measured, do not overlap. Where the library's own choice was not measured nothing is
+    certain, and where no points are kept in the machine's file, the fastest of its models is taken.
     """
     kept = {one.collective for one in machine.fitted if one.times}
     laws = Laws.of_machine(machine) if kept else None

@@ -45,7 +45,7 @@ class Choice:
     margin: float = 0.05
     level: float = 0.05
     budget: float | None = None
-    """Seconds in which a profile's points are measured: those by which choices should gain the most. None: all."""
+    """Seconds to measure a profile's points in, those first that should gain the most. None: all of them."""
 
 
 def chosen_from(

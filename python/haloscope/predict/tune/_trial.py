@@ -73,7 +73,7 @@ def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int],
 def measure_all(
     bench: Bench, points: Sequence[Point], segments: Sequence[int], method: Method, step: Step
 ) -> Sweep:
-    """Measure every algorithm of the library at these points, in random order, in `method.launches` of each."""
+    """Measure every algorithm at these points, in random order, in `method.launches` of each."""
     order = random.Random(method.seed)
     units = [
         replace(unit, launch=launch)

@@ -74,8 +74,8 @@ class Tuning:
     def level(self) -> float:
         """The level of the intervals of gains: what is kept was chosen for its gain, so they must be wider.
 
-        After Benjamini and Yekutieli (2005): of the intervals of R kept rules of m at the level 0.05 R / m, at most 5 %
-        miss what they should hold, on average.
+        After Benjamini and Yekutieli (2005): of the intervals of R kept rules of m at the level 0.05 R / m,
+        at most 5 % miss what they should hold, on average.
         """
         kept = len(runs_of(self.chosen))
         return 0.05 * kept / max(self.tried, kept, 1) if kept else 0.05
