@@ -76,7 +76,7 @@ class Measuring:
         if times:
             known = self.times.setdefault(launch.way, {})
             known.update({(launch.ranks, size): time for size, time in times.items()})
-            self._laws[launch.way] = Law(self._growths, known, scale=_WIDER)
+            self._laws[launch.way] = Law(self._growths, known, scales=(_WIDER, _WIDER))
 
     def next(self) -> Launch | None:
         """Return what should save the most for each second of measuring; None where nothing is worth it.
@@ -154,7 +154,7 @@ class Measuring:
         middle, width = self._laws[way].logarithm(ranks, size)
         if not math.isfinite(middle) or not math.isfinite(width):
             return (middle if math.isfinite(middle) else fallback), _UNKNOWN
-        return middle, min(_UNKNOWN, _WIDER * width / _DEVIATIONS)
+        return middle, min(_UNKNOWN, width / _DEVIATIONS)
 
 
 def measure_within(

@@ -50,14 +50,19 @@ class Estimate:
 
 
 class Law:
-    """The law of one algorithm. `scale` multiplies the widths of intervals; `scaled` calibrates it."""
+    """The law of one algorithm. `scales` multiply half widths: of what ranks are away, and of what sizes are."""
 
     def __init__(
-        self, growths: Growths, times: Mapping[tuple[int, int], float], *, scale: float = 1.0
+        self,
+        growths: Growths,
+        times: Mapping[tuple[int, int], float],
+        *,
+        scales: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         self.ranks = np.array(sorted({ranks for ranks, _ in times}), np.int64)
         self.sizes = np.array(sorted({size for _, size in times}), np.int64)
-        self.scale = scale
+        self._scales = scales
+        self._known: dict[int, tuple[Floats, Floats]] = {}
         self._growths = growths
         table = np.full((len(self.ranks), len(self.sizes)), np.nan)
         places = {int(ranks): i for i, ranks in enumerate(self.ranks)}
@@ -71,22 +76,26 @@ class Law:
 
     def estimate(self, ranks: int, size: int) -> Estimate:
         """Return what the algorithm takes; the interval is 0 to infinity where nothing supports a number."""
-        middle, width = self.logarithm(ranks, size)
-        if not np.isfinite(width):
+        middle, half = self.logarithm(ranks, size)
+        if not np.isfinite(half):
             return Estimate(float(np.exp(middle)), 0.0, float("inf"))
-        half = self.scale * width
         return Estimate(*(float(np.exp(value)) for value in (middle, middle - half, middle + half)))
 
     def logarithm(self, ranks: int, size: int) -> tuple[float, float]:
-        """Return the logarithm of the time, and half the width of its interval before scaling."""
+        """Return the logarithm of the time, and half the width of its interval."""
+        middle, *widths = self.parts(ranks, size)
+        return middle, float(np.sqrt(_FLOOR**2 + sum((s * w) ** 2 for s, w in zip(self._scales, widths, strict=True))))
+
+    def parts(self, ranks: int, size: int) -> tuple[float, float, float]:
+        """Return the logarithm of the time, and half widths before scaling: for ranks, and for sizes."""
         middles, widths = self._at(ranks)
         known = np.flatnonzero(np.isfinite(middles))
         if not len(known):
-            return float("nan"), float("inf")
+            return float("nan"), float("inf"), 0.0
         sizes, middles, widths = self.sizes[known], middles[known], widths[known]
         exact = np.flatnonzero(sizes == size)
         if len(exact):
-            return float(middles[exact[0]]), float(widths[exact[0]])
+            return float(middles[exact[0]]), float(widths[exact[0]]), 0.0
         return _between(sizes.astype(np.float64), middles, widths, float(size))
 
     def _design(self, ranks: int) -> Floats:
@@ -113,12 +122,16 @@ class Law:
 
     def _at(self, ranks: int) -> tuple[Floats, Floats]:
         """Return logarithms of times at each measured size, and half widths."""
+        if ranks in self._known:
+            return self._known[ranks]
         design = self._design(ranks)
         pairs = [
             fit.at(ranks, design * (1.0, 1.0, max(1.0, size)), scores)
             for fit, scores, size in zip(self._fits, self._scores, self.sizes, strict=True)
         ]
-        return np.array([middle for middle, _ in pairs]), np.array([width for _, width in pairs])
+        made = np.array([middle for middle, _ in pairs]), np.array([width for _, width in pairs])
+        self._known[ranks] = made
+        return made
 
 
 class _Size:
@@ -171,7 +184,7 @@ class _Size:
         octave = float(np.log2(ranks))
         exact = np.flatnonzero(self.ranks == ranks)
         if len(exact):
-            return float(self.logs[exact[0]]), _FLOOR
+            return float(self.logs[exact[0]]), 0.0
         best = float(scores.min())
         if not np.isfinite(best):
             return float(self.logs[-1]), float("inf")
@@ -186,7 +199,7 @@ class _Size:
         if ranks > self.ranks[-1] and distance > _FARTHEST:
             return middle, float("inf")
         apart = float(np.sqrt((votes * (logs - middle) ** 2).sum() / votes.sum()))
-        return middle, float(np.hypot(_FLOOR, np.hypot(best * distance, apart)))
+        return middle, float(np.hypot(best * distance, apart))
 
 
 _SUBSETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
@@ -213,10 +226,10 @@ def _not_negative(left: Floats, right: Floats, expected: Floats) -> Floats:
     return found
 
 
-def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float]:
+def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tuple[float, float, float]:
     """Return what a line between two sizes says, and how far lines from either side are off it."""
     if len(sizes) == 1:
-        return float(middles[0]), float("inf")
+        return float(middles[0]), float(widths[0]), float("inf")
     place = int(np.clip(np.searchsorted(sizes, size) - 1, 0, len(sizes) - 2))
     times = np.exp(middles)
 
@@ -231,7 +244,7 @@ def _between(sizes: Floats, middles: Floats, widths: Floats, size: float) -> tup
     if size > sizes[-1] or size < sizes[0]:
         edge = sizes[-1] if size > sizes[-1] else sizes[0]
         beyond = abs(np.log2(size / edge)) if edge > 0 and size > 0 else 1.0
-        return float(np.log(middle)), float("inf") if beyond > 4 else float(np.hypot(width, 0.1 * beyond))
+        return float(np.log(middle)), width, float("inf") if beyond > 4 else float(0.1 * beyond)
     sides = [along(first) for first in (place - 1, place + 1) if 0 <= first <= len(sizes) - 2]
     off = [abs(float(np.log(max(side, 1e-12) / middle))) for side in sides]
-    return float(np.log(middle)), float(np.hypot(width, 0.5 * max(off, default=0.2)))
+    return float(np.log(middle)), width, 0.5 * max(off, default=0.2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ DEFAULT = "default"
 _HELD = 0.95  # the share of points that an interval should hold
 _ALIKE = 0.02  # relative difference of times up to which the library's choice is taken to be an algorithm
 _ENOUGH = 20  # errors from which widths can be told
-_NARROWEST, _UNJUDGED = 1.0, 3.0  # factors of widths
+_NARROWEST, _UNJUDGED = 0.5, 3.0  # factors of widths
 
 
 @dataclass(frozen=True, order=True)
@@ -61,8 +61,8 @@ class Laws:
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
         self._growths = Growths(machine)
         self._times = times
-        self._scale = self._calibrated()
-        self._laws = {way: Law(self._growths, points, scale=self._scale) for way, points in times.items()}
+        self._scales = self._calibrated()
+        self._laws = {way: Law(self._growths, points, scales=self._scales) for way, points in times.items()}
 
     @classmethod
     def of(cls, points: pl.DataFrame, machine: Machine | None = None) -> Laws:
@@ -175,17 +175,23 @@ class Laws:
         best = min(off, key=lambda one: off[one], default=None)
         return best if best is not None and off[best] <= _ALIKE else None
 
-    def _calibrated(self) -> float:
-        """Return the factor of widths by which they hold as many points beyond the others as they should.
+    def _calibrated(self) -> tuple[float, float]:
+        """Return factors of widths by which they hold as many points beyond the others as they should.
 
-        Those are left out of laws that are made for this alone, and then compared with them.
+        Those are left out of laws that are made for this alone, and then compared with them: the last two
+        numbers of ranks, and every second size.
         """
+        return self._factor(_fewer_ranks, 1), self._factor(_fewer_sizes, 2)
+
+    def _factor(self, fewer: Callable[[Times], Times], part: int) -> float:
         off: list[float] = []
         for points in self._times.values():
-            off += _misses(self._growths, points)
-        if len(off) < _ENOUGH:
-            return _UNJUDGED
-        return max(_NARROWEST, float(np.quantile(off, _HELD)))
+            seen = fewer(points)
+            if seen:
+                law = Law(self._growths, seen)
+                made = [(law.parts(*place), np.log(time)) for place, time in points.items() if place not in seen]
+                off += [abs(true - one[0]) / max(one[part], 1e-3) for one, true in made if np.isfinite(one).all()]
+        return max(_NARROWEST, float(np.quantile(off, _HELD))) if len(off) >= _ENOUGH else _UNJUDGED
 
 
 _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))
@@ -199,23 +205,12 @@ def _around(values: list[int], value: int) -> list[int]:
     return ([below[-1]] if below else []) + ([above[0]] if above else [])
 
 
-def _misses(growths: Growths, points: Times) -> list[float]:
-    """Return errors over widths at points that a law had not: more ranks, sizes in between, both."""
+def _fewer_ranks(points: Times) -> Times:
     ranks = sorted({count for count, _ in points})
+    return {place: time for place, time in points.items() if place[0] in ranks[:-2]} if len(ranks) > 4 else {}
+
+
+def _fewer_sizes(points: Times) -> Times:
     sizes = sorted({size for _, size in points})
-    if len(ranks) < 4:
-        return []
-    kept_ranks, kept_sizes = set(ranks[:-2]), set(sizes[::2]) | {sizes[-1]}
-    seen = {
-        place: time for place, time in points.items() if place[0] in kept_ranks and place[1] in kept_sizes
-    }
-    if not seen:
-        return []
-    law = Law(growths, seen)
-    off = []
-    for place, time in points.items():
-        if place not in seen:
-            middle, width = law.logarithm(*place)
-            if np.isfinite(middle) and np.isfinite(width):
-                off.append(abs(float(np.log(time)) - middle) / width)
-    return off
+    kept = {*sizes[::2], *sizes[-1:]}
+    return {place: time for place, time in points.items() if place[1] in kept} if len(sizes) > 3 else {}
