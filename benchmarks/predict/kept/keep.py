@@ -3,9 +3,9 @@
     python keep.py POINTS.csv…
     python keep.py SWEEP.jsonl             # of haloscope bench collective: openmpi.parquet, medians alone
 
-A machine has a level for each power of two of ranks: the latency of a message between ranks so far apart, its
-bandwidth, and what all ranks of one half send to the other at once (`shared`), where that is less. Nothing
-but such messages is in it, which take seconds to measure.
+A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
+to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
+less. Nothing but such messages is in it, which take seconds to measure.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ def packed(files: list[str]) -> pl.DataFrame:
 
 
 def machine(platform: str, messages: pl.DataFrame) -> str:
-    """YAML of a machine from messages of rank 0 alone, and of all ranks at once (with a +)."""
-    times = {
-        (one, size): last for one, size, last in messages.select("algorithm", "bytes", "last").iter_rows()
-    }
-    strides = sorted({int(one.rstrip("+")) for one, _ in times})
+    """YAML of a machine from messages between halves of so many ranks: one alone, or all at once (with a +)."""
+    columns = messages.select("ranks", "algorithm", "bytes", "last").iter_rows()
+    times = {(ranks, one.endswith("+"), size): last for ranks, one, size, last in columns}
     lines = [
         f"# Messages on {platform}, 1024 hosts, simulated by SimGrid; made by keep.py.",
         f"name: {platform}, simulated",
         "levels:",
     ]
-    for stride in strides:
-        alone = (LARGER - LARGE) / (times[str(stride), LARGER] - times[str(stride), LARGE])
-        loaded = (LARGER - LARGE) / (times[f"{stride}+", LARGER] - times[f"{stride}+", LARGE])
-        shared = f", shared: {stride * loaded / 1e9:.4g} GB/s" if loaded < FREE * alone else ""
+    for ranks in sorted({ranks for ranks, _, _ in times}):
+        alone, loaded = (
+            (LARGER - LARGE) / (times[ranks, all_at_once, LARGER] - times[ranks, all_at_once, LARGE])
+            for all_at_once in (False, True)
+        )
+        shared = f", shared: {ranks / 2 * loaded / 1e9:.4g} GB/s" if loaded < FREE * alone else ""
         lines.append(
-            f"  - {{name: {2 * stride} ranks, cores: {2 * stride}, "
-            f"latency: {1e6 * times[str(stride), 8]:.4g} us, bandwidth: {alone / 1e9:.4g} GB/s{shared}}}"
+            f"  - {{name: {ranks} ranks, cores: {ranks}, latency: {1e6 * times[ranks, True, 8]:.4g} us, "
+            f"bandwidth: {alone / 1e9:.4g} GB/s{shared}}}"
         )
     return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
 

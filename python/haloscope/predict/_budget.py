@@ -25,7 +25,6 @@ __all__ = ["Launch", "Measuring", "expected_saving", "measure_within"]
 _UNKNOWN = 0.7  # deviation of the logarithm of a time of which nothing is known but the library's own choice
 _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
 _DEVIATIONS = 1.96
-_WIDER = 1.5  # factor of widths, which few points cannot calibrate
 _LAUNCH = 1.0  # seconds, until one has been seen
 _WORTH = 1e-4  # of all time in collectives: what is expected to save less is not measured
 
@@ -76,7 +75,7 @@ class Measuring:
         if times:
             known = self.times.setdefault(launch.way, {})
             known.update({(launch.ranks, size): time for size, time in times.items()})
-            self._laws[launch.way] = Law(self._growths, known, scales=(_WIDER, _WIDER))
+            self._laws[launch.way] = Law(self._growths, known)
 
     def next(self) -> Launch | None:
         """Return what should save the most for each second of measuring; None where nothing is worth it.

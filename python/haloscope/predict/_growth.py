@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTES", "LATENCIES", "Growths"]
 
-LATENCIES = ("none", "tree", "chain", "all")
-"""Patterns of messages: partners 1, 2, 4 … away; the next rank, after all before it; every rank in turn."""
-BYTES = ("none", "parts", "tree", "near", "far", "chain", "all", "doubling", "blocks")
-"""The same; parts passed on; halves, quarters … sent near, or far; twice as much in each round; blocks."""
+LATENCIES = ("none", "tree", "far", "steps", "chain", "ring", "all")
+"""Partners 1, 2, 4 … away, or all as far as any; next ranks near, where they are, or as far as any; all."""
+BYTES = ("none", "parts", "rounds", "tree", "worst", "near", "far", "chain", "all", "doubling", "blocks")
+"""Parts passed on; rounds of one rank, of all, all as slow as any; halves near, or far; doubled; blocks."""
 _BANDWIDTH = 1e10
 
 
@@ -35,6 +35,7 @@ class Growths:
 
     def __init__(self, machine: Machine | None) -> None:
         levels: Sequence[Level] = machine.levels if machine else ()
+        self.known = machine is not None
         self._cores = np.array([level.cores for level in levels] or [2], np.int64)
         self._latency = np.array([float(level.latency) for level in levels] or [1e-6])
         self._lone = np.array([_byte_time(level) for level in levels] or [1 / _BANDWIDTH])
@@ -47,6 +48,7 @@ class Growths:
             return dict.fromkeys(LATENCIES, 0.0)
         strides = _strides(ranks)
         last = ranks - 1
+        farthest = self._latency[: self._levels(strides).max() + 1].max()
         between = last // self._below - last // self._cores
         between[-1] += last // self._cores[-1]  # beyond what is known, as on the farthest level
         apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
@@ -54,7 +56,10 @@ class Growths:
         return {
             "none": 0.0,
             "tree": float(self._latency[self._levels(strides)].sum()),
+            "far": float(len(strides) * farthest),
+            "steps": float((ranks - 1) * self._latency[0]),
             "chain": float(between @ self._latency),
+            "ring": float((ranks - 1) * farthest),
             "all": float(apart @ self._latency),
         }
 
@@ -72,7 +77,9 @@ class Growths:
         return {
             "none": 0.0,
             "parts": float((1 - 1 / ranks) * self._lone[0]),
+            "rounds": float(self._lone[self._levels(strides)].sum()),
             "tree": float(costs.sum()),
+            "worst": float(len(strides) * costs.max()),
             "near": float(costs @ halves),
             "far": float(costs @ halves[::-1]),
             "chain": float((ranks - 1) * self._lone[0]),
@@ -89,7 +96,7 @@ class Growths:
         used = np.minimum(self._below, ranks)
         with np.errstate(divide="ignore"):
             waiting = np.where(self._shared > 0, used / self._shared, 0.0)
-        return np.maximum(self._lone, waiting)
+        return np.asarray(np.maximum(self._lone, waiting))
 
 
 def _strides(ranks: int) -> NDArray[np.int64]:

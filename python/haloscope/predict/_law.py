@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Estimate", "Law"]
+__all__ = ["Estimate", "Law", "Width"]
 
 PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
 _FADING = 0.7  # weight of a number of ranks half as great
 _FLOOR = 0.01  # relative errors below this are alike
 _FEWEST = 3  # numbers of ranks from which growth can be told
+_PLAUSIBLE, _IMPLAUSIBLE = 8.0, 0.05  # of a pattern so many times what it should cost, and what e times more counts
 _PULL = 1e-4  # of the weight of all points: to what the machine's own messages cost
 _NEIGHBOUR = 0.5  # weight of the judgement at a neighbouring size
 _FARTHEST = 5.0  # doublings of the ranks beyond which nothing is said
@@ -48,20 +49,54 @@ class Estimate:
     low: float
     high: float
 
+    @property
+    def half(self) -> float:
+        """Half the interval of the logarithm."""
+        return float(np.log(self.high / self.time)) if self.high > self.time > 0 else float("inf")
+
+    def surely_below(self, other: Estimate, margin: float = 0.0) -> bool:
+        """Return True if the interval of the ratio of both lies below 1 / (1 + `margin`)."""
+        if not (np.isfinite(self.half) and np.isfinite(other.half)):
+            return False
+        ratio = float(np.log(self.time * (1 + margin) / other.time))
+        return ratio + float(np.hypot(self.half, other.half)) < 0
+
+
+@dataclass(frozen=True)
+class Width:
+    """How far predictions of a sweep are off: what an algorithm's own points say, and what all of them do.
+
+    `pooled` is the median error of all algorithms for a doubling of ranks, or between sizes; `scale` makes half
+    widths of 95 % of both.
+    """
+
+    pooled: float = 0.05
+    scale: float = 3.0
+
+    def half(self, own: float, distance: float) -> float:
+        """Return half a width, `distance` doublings away."""
+        return self.scale * float(np.hypot(own, self.pooled * distance))
+
+    @classmethod
+    def of(cls, errors: Floats, own: Floats, distances: Floats, held: float) -> Width:
+        """Return the width that holds a share of errors, with what each algorithm's points said of them."""
+        pooled = max(float(np.median(errors / distances)), 1e-3)
+        return cls(pooled, float(np.quantile(errors / np.hypot(own, pooled * distances), held)))
+
 
 class Law:
-    """The law of one algorithm. `scales` multiply half widths: of what ranks are away, and of what sizes are."""
+    """The law of one algorithm; `widths` are those of all algorithms of its sweep, for ranks and for sizes."""
 
     def __init__(
         self,
         growths: Growths,
         times: Mapping[tuple[int, int], float],
         *,
-        scales: tuple[float, float] = (1.0, 1.0),
+        widths: tuple[Width, Width] | None = None,
     ) -> None:
         self.ranks = np.array(sorted({ranks for ranks, _ in times}), np.int64)
         self.sizes = np.array(sorted({size for _, size in times}), np.int64)
-        self._scales = scales
+        self._widths = widths or (Width(), Width())
         self._known: dict[int, tuple[Floats, Floats]] = {}
         self._growths = growths
         table = np.full((len(self.ranks), len(self.sizes)), np.nan)
@@ -83,11 +118,18 @@ class Law:
 
     def logarithm(self, ranks: int, size: int) -> tuple[float, float]:
         """Return the logarithm of the time, and half the width of its interval."""
-        middle, *widths = self.parts(ranks, size)
-        return middle, float(np.sqrt(_FLOOR**2 + sum((s * w) ** 2 for s, w in zip(self._scales, widths, strict=True))))
+        middle, away, between = self.parts(ranks, size)
+        distance = self.distance(ranks)
+        for_ranks = self._widths[0].half(away, distance)
+        for_sizes = self._widths[1].half(between, float(size not in self.sizes))
+        return middle, float(np.sqrt(_FLOOR**2 + for_ranks**2 + for_sizes**2))
+
+    def distance(self, ranks: int) -> float:
+        """Return the doublings from the nearest measured number of ranks."""
+        return float(np.abs(np.log2(self.ranks / ranks)).min())
 
     def parts(self, ranks: int, size: int) -> tuple[float, float, float]:
-        """Return the logarithm of the time, and half widths before scaling: for ranks, and for sizes."""
+        """Return the logarithm of the time, and what it may be off by: for ranks, and for sizes."""
         middles, widths = self._at(ranks)
         known = np.flatnonzero(np.isfinite(middles))
         if not len(known):
@@ -118,7 +160,10 @@ class Law:
         for here, there in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None))):
             total[here] += _NEIGHBOUR * errors[there]
             weights[here] += _NEIGHBOUR * known[there]
-        return np.asarray(np.where(np.isfinite(own), np.sqrt(total / np.maximum(weights, 1e-9)), np.inf))
+        judged = total / np.maximum(weights, 1e-9)
+        if self._growths.known:
+            judged += np.array([fit.implausible() for fit in self._fits]) ** 2
+        return np.asarray(np.where(np.isfinite(own), np.sqrt(judged), np.inf))
 
     def _at(self, ranks: int) -> tuple[Floats, Floats]:
         """Return logarithms of times at each measured size, and half widths."""
@@ -176,6 +221,11 @@ class _Size:
         if not weight:
             return np.full(len(PAIRS), np.inf) if count < 2 else np.sqrt(within + 0.25)
         return np.asarray(np.sqrt((total + 0.5 * weight * within) / (1.5 * weight)))
+
+    def implausible(self) -> Floats:
+        """Return an error for pairs that fit only at many times the cost of the machine's messages."""
+        over = np.maximum(0.0, np.log(np.maximum(self._found[:, 1:], 1e-9) / _PLAUSIBLE))
+        return np.asarray(_IMPLAUSIBLE * over.sum(axis=1))
 
     def at(self, ranks: int, design: Floats, scores: Floats) -> tuple[float, float]:
         """Return the logarithm of the time on so many ranks, and half its width."""

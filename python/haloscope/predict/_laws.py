@@ -10,7 +10,7 @@ import numpy as np
 
 from haloscope.base.errors import UsageError
 from haloscope.predict._growth import Growths
-from haloscope.predict._law import Estimate, Law
+from haloscope.predict._law import Estimate, Law, Width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,6 @@ DEFAULT = "default"
 _HELD = 0.95  # the share of points that an interval should hold
 _ALIKE = 0.02  # relative difference of times up to which the library's choice is taken to be an algorithm
 _ENOUGH = 20  # errors from which widths can be told
-_NARROWEST, _UNJUDGED = 0.5, 3.0  # factors of widths
 
 
 @dataclass(frozen=True, order=True)
@@ -44,7 +43,15 @@ class Decision:
     expected: Estimate
     default: Estimate
     fastest: Way
-    """The one with the least expected time, sure or not."""
+    """The algorithm with the least expected time, sure or not."""
+
+    fastest_time: Estimate
+    """What that one should take."""
+
+    @property
+    def gain(self) -> float:
+        """How many times as long as the fastest the library's own choice should take."""
+        return self.default.time / self.fastest_time.time
 
     @property
     def sure(self) -> bool:
@@ -61,8 +68,8 @@ class Laws:
     def __init__(self, times: Mapping[Way, Times], machine: Machine | None = None) -> None:
         self._growths = Growths(machine)
         self._times = times
-        self._scales = self._calibrated()
-        self._laws = {way: Law(self._growths, points, scales=self._scales) for way, points in times.items()}
+        self._widths = self._calibrated()
+        self._laws = {way: Law(self._growths, points, widths=self._widths) for way, points in times.items()}
 
     @classmethod
     def of(cls, points: pl.DataFrame, machine: Machine | None = None) -> Laws:
@@ -126,21 +133,20 @@ class Laws:
     ) -> Decision:
         """Return the fastest way if it is faster than the library's own choice for certain, else that.
 
-        For certain is where the intervals of the two do not overlap, and the one is above the other by more
-        than the share `margin`. `among` are the ways that may be taken.
+        For certain is where the 95 % interval of the ratio of their times lies on one side of 1, by the share
+        `margin`. Among several such ways the fastest is taken. `among` are the ways that may be taken.
         """
         default = Way(collective, DEFAULT)
         ways = [one for one in (among or self.ways(collective)) if one != default and one in self._laws]
         own = self.estimate(default, ranks, size) if default in self._laws else _UNKNOWN
         if not ways:
-            return Decision(default, own, own, default)
+            return Decision(default, own, own, default, own)
         expected = {way: self.estimate(way, ranks, size) for way in ways}
-        fastest = min(ways, key=lambda way: expected[way].time)
-        surest = min(ways, key=lambda way: expected[way].high)
-        for way in (fastest, surest):
-            if expected[way].high * (1 + margin) < own.low:
-                return Decision(way, expected[way], own, fastest)
-        return Decision(default, own, own, fastest)
+        ordered = sorted(ways, key=lambda way: expected[way].time)
+        for way in ordered:
+            if expected[way].surely_below(own, margin):
+                return Decision(way, expected[way], own, ordered[0], expected[ordered[0]])
+        return Decision(default, own, own, ordered[0], expected[ordered[0]])
 
     def _of_default(self, way: Way, ranks: int, size: int) -> Estimate:
         """Return what the algorithm takes that the choice was at the nearest points, else by its own law.
@@ -175,23 +181,26 @@ class Laws:
         best = min(off, key=lambda one: off[one], default=None)
         return best if best is not None and off[best] <= _ALIKE else None
 
-    def _calibrated(self) -> tuple[float, float]:
-        """Return factors of widths by which they hold as many points beyond the others as they should.
+    def _calibrated(self) -> tuple[Width, Width]:
+        """Return widths that hold as many points beyond the others as they should, for ranks and for sizes.
 
         Those are left out of laws that are made for this alone, and then compared with them: the last two
         numbers of ranks, and every second size.
         """
-        return self._factor(_fewer_ranks, 1), self._factor(_fewer_sizes, 2)
+        return self._width(_fewer_ranks, 1), self._width(_fewer_sizes, 2)
 
-    def _factor(self, fewer: Callable[[Times], Times], part: int) -> float:
-        off: list[float] = []
+    def _width(self, fewer: Callable[[Times], Times], part: int) -> Width:
+        rows: list[tuple[float, float, float]] = []
         for points in self._times.values():
             seen = fewer(points)
-            if seen:
-                law = Law(self._growths, seen)
-                made = [(law.parts(*place), np.log(time)) for place, time in points.items() if place not in seen]
-                off += [abs(true - one[0]) / max(one[part], 1e-3) for one, true in made if np.isfinite(one).all()]
-        return max(_NARROWEST, float(np.quantile(off, _HELD))) if len(off) >= _ENOUGH else _UNJUDGED
+            law = Law(self._growths, seen) if seen else None
+            for place, time in points.items():
+                if law is not None and place not in seen:
+                    said = law.parts(*place)
+                    distance = max(law.distance(place[0]), 0.5) if part == 1 else 1.0
+                    rows.append((abs(float(np.log(time)) - said[0]), said[part], distance))
+        errors = np.array([row for row in rows if np.isfinite(row).all()])
+        return Width.of(*errors.T, held=_HELD) if len(errors) >= _ENOUGH else Width()
 
 
 _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))

@@ -248,9 +248,11 @@ def model_points(
 
 
 def choose_by_model(
-    machine: Machine, points: Iterable[Point], margin: float = 0.05
+    machine: Machine, points: Iterable[Point], margin: float = 0.05, *, tried: bool = False
 ) -> dict[Point, Candidate]:
     """Return what is faster than the library's own choice for certain, and by more than the margin.
+
+    What is `tried` in real runs afterwards, where it has to hold, need only be expected to be faster.
 
     For certain is what the laws of the measured points say: their intervals, which grow with the distance
     from what was measured, do not overlap. Where the library's own choice was not measured nothing is
@@ -263,9 +265,10 @@ def choose_by_model(
     for point in points:
         if laws is not None and point.collective in kept:
             decision = laws.choose(point.collective, point.ranks, point.bytes, margin=margin)
-            way = decision.way
+            bold = tried and decision.gain > 1 + margin
+            way = decision.fastest if bold else decision.way
             found = Candidate(way.algorithm, numbers[way.collective, way.algorithm], way.segment, way.fanout)
-            chosen[point] = found if decision.sure else _OWN
+            chosen[point] = found if bold or decision.sure else _OWN
         else:
             chosen[point] = _by_models(machine, point, margin)
     return chosen

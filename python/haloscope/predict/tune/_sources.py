@@ -49,12 +49,18 @@ class Choice:
 
 
 def chosen_from(
-    source: str | Path, choice: Choice, bench: Bench, method: Method, progress: Progress
+    source: str | Path,
+    choice: Choice,
+    bench: Bench,
+    method: Method,
+    progress: Progress,
+    *,
+    tried: bool = True,
 ) -> tuple[dict[Point, Candidate], Workload | None]:
     """Return what to use at each point, and what a program calls if `source` is its profile.
 
     `source` is the file of a sweep, a profile or a machine model, or the name of a machine. The
-    points of a profile are measured now.
+    points of a profile are measured now. `tried`: rules are measured again before they are written.
     """
     kind = kind_of_source(source)
     if choice.collectives and kind != "machine":
@@ -64,7 +70,7 @@ def chosen_from(
     if kind == "machine":
         described = load_machine(source)
         points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
-        return choose_by_model(described, points, choice.margin), None
+        return choose_by_model(described, points, choice.margin, tried=tried), None
     if kind == "sweep":
         measured = Sweep.read(source)
         _check_same(source, measured.environment.get("library"), bench)

@@ -114,7 +114,7 @@ def tune(
     _check_selectable(bench)
     if not verified and kind_of_source(source) == "profile":
         raise UsageError(f"{source}: a profile's collectives are measured, so its rules are verified, too")
-    chosen, work = chosen_from(source, choice, bench, plan.method, progress)
+    chosen, work = chosen_from(source, choice, bench, plan.method, progress, tried=verified)
     most = 2 * plan.rounds * len(chosen)
     with progress(most) if verified else silent(0) as step:
         made = write_rules(bench, chosen, place, plan if verified else None, step)
