@@ -39,6 +39,7 @@ SELECTORS = ("ompi", "mpich", "mvapich2")
 MOST_SEEN = 32
 SPLITS = ("ranks", "sizes", "ranks and sizes")
 MEAN_LOSS, WORST_LOSS, HELD = 0.02, 0.15, 0.95
+SLOWER = 0.999  # of the library's own choice's speed
 _MOST_PAIRS = 1 << 16  # messages of an all-to-all that a schedule is executed for
 # Algorithms of SMPI's whose messages are those of a schedule of ours.
 SCHEDULES = {
@@ -115,38 +116,26 @@ def judge(platform: str, results: Results) -> None:
     for split in SPLITS:
         seen, unseen = parted(points, split)
         judge_split(split, Laws.of(seen, machine), Nearest(seen), machine, unseen, results)
-    judge_transfer(points, machine, results)
+    judge_collectives(points, machine, results)
 
 
-def judge_transfer(points: pl.DataFrame, machine: predict.Machine, results: Results) -> None:
-    """Each collective in turn is one that was never measured; the others are known on few ranks only."""
-    names = {f"{collective} {name}": known for (collective, name), known in SCHEDULES.items()}
-    pair = pl.concat_str("collective", "algorithm", separator=" ")
-    known = points.filter(pair.is_in(list(names))).with_columns(algorithm=pair.replace_strict(names))
-    transfer = predict.Transfer(known.filter(pl.col("ranks") <= MOST_SEEN), machine)
-    for (collective, ranks, size), group in known.group_by(
+def judge_collectives(points: pl.DataFrame, machine: predict.Machine, results: Results) -> None:
+    """A collective of which nothing was measured: what its messages cost by Hockney's model."""
+    for (collective, ranks, size), group in points.group_by(
         "collective", "ranks", "bytes", maintain_order=True
     ):
-        if len(group) < 2 or ranks * ranks > 4 * _MOST_PAIRS:  # type: ignore[operator]
-            continue
-        truth = dict(group.select("algorithm", "time").iter_rows())
-        said = {name: transfer.estimate(collective, name, ranks, size) for name in truth}  # type: ignore[arg-type]
-        plain = {
-            name: float(
-                predict.model(machine, collective, [name], [ranks], [size], formula="hockney")["time"][0]
-            )  # type: ignore[arg-type,list-item]
-            for name in truth
+        truth = {
+            Way(str(collective), name): seconds for name, seconds in group.select("algorithm", "time").rows()
         }
-        times = {"law": {name: one.time for name, one in said.items()}, "hockney": plain}
-        for name, predicted in times.items():
-            one = of(results, "collective", name)
-            one.errors += [abs(predicted[algorithm] / seconds - 1) for algorithm, seconds in truth.items()]
+        place = int(str(ranks)), int(str(size))
+        said = {way: by_formula(machine, "hockney", way, *place) for way in truth}
+        known = {way: seconds for way, seconds in said.items() if seconds is not None}
+        if len(known) > 1:
+            one = of(results, "collective", "hockney")
+            one.errors += [abs(seconds / truth[way] - 1) for way, seconds in known.items()]
             one.losses.append(
-                truth[min(predicted, key=lambda algorithm: predicted[algorithm])] / min(truth.values()) - 1
+                truth[min(known, key=lambda way: known[way])] / min(truth[way] for way in known) - 1
             )
-        of(results, "collective", "law").held += [
-            said[name].low <= truth[name] <= said[name].high for name in truth
-        ]
 
 
 class Nearest:
@@ -264,19 +253,20 @@ NAMES = {
 
 def lines(results: Results) -> Iterator[str]:
     """The tables, as Markdown."""
-    yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
-    yield "| loss: choices | mean | 95 % | worst | gain |\n"
-    yield "| --- " * 11 + "|\n"
+    yield "| unseen | predicted by | errors: points | mean | 95 % | worst | held | loss: choices | mean | 95 % | worst "
+    yield "| gain | slower |\n"
+    yield "| --- " * 13 + "|\n"
     for split in (*SPLITS, "collective"):
         for name, said in NAMES.items():
             one = results.get((split, name))
             if one is None:
                 continue
-            errors = _three(one.errors) if one.errors else "| | | "
-            count = str(len(one.errors)) if one.errors else ""
+            errors = f"{len(one.errors)} {_three(one.errors)}" if one.errors else " | | | "
+            held = f"{100 * np.mean(one.held):.1f} %" if one.held else ""
+            losses = f"{len(one.losses)} {_three(one.losses)}" if one.losses else " | | | "
             gain = f"{np.exp(np.log(one.gains).mean()):.2f}" if one.gains else ""
-            losses = _three(one.losses) if one.losses else "| | | "
-            yield f"| {split} | {said} | {count} {errors}| {len(one.losses)} {losses}| {gain} |\n"
+            slower = str(sum(ratio < SLOWER for ratio in one.gains)) if one.gains else ""
+            yield f"| {split} | {said} | {errors}| {held} | {losses}| {gain} | {slower} |\n"
 
 
 def _three(values: list[float]) -> str:
@@ -329,10 +319,10 @@ def _row(case: str, share: float, target: float) -> None:
 
 def write() -> None:
     """Put the tables into docs/benchmarks.md."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
+    made = list(lines(all_results()))
+    head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
-    DOCUMENT.write_text("".join([head, BEGIN, *lines(all_results()), END, tail]), encoding="utf-8")
+    DOCUMENT.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
 
 
 if __name__ == "__main__":

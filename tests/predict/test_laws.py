@@ -65,8 +65,12 @@ def test_patterns_of_one_level_are_those_of_textbooks() -> None:
         assert set(byte_times) == set(BYTES)
         rounds = math.log2(ranks)
         assert [latencies["tree"], latencies["far"]] == pytest.approx([1e-6 * rounds] * 2)
-        assert [latencies[name] for name in ("steps", "chain", "ring", "all")] == pytest.approx([1e-6 * (ranks - 1)] * 4)
-        assert [byte_times[name] for name in ("tree", "rounds", "worst")] == pytest.approx([1e-9 * rounds] * 3)
+        assert [latencies[name] for name in ("steps", "chain", "ring", "all")] == pytest.approx(
+            [1e-6 * (ranks - 1)] * 4
+        )
+        assert [byte_times[name] for name in ("tree", "rounds", "worst")] == pytest.approx(
+            [1e-9 * rounds] * 3
+        )
         assert [byte_times["near"], byte_times["far"]] == pytest.approx([1e-9 * (1 - 1 / ranks)] * 2)
         assert [byte_times["doubling"], byte_times["all"]] == pytest.approx([1e-9 * (ranks - 1)] * 2)
         assert byte_times["blocks"] == pytest.approx(1e-9 * ranks / 2 * rounds)
@@ -182,3 +186,50 @@ def test_a_machine_keeps_its_points_and_rules_come_of_them(tmp_path: Path) -> No
     assert known == pytest.approx(tree(512, 8), rel=0.05)
     chosen = choose_by_model(fitted, [Point("allreduce", 512, 8), Point("allreduce", 1 << 14, 8)])
     assert list(chosen.values()) == [Candidate("recursive_doubling", 3), Candidate()]
+
+
+@pytest.mark.parametrize("platform", ["fat-tree-full", "torus"])
+def test_kept_data_that_no_law_has_seen(platform: str) -> None:
+    """SimGrid's own reductions on more than 32 ranks, of laws up to 32, at sizes that they have not."""
+    rows = pl.read_parquet(KEPT / "simulated.parquet").with_columns(
+        pl.col("platform", "collective", "algorithm").cast(pl.String)
+    )
+    own = pl.when(pl.col("algorithm") == "ompi").then(pl.lit("default")).otherwise(pl.col("algorithm"))
+    points = rows.filter(
+        (pl.col("platform") == platform)
+        & (pl.col("collective") == "reduce")
+        & pl.col("last").is_not_null()
+        & ~pl.col("algorithm").is_in(["mpich", "mvapich2"])
+    ).select(
+        "collective",
+        algorithm=own,
+        segment=pl.lit(0, pl.Int64),
+        fanout=pl.lit(0, pl.Int64),
+        ranks=pl.col("ranks").cast(pl.Int64),
+        bytes=pl.col("bytes").cast(pl.Int64),
+        status=pl.lit("ok"),
+        time=pl.col("last").cast(pl.Float64),
+    )
+    some = pl.col("bytes").is_in(points["bytes"].unique().sort().to_list()[1:-1:2])
+    made = Laws.of(
+        points.filter((pl.col("ranks") <= 32) & ~some), predict.load_machine(KEPT / f"{platform}.yaml")
+    )
+    held, chosen, fastest, default = [], [], [], []
+    for (ranks, size), group in points.filter((pl.col("ranks") > 32) & some).group_by("ranks", "bytes"):
+        truth = {Way("reduce", name): time for name, time in group.select("algorithm", "time").iter_rows()}
+        held += [
+            one.low <= time <= one.high
+            for way, time in truth.items()
+            if way != OWN and way in made.ways("reduce")
+            for one in [made.estimate(way, int(str(ranks)), int(str(size)))]
+        ]
+        if Way("reduce", "default") in truth:
+            decided = made.choose("reduce", int(str(ranks)), int(str(size)), among=truth)
+            best = min(truth.values())
+            chosen.append(truth[decided.way] / best)
+            fastest.append(truth[decided.fastest] / best)
+            default.append(truth[Way("reduce", "default")] / best)
+    assert len(held) > 40
+    assert np.mean(held) > 0.9
+    assert np.mean(chosen) <= np.mean(default)
+    assert np.mean(fastest) < np.mean(default)

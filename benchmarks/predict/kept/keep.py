@@ -33,7 +33,7 @@ def packed(files: list[str]) -> pl.DataFrame:
 
 
 def machine(platform: str, messages: pl.DataFrame) -> str:
-    """YAML of a machine from messages between halves of so many ranks: one alone, or all at once (with a +)."""
+    """YAML of a machine from messages between halves of ranks: one alone, or all at once (with a +)."""
     columns = messages.select("ranks", "algorithm", "bytes", "last").iter_rows()
     times = {(ranks, one.endswith("+"), size): last for ranks, one, size, last in columns}
     lines = [

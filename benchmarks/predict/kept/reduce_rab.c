@@ -1,12 +1,13 @@
-// Why SimGrid's Rabenseifner reduction (`rab`, of reduce and allreduce) ends the simulation: reduce_rab TYPE COUNT.
+// Why SimGrid's Rabenseifner reduction (`rab`, of reduce and allreduce) ends the simulation: reduce_rab TYPE
+// COUNT.
 //
 //   smpicc reduce_rab.c -o reduce_rab
 //   for what in "char 8" "byte 8" "int 0" "int 8"; do smpirun -np 4 -platform P.xml -hostfile H \
 //     --cfg=smpi/reduce:rab ./reduce_rab $what; done
 //
-// It knows ten types of C by name. Any other, such as MPI_CHAR and MPI_SIGNED_CHAR, is an exception that nobody catches:
-// the program aborts. A type and operation that it has no loop for (MPI_BYTE with MPI_SUM), and a count of 0, it hands to
-// MPI_Reduce's own choice; where that is `rab`, it calls itself until the stack is full. MPI_INT works.
+// It knows ten types of C by name. Any other, such as MPI_CHAR and MPI_SIGNED_CHAR, is an exception that
+// nobody catches: the program aborts. A count of 0 it hands to MPI_Reduce's own choice; where that is `rab`,
+// it calls itself until the stack is full. MPI_BYTE, the ninth, MPI_Reduce does not add. MPI_INT works.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 // Times SimGrid SMPI's own algorithms of collectives by the simulated clock: smpi_sweep SECONDS JOB…
 //
-// A job is `allreduce:lr:8,32,128`: a collective, an algorithm or selector of SMPI's, and bytes. `p2p:STRIDE:…` are
-// messages instead: from rank 0 alone, and of all ranks at once, with the rank whose number differs in that bit.
-// Prints a line a point: collective, algorithm, bytes, seconds until ranks are done (mean, last), seconds of a core that it took here.
-// After a point that takes more than SECONDS here, the greater sizes of its job are left out.
+// A job is `allreduce:lr:8,32,128`: a collective, an algorithm or selector of SMPI's, and bytes.
+// `p2p:STRIDE:…` are messages instead: from rank 0 alone, and of all ranks at once, with the rank whose
+// number differs in that bit. Prints a line a point: collective, algorithm, bytes, seconds until ranks are
+// done (mean, last), seconds of a core that it took here. After a point that takes more than SECONDS here,
+// the greater sizes of its job are left out.
 //
-// Ranks are contexts of one process that are not kept apart (smpirun -no-privatize): they share what is global here.
-// They begin together, at SimGrid's own barrier, which takes no simulated time. Adding takes none either, and is not
-// done: times are those of messages.
+// Ranks are contexts of one process that are not kept apart (smpirun -no-privatize): they share what is
+// global here. They begin together, at SimGrid's own barrier, which takes no simulated time. Adding takes
+// none either, and is not done: times are those of messages.
 #include <simgrid/barrier.h>
 #include <simgrid/engine.h>
 #include <smpi/smpi.h>

@@ -124,13 +124,7 @@ class Bench:
                 return
             said = "".join(errors)
             found = re.search(r"what\(\): *(.*)|Segmentation fault|Deadlock detected", said)
-            reason = (
-                "takes too long"
-                if watch.ended
-                else found[0].strip()
-                if found
-                else f"status {status}"
-            )
+            reason = "takes too long" if watch.ended else found[0].strip() if found else f"status {status}"
             collective, name, _ = left[done]
             print(f"{platform} {ranks} ranks: {collective} {name}: {reason}", file=sys.stderr, flush=True)
             failed = {"collective": collective, "algorithm": name, "bytes": 0, "reason": reason}

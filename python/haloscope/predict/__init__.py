@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         losses,
         predict,
     )
-    from haloscope.predict._transfer import Transfer
     from haloscope.predict.bench._foreign import read_imb, read_osu
     from haloscope.predict.bench._surroundings import noise
     from haloscope.predict.bench._sweep import Sweep
@@ -41,7 +40,6 @@ __all__ = [
     "Level",
     "Machine",
     "Sweep",
-    "Transfer",
     "Way",
     "algorithms_of",
     "choose",
@@ -80,7 +78,6 @@ if not TYPE_CHECKING:
             "kind_of": "_kinds",
             "Machine": "_machine",
             "Sweep": "bench._sweep",
-            "Transfer": "_transfer",
             "Way": "_laws",
             "algorithms_of": "_model",
             "choose": "_prediction",

@@ -35,7 +35,10 @@ PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
 _FADING = 0.7  # weight of a number of ranks half as great
 _FLOOR = 0.01  # relative errors below this are alike
 _FEWEST = 3  # numbers of ranks from which growth can be told
-_PLAUSIBLE, _IMPLAUSIBLE = 8.0, 0.05  # of a pattern so many times what it should cost, and what e times more counts
+_PLAUSIBLE, _IMPLAUSIBLE = (
+    8.0,
+    0.05,
+)  # of a pattern so many times what it should cost, and what e times more counts
 _PULL = 1e-4  # of the weight of all points: to what the machine's own messages cost
 _NEIGHBOUR = 0.5  # weight of the judgement at a neighbouring size
 _FARTHEST = 5.0  # doublings of the ranks beyond which nothing is said
@@ -64,7 +67,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Width:
-    """How far predictions of a sweep are off: what an algorithm's own points say, and what all of them do.
+    """How far predictions of a sweep are off, by an algorithm's own points and by those of all.
 
     `pooled` is the median error of all algorithms for a doubling of ranks, or between sizes; `scale` makes half
     widths of 95 % of both.
@@ -85,7 +88,7 @@ class Width:
 
 
 class Law:
-    """The law of one algorithm; `widths` are those of all algorithms of its sweep, for ranks and for sizes."""
+    """The law of one algorithm; `widths` are those of its sweep, for ranks and for sizes."""
 
     def __init__(
         self,
