@@ -253,8 +253,8 @@ NAMES = {
 
 def lines(results: Results) -> Iterator[str]:
     """The tables, as Markdown."""
-    yield "| unseen | predicted by | errors: points | mean | 95 % | worst | held | loss: choices | mean | 95 % | worst "
-    yield "| gain | slower |\n"
+    yield "| unseen | predicted by | errors: points | mean | 95 % | worst | held "
+    yield "| loss: choices | mean | 95 % | worst | gain | slower |\n"
     yield "| --- " * 13 + "|\n"
     for split in (*SPLITS, "collective"):
         for name, said in NAMES.items():

@@ -1,4 +1,4 @@
-"""A part of a sweep, chosen by what it should gain, is nearly as good as the whole: on kept data."""
+"""A part of a sweep, chosen by what it should gain, brings most of what the whole does: on kept data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_savings_are_those_of_draws() -> None:
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "alltoall"])
-def test_a_tenth_of_the_time_is_nearly_enough(collective: str) -> None:
+def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     times = kept("torus", collective)
     own = times[Way(collective, "default")]
     places = [(collective, *place) for place in own]
@@ -71,5 +71,9 @@ def test_a_tenth_of_the_time_is_nearly_enough(collective: str) -> None:
         times[way][place[1:]] / min(known[place[1:]] for known in times.values() if place[1:] in known) - 1
         for place, way in measuring.chosen().items()
     ]
+    kept_choice = [
+        own[place[1:]] / min(known[place[1:]] for known in times.values() if place[1:] in known) - 1
+        for place in places
+    ]
     assert len(losses) == len(places)
-    assert sum(losses) / len(losses) < 0.1
+    assert sum(losses) < 0.5 * sum(kept_choice)
