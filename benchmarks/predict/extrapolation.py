@@ -1,6 +1,6 @@
 """How far predictions are off where nothing was measured, and what choosing by them costs there.
 
-    python benchmarks/predict/extrapolation.py [--write]     # --write: the tables of docs/benchmarks.md
+    python benchmarks/predict/extrapolation.py [docs/benchmarks.md]     # with it: its tables, made anew
 
 From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors;
 the library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 32, every
@@ -32,7 +32,6 @@ __all__ = ["CASES", "measure"]
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "kept" / "simulated.parquet"
-DOCUMENT = HERE.parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench-extrapolation: begin -->\n", "<!-- bench-extrapolation: end -->\n"
 PLATFORMS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
 SELECTORS = ("ompi", "mpich", "mvapich2")
@@ -253,20 +252,18 @@ NAMES = {
 
 def lines(results: Results) -> Iterator[str]:
     """The tables, as Markdown."""
-    yield "| unseen | predicted by | errors: points | mean | 95 % | worst | held "
-    yield "| loss: choices | mean | 95 % | worst | gain | slower |\n"
-    yield "| --- " * 13 + "|\n"
+    yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
+    yield "| loss: choices | mean | 95 % | worst | gain |\n"
+    yield "| --- " * 11 + "|\n"
     for split in (*SPLITS, "collective"):
         for name, said in NAMES.items():
             one = results.get((split, name))
             if one is None:
                 continue
             errors = f"{len(one.errors)} {_three(one.errors)}" if one.errors else " | | | "
-            held = f"{100 * np.mean(one.held):.1f} %" if one.held else ""
             losses = f"{len(one.losses)} {_three(one.losses)}" if one.losses else " | | | "
             gain = f"{np.exp(np.log(one.gains).mean()):.2f}" if one.gains else ""
-            slower = str(sum(ratio < SLOWER for ratio in one.gains)) if one.gains else ""
-            yield f"| {split} | {said} | {errors}| {held} | {losses}| {gain} | {slower} |\n"
+            yield f"| {split} | {said} | {errors}| {losses}| {gain} |\n"
 
 
 def _three(values: list[float]) -> str:
@@ -317,16 +314,16 @@ def _row(case: str, share: float, target: float) -> None:
     )
 
 
-def write() -> None:
-    """Put the tables into docs/benchmarks.md."""
+def write(document: Path) -> None:
+    """Put the tables into a document, between its marks."""
     made = list(lines(all_results()))
-    head, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
+    head, rest = document.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
-    DOCUMENT.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
+    document.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        write()
+    if len(sys.argv) == 2:
+        write(Path(sys.argv[1]))
     else:
         measure()

@@ -1,7 +1,7 @@
 """Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform.
 
-    python keep.py POINTS.csv…
-    python keep.py SWEEP.jsonl             # of haloscope bench collective: openmpi.parquet, medians alone
+    python keep.py DIRECTORY POINTS.csv…
+    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: openmpi.parquet, medians
 
 A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
 to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
@@ -17,7 +17,6 @@ import polars as pl
 
 from haloscope.predict import Sweep
 
-HERE = Path(__file__).resolve().parent
 LARGE, LARGER = 1 << 18, 1 << 20
 FREE = 0.95  # of its bandwidth alone, that each message has where all ranks send: then nothing is shared
 
@@ -54,7 +53,7 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
     return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
 
 
-def kept_sweep(file: str) -> None:
+def kept_sweep(place: Path, file: str) -> None:
     """A real library's points, without samples."""
     sweep = Sweep.read(file)
     points = sweep.points.filter(pl.col("status") == "ok").select(
@@ -64,26 +63,27 @@ def kept_sweep(file: str) -> None:
         pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
         library=pl.lit(str(sweep.environment.get("library")), pl.Categorical),
     )
-    points.write_parquet(HERE / "openmpi.parquet", compression="zstd", compression_level=22)
-    print(f"{len(points)} points, {(HERE / 'openmpi.parquet').stat().st_size} bytes")
+    points.write_parquet(place / "openmpi.parquet", compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {(place / 'openmpi.parquet').stat().st_size} bytes")
 
 
 def main() -> None:
     """Write all files."""
-    if sys.argv[1].endswith(".jsonl"):
-        kept_sweep(sys.argv[1])
+    place, files = Path(sys.argv[1]), sys.argv[2:]
+    if files[0].endswith(".jsonl"):
+        kept_sweep(place, files[0])
         return
-    rows = packed(sys.argv[1:])
+    rows = packed(files)
     for (platform,), messages in rows.filter(pl.col("collective") == "p2p").group_by("platform"):
-        (HERE / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
+        (place / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
     points = rows.filter(pl.col("collective") != "p2p").with_columns(
         pl.col("platform", "collective", "algorithm", "reason").cast(pl.Categorical),
         pl.col("ranks").cast(pl.Int16),
         pl.col("bytes").cast(pl.Int32),
         pl.col("mean", "last").cast(pl.Float32),
     )
-    points.write_parquet(HERE / "simulated.parquet", compression="zstd", compression_level=22)
-    print(f"{len(points)} points, {(HERE / 'simulated.parquet').stat().st_size} bytes")
+    points.write_parquet(place / "simulated.parquet", compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {(place / 'simulated.parquet').stat().st_size} bytes")
 
 
 if __name__ == "__main__":

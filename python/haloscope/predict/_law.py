@@ -69,8 +69,8 @@ class Estimate:
 class Width:
     """How far predictions of a sweep are off, by an algorithm's own points and by those of all.
 
-    `pooled` is the median error of all algorithms for a doubling of ranks, or between sizes; `scale` makes half
-    widths of 95 % of both.
+    `pooled` is the median error of all algorithms for a doubling of ranks, or between sizes; `scale` makes
+    half widths of 95 % of both.
     """
 
     pooled: float = 0.05

@@ -200,7 +200,9 @@ class Laws:
                     distance = max(law.distance(place[0]), 0.5) if part == 1 else 1.0
                     rows.append((abs(float(np.log(time)) - said[0]), said[part], distance))
         errors = np.array([row for row in rows if np.isfinite(row).all()])
-        return Width.of(*errors.T, held=_HELD) if len(errors) >= _ENOUGH else Width()
+        if len(errors) < _ENOUGH:
+            return Width()
+        return Width.of(errors[:, 0], errors[:, 1], errors[:, 2], _HELD)
 
 
 _UNKNOWN = Estimate(float("nan"), 0.0, float("inf"))
