@@ -70,10 +70,12 @@ tidy() {
   check "-p $kernels" < <(files 'src/explain/*.cpp')
   local others
   others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
-    ':!apps/amg/*' ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*')
+    ':!apps/amg/*' ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*' ':!benchmarks/predict/kept/*')
   if command -v smpicxx >/dev/null; then
     abi=simgrid include=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi \
       preloaded src/predict/simulate "$simulation" src/watch/simulation.cpp
+    check "" "-- -std=c++20 -isystem $(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi" \
+      < <(files 'benchmarks/predict/kept/*.cpp')
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi

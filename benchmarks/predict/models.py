@@ -1,11 +1,10 @@
-"""Models: how far they are from what was measured, and what choosing by them costs.
+"""Fitted models: how far they are from what was measured.
 
-Here at 2 ranks, where all trees are one, so that the choice is between segments and protocols; at
-8 to 256 ranks on the simulated ORFEO, whose sweep comes with the study. Fits are judged on what
-they have not seen, too: every second size is left out of the fit and predicted.
+Here at 2 ranks, where all trees are one; at 8 to 256 ranks on the simulated ORFEO, whose sweep comes with the
+study. The first error is at the points of the fit; the other one at every second size, which is left out of
+the fit. What choices cost where nothing was measured is `extrapolation.py`'s matter.
 
-An error of at most 15 % is a ratio of 0.15 / error; a loss of at most 2 %, and of 10 % at worst
-outside noise, likewise. Where a loss is 0, the ratio is that of 0.1 %.
+An error of at most 15 % is a ratio of 0.15 / error.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from haloscope.predict.bench import Sweep, frame
 CASES = [
     f"models/{where}/{what}"
     for where in ("2 ranks here", "simulated ORFEO, 8 to 256 ranks")
-    for what in ("error", "error, unseen sizes", "loss by choice, mean", "loss by choice, worst")
+    for what in ("error", "error, unseen sizes")
 ]
 STUDIES = Path(__file__).resolve().parents[2] / "studies"
 SIMULATED = STUDIES / "openmpi-collective-algorithms" / "simulated"
 SIZES = "2,16,128,1024,4096,8192,16384,65536,262144,1048576"
-ERROR, MEAN_LOSS, WORST_LOSS = 0.15, 0.02, 0.10
+ERROR = 0.15
 _LEAST = 0.001
 
 
@@ -76,7 +75,7 @@ def _measured_here(directory: Path) -> pl.DataFrame:
 
 
 def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
-    """The four figures of one sweep."""
+    """The two figures of one sweep."""
     fitted = _fitted(machine, points)
     errors = predict.errors(fitted, points)["error"].to_numpy()
     _share(f"models/{where}/error", errors, ERROR)
@@ -85,32 +84,15 @@ def judge(where: str, points: pl.DataFrame, machine: predict.Machine) -> None:
     seen, unseen = points.filter(~held_out), points.filter(held_out)
     blind = _fitted(machine, seen)
     _share(f"models/{where}/error, unseen sizes", predict.errors(blind, unseen)["error"].to_numpy(), ERROR)
-    losses = predict.losses(fitted, points)
-    _share(f"models/{where}/loss by choice, mean", losses["loss"].to_numpy(), MEAN_LOSS, mean=True)
-    much = losses.filter(pl.col("loss") > WORST_LOSS)
-    said = f"{len(much)} of {len(losses)} choices cost more than {100 * WORST_LOSS:.0f} %"
-    print(f"models: {where}: {said}", file=sys.stderr)
-    outside = losses.filter(pl.col("significant"))["loss"].to_numpy()
-    worst = float(outside.max()) if len(outside) else 0.0
-    _row(f"models/{where}/loss by choice, worst", Estimate(worst, worst, worst), WORST_LOSS)
 
 
 def _fitted(machine: predict.Machine, points: pl.DataFrame) -> predict.Machine:
     return machine.model_copy(update={"fitted": predict.fit_points(points, machine)})
 
 
-def _share(case: str, values: np.ndarray, target: float, *, mean: bool = False) -> None:
-    if mean:
-        random = np.random.default_rng(0)
-        means = random.choice(values, (2000, values.size)).mean(axis=1)
-        low, high = np.percentile(means, [2.5, 97.5])
-        _row(case, Estimate(float(values.mean()), float(low), float(high)), target)
-    else:
-        _row(case, estimate(values), target)
-
-
-def _row(case: str, share: Estimate, target: float) -> None:
+def _share(case: str, values: np.ndarray, target: float) -> None:
     """`ratio` is how many times smaller than the target, so 1 or more meets it."""
+    share = estimate(values)
     ratio = Estimate(*(target / max(value, _LEAST) for value in (share.median, share.high, share.low)))
     emit(
         "predict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -74,6 +75,19 @@ def test_a_build_that_was_killed_leaves_nothing(cache: Path, tmp_path: Path) -> 
     assert len(list(cache.glob(".building-*"))) == 1
     build_once("thing-2", thing)
     assert sorted(path.name for path in cache.iterdir()) == [".thing.lock", "thing-2"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_build_that_was_interrupted_leaves_nothing(
+    cache: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    interrupted = start(tmp_path)
+    wait_for(tmp_path / "built")
+    interrupted.send_signal(number)
+    _, said = interrupted.communicate(timeout=60)
+    assert interrupted.returncode != 0
+    assert "building the thing, once: it can take" in said
+    assert [path.name for path in cache.iterdir()] == [".thing.lock"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"cod", b"coDe", None])

@@ -7,8 +7,10 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -116,13 +118,36 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
     try:
         made.mkdir(mode=0o755)
         begin = time.monotonic()
-        build(made)
+        with _left_by_signal():
+            build(made)
         _write_sums(made, f"built in {time.monotonic() - begin:.0f} s")
         if target.exists():
             target.rename(scratch / "damaged")
         made.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _left_by_signal() -> Iterator[None]:
+    """Let what would end this process end the build as Ctrl-C does: nothing of it is left then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ending = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
+    ]
+    for number in ending:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _how_long(kind: str) -> str:

@@ -75,6 +75,12 @@ Examples:
 )
 @warmup_option
 @click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Measure a profile's points for so long, those first that should gain the most a second.",
+)
+@click.option(
     "--map-by",
     "mapping",
     metavar="NAME",
@@ -102,6 +108,7 @@ def tune(
     rounds: int,
     iterations: int,
     warmup: int,
+    budget: float | None,
     mapping: str | None,
     no_run: bool,
     form: str,
@@ -124,7 +131,7 @@ def tune(
         made = tuned(
             source,
             output,
-            choice=Choice(collectives, ranks, sizes),
+            choice=Choice(collectives, ranks, sizes, budget=budget),
             plan=Plan(method, rounds),
             verified=not no_run,
             launcher=launcher,

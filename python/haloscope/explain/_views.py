@@ -211,6 +211,8 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         exact("ranks", "ranks"),
         exact("bytes", "bytes"),
         time("time", "time"),
+        time("low", "low"),
+        time("high", "high"),
         time("modelled", "modelled"),
         part("error", "error"),
     ],

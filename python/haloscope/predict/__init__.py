@@ -9,6 +9,8 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.predict._fitting import fit_points
     from haloscope.predict._kinds import Kind, kind_of
+    from haloscope.predict._law import Estimate
+    from haloscope.predict._laws import Decision, Laws, Way
     from haloscope.predict._machine import Level, Machine
     from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
     from haloscope.predict._machine_page import write_machine_page
@@ -31,10 +33,14 @@ __all__ = [
     "ALGORITHMS",
     "FORMULAS",
     "Chosen",
+    "Decision",
+    "Estimate",
     "Kind",
+    "Laws",
     "Level",
     "Machine",
     "Sweep",
+    "Way",
     "algorithms_of",
     "choose",
     "error_summary",
@@ -63,12 +69,16 @@ if not TYPE_CHECKING:
         {
             "ALGORITHMS": "_model",
             "Chosen": "_prediction",
+            "Decision": "_laws",
+            "Estimate": "_law",
             "FORMULAS": "_model",
             "Kind": "_kinds",
+            "Laws": "_laws",
             "Level": "_machine",
             "kind_of": "_kinds",
             "Machine": "_machine",
             "Sweep": "bench._sweep",
+            "Way": "_laws",
             "algorithms_of": "_model",
             "choose": "_prediction",
             "error_summary": "_prediction",

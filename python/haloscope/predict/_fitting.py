@@ -29,6 +29,7 @@ __all__ = ["bootstrap", "fit", "fit_points", "measured", "spread"]
 _ROUNDS = 3
 _MOST_RANGES = 3
 _MOST_POINTS = 120
+_MEASURED = ("ranks", "bytes", "segment", "fanout", "time")
 
 
 def measured(points: pl.DataFrame) -> pl.DataFrame:
@@ -68,6 +69,7 @@ def _fit_group(
         "fanouts": tuple(group["fanout"].unique().sort().to_list()),
         "ranks": (group["ranks"].min(), group["ranks"].max()),
         "sizes": (group["bytes"].min(), group["bytes"].max()),
+        "times": tuple(group.select(_MEASURED).with_columns(pl.col("time").round_sig_figs(5)).iter_rows()),
     }
     if len(group) > _MOST_POINTS:  # spread over all sizes and numbers of ranks
         group = group.sort("ranks", "bytes", "segment", "fanout").gather_every(-(-len(group) // _MOST_POINTS))

@@ -250,6 +250,8 @@ class FittedAlgorithm(_Rules):
     points: int = 0
     error: _Number = 0.0
     """Median relative error of these points."""
+    times: tuple[tuple[_Bytes, _Bytes, _Bytes, _Bytes, _Number], ...] = ()
+    """The points themselves: ranks, bytes, segment, fan-out and seconds."""
 
 
 class Machine(_Rules):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ import polars as pl
 from haloscope.base.errors import MachineError, UsageError
 from haloscope.predict import _paper
 from haloscope.predict import schedule as schedules
+from haloscope.predict._laws import Laws
 from haloscope.predict._machine import Machine
 from haloscope.predict._machine_files import load_machine
 from haloscope.predict._observation import Observation, Theta
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "model", "time_of"]
+__all__ = ["ALGORITHMS", "FORMULAS", "algorithms_of", "hockney", "model", "time_of"]
 
 _MOST_SEGMENTS = 1 << 14
 _ADDING = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block")
@@ -56,7 +58,7 @@ _SCHEMA = {
     "bytes": pl.Int64,
     "time": pl.Float64,
 }
-FORMULAS = ("paper", "hockney", "fitted")
+FORMULAS = ("paper", "hockney", "fitted", "law")
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "bcast": ("pipeline", "binomial", "chain"),
     "reduce": ("binary", "binomial", "rabenseifner"),
@@ -110,6 +112,7 @@ def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str,
         "paper": ALGORITHMS,
         "hockney": {name: schedules.algorithms(name) for name in schedules.collectives()},
         "fitted": _fitted(machine),
+        "law": _fitted(machine, measured=True),
     }
     known = by_formula[formula]
     if collective not in known:
@@ -122,9 +125,11 @@ def algorithms_of(formula: str, collective: str, machine: Machine) -> tuple[str,
     return known[collective]
 
 
-def _fitted(machine: Machine) -> dict[str, tuple[str, ...]]:
+def _fitted(machine: Machine, measured: bool = False) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for model in machine.fitted:
+        if measured and not model.times:
+            continue
         found[model.collective] = (*found.get(model.collective, ()), model.algorithm)
     return found
 
@@ -176,6 +181,9 @@ def model(
 
     Raises `UsageError` for what does not exist or does not fit the machine, `MachineError` where
     the machine lacks what the formula needs.
+
+    By the formula `law` there are columns `low` and `high`, the bounds of the 95 % interval; `high` is null
+    where what was measured supports no number.
     """
     machine = machine if isinstance(machine, Machine) else load_machine(machine)
     ranks = ranks or range(2, machine.cores + 1)
@@ -190,6 +198,8 @@ def model(
         raise UsageError("chains are 1 or more, bytes of a segment 0 (all in one) or more")
     if segment and formula == "paper":
         raise UsageError("the formula paper knows no segments; the formula hockney does")
+    if formula == "law":
+        return _by_laws(machine, known, ranks, sizes, segment)
     rows = [
         (*place, count, size, time(machine, Plan(count, size, segment, chains)))
         for place, time in formulas.items()
@@ -197,6 +207,38 @@ def model(
         for size in sizes
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _by_laws(
+    machine: Machine,
+    known: Mapping[str, Sequence[str]],
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    segment: int,
+) -> pl.DataFrame:
+    """Return rows with the bounds of their intervals, for all that was measured with such segments."""
+    laws = Laws.of_machine(machine)
+    ways = [
+        way
+        for name, ones in known.items()
+        for way in laws.ways(name)
+        if way.algorithm in ones and way.segment == segment
+    ]
+    places = [(way, count, size) for way in ways for count in ranks for size in sizes]
+    found = [laws.estimate(*place) for place in places]
+    rows = [
+        (
+            way.collective,
+            way.algorithm,
+            count,
+            size,
+            one.time,
+            one.low,
+            one.high if isfinite(one.high) else None,
+        )
+        for (way, count, size), one in zip(places, found, strict=True)
+    ]
+    return pl.DataFrame(rows, schema={**_SCHEMA, "low": pl.Float64, "high": pl.Float64}, orient="row")
 
 
 def _check(machine: Machine, ranks: Sequence[int], sizes: Sequence[int]) -> None:

@@ -36,7 +36,9 @@ class Method:
     that count are not measured. `type` is `char`, `int` or `float`. If `validate` is a number, data
     are checked, with so many calls before each timed one. With `precision` a point ends as soon as
     half the interval of its median, at `confidence`, is at most this share of it. `order` is
-    `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed.
+    `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed. With several
+    `launches` of each algorithm its points are there as often: what differs from launch to launch, such as
+    where ranks and memory come to lie, is not the algorithm's.
     """
 
     synchronisation: str = "barrier"
@@ -49,6 +51,7 @@ class Method:
     order: str = "random"
     seed: int = 0
     time_limit: float = 60.0
+    launches: int = 1
 
     def words(self) -> dict[str, Any]:
         """Return the method as a sweep's first line has it."""
@@ -100,7 +103,8 @@ def collective(
     place, interrupted = None if output is None else Path(output), False
     with _offered(launcher, platform) as offered:
         grid = grid.completed(offered, max(cores, 2))
-        made = units(grid, offered, method.seed if method.order == "random" else None, bool(launcher))
+        seed = method.seed if method.order == "random" else None
+        made = units(grid, offered, seed, bool(launcher), method.launches)
         _remark_on(grid, offered, 0 if alone else cores, remark)
         with journal(place, surroundings(offered.name, starter, method.words())) as kept:
             try:

@@ -11,7 +11,7 @@ from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
 from haloscope.predict.bench._surroundings import free_memory
 
-__all__ = ["Grid", "Unit", "units"]
+__all__ = ["Grid", "Unit", "shuffled", "units"]
 
 _MOST = (1 << 31) - 1  # counts and displacements are C's int
 _COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
@@ -55,6 +55,8 @@ class Unit:
     ranks: int
     mapping: str | None
     sizes: tuple[int, ...]
+    launch: int = 0
+    """Which of the launches of the same it is, from 0."""
 
     @property
     def collective(self) -> str:
@@ -71,11 +73,16 @@ class Unit:
             "ranks": self.ranks,
             "mapping": self.mapping,
             "bytes": size,
+            "launch": self.launch,
         }
 
 
-def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) -> list[Unit]:
+def units(
+    grid: Grid, library: Library, seed: int | None, remote: bool = False, launches: int = 1
+) -> list[Unit]:
     """Return all launches, in random order unless `seed` is None. Raises `UsageError`.
+
+    With several launches of each, all are launched once before any is launched again.
 
     With a launcher of the user's (`remote`) ranks may be anywhere, so that this machine's memory
     says nothing.
@@ -92,10 +99,16 @@ def units(grid: Grid, library: Library, seed: int | None, remote: bool = False) 
         for ranks in grid.ranks
         for mapping in grid.mappings
     ]
-    if seed is None:
-        return made
-    order = random.Random(seed)
-    order.shuffle(made)
+    rounds = [[replace(unit, launch=launch) for unit in made] for launch in range(launches)]
+    if seed is not None:
+        order = random.Random(seed)
+        rounds = [shuffled(units, order) for units in rounds]
+    return [unit for units in rounds for unit in units]
+
+
+def shuffled(units: Sequence[Unit], order: random.Random) -> list[Unit]:
+    """Return launches in random order, and the sizes in each as well."""
+    made = order.sample(units, len(units))
     return [replace(unit, sizes=tuple(order.sample(unit.sizes, len(unit.sizes)))) for unit in made]
 
 

@@ -36,8 +36,10 @@ _KEYS = (
     "iterations",
     "status",
     "reason",
+    "launch",
 )
-_NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations"})
+_PLACE = ("collective", "algorithm", "segment", "fanout", "ranks", "bytes")
+_NUMBERS = frozenset({"number", "segment", "fanout", "ranks", "nodes", "bytes", "iterations", "launch"})
 _TIMES = ("time", "time_min", "time_max", "median", "ci_low", "ci_high")
 # Points measured otherwise don't belong into one sweep.
 _SAME = ("library", "host")
@@ -80,6 +82,29 @@ class Sweep:
         order = sorted(range(len(self._records)), key=lambda row: _place(self._records[row]))
         return Sweep(self.environment, self.points[order], [self._records[row] for row in order])
 
+    def spread(self) -> pl.DataFrame:
+        """Return how far logarithms of times scatter `within` launches and `between` launches of the same.
+
+        `between` is of the medians, less what iterations alone make them differ by; null for a single launch.
+        """
+        import polars as pl
+
+        times = [
+            np.log(np.maximum(self.samples(row).max(axis=0, initial=1), 1)) for row in range(len(self.points))
+        ]
+        rows = self.points.with_columns(
+            middle=pl.Series(
+                [float(np.median(one)) if len(one) else None for one in times], dtype=pl.Float64
+            ),
+            variance=pl.Series([float(np.var(one)) if len(one) else None for one in times], dtype=pl.Float64),
+        ).filter(pl.col("status") == "ok")
+        alone = pl.col("variance") / pl.col("iterations") * np.pi / 2  # of a median
+        return rows.group_by(*_PLACE, maintain_order=True).agg(
+            launches=pl.len().cast(pl.Int64),
+            within=pl.col("variance").mean().sqrt(),
+            between=(pl.col("middle").var() - alone.mean()).clip(0).sqrt(),
+        )
+
     def samples(self, row: int) -> NDArray[np.int64]:
         """Return the nanoseconds of a row of `points`: one line a rank, one column an iteration."""
         return np.array(self._records[row].get("samples_ns") or [[]], dtype=np.int64)
@@ -114,7 +139,7 @@ def measured_points(
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a point of the file as a row of the table."""
     row = {key: record.get(key) for key in _KEYS} | dict.fromkeys(_TIMES)
-    row.update(segment=record.get("segment") or 0, fanout=record.get("fanout") or 0)
+    row.update({key: record.get(key) or 0 for key in ("segment", "fanout", "launch")})
     samples = np.array(record.get("samples_ns") or [[]], dtype=np.float64) * 1e-9
     if record["status"] == "ok" and samples.size:
         means = samples.mean(axis=1)
@@ -177,14 +202,14 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 def identity(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what makes a point another one."""
-    keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes")
+    keys = ("collective", "algorithm", "number", "segment", "fanout", "ranks", "mapping", "bytes", "launch")
     return tuple(record.get(key) or 0 for key in keys)
 
 
 def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    name, algorithm, number, segment, fanout, ranks, mapping, size = identity(record)
+    name, algorithm, number, segment, fanout, ranks, mapping, size, launch = identity(record)
     other = algorithm != "default"
-    return name, ranks, str(mapping), other, number, algorithm, segment, fanout, size
+    return name, ranks, str(mapping), other, number, algorithm, segment, fanout, launch, size
 
 
 class Journal:

@@ -1,9 +1,10 @@
 """Choosing an algorithm where measurements say that it is faster than the library's own choice.
 
 Per collective and number of ranks: which algorithms are significantly faster at a size (one-sided
-Welch tests on the logarithms of batches' medians, Holm's correction over all that is compared), and
-by more than a margin; then the way through the sizes that takes least, where each change of the
-algorithm costs the margin as well, so that noise does not make a rule of its own for a size.
+tests on the logarithms of launches' medians, or where each was launched once Welch tests on those of
+batches; Holm's correction over all that is compared), and by more than a margin; then the way through the
+sizes that takes least, where each change of the algorithm costs the margin as well, so that noise does not
+make a rule of its own for a size.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloscope.base.errors import TimingsError, UsageError
+from haloscope.predict._laws import Laws
 from haloscope.predict._prediction import choose, predict
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
 from haloscope.predict.tune._verify import Point
@@ -45,8 +47,9 @@ class Candidate:
 _OWN = Candidate()
 
 
-# The times of a point: for each candidate, the logarithms of the medians of batches of iterations.
-Batches = Mapping[Candidate, "NDArray[np.float64]"]
+# The times of a point: for each candidate and each of its launches, logarithms of the medians of batches of
+# iterations.
+Batches = Mapping[Candidate, "Sequence[NDArray[np.float64]]"]
 
 
 def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict[Point, Candidate]:
@@ -61,7 +64,7 @@ def choose_from(sweep: Sweep, margin: float = 0.05, level: float = 0.05) -> dict
     return chosen
 
 
-def _points(sweep: Sweep) -> dict[Point, dict[Candidate, NDArray[np.float64]]]:
+def _points(sweep: Sweep) -> dict[Point, dict[Candidate, list[NDArray[np.float64]]]]:
     rows = sweep.points.with_row_index("row")
     mappings = rows["mapping"].unique().to_list()
     if len(mappings) > 1:
@@ -69,11 +72,12 @@ def _points(sweep: Sweep) -> dict[Point, dict[Candidate, NDArray[np.float64]]]:
             "the sweep has several mappings of ranks, which rules cannot tell apart: "
             f"{', '.join(map(str, mappings))}; measure with one"
         )
-    points: dict[Point, dict[Candidate, NDArray[np.float64]]] = {}
+    points: dict[Point, dict[Candidate, list[NDArray[np.float64]]]] = {}
     for row in rows.iter_rows(named=True):
         point = Point(row["collective"], row["ranks"], row["bytes"])
         if row["ranks"] >= 2 and row["status"] == "ok":
-            points.setdefault(point, {})[_candidate(row)] = batches(sweep.samples(row["row"]))
+            launches = points.setdefault(point, {}).setdefault(_candidate(row), [])
+            launches.append(batches(sweep.samples(row["row"])))
     compared = {key: value for key, value in points.items() if _OWN in value and len(value) > 1}
     if not compared:
         raise TimingsError(
@@ -105,13 +109,36 @@ def _faster(
 ) -> dict[Point, dict[Candidate, float]]:
     """Return the candidates that are faster for certain at each point, with the ratio's logarithm."""
     pairs = [(point, one) for point, times in points.items() for one in times if one != _OWN]
-    p_values = [_welch(points[point][one], points[point][_OWN]) for point, one in pairs]
+    p_values = [_probability(points[point], one) for point, one in pairs]
     found: dict[Point, dict[Candidate, float]] = {point: {_OWN: 0.0} for point in points}
     for (point, one), p in zip(pairs, holm(p_values), strict=True):
-        ratio = float(np.median(points[point][one]) - np.median(points[point][_OWN]))
+        ratio = _middle(points[point][one]) - _middle(points[point][_OWN])
         if p < level and ratio <= -math.log1p(margin):
             found[point][one] = ratio
     return found
+
+
+def _middle(launches: Sequence[NDArray[np.float64]]) -> float:
+    return float(np.mean([np.median(batch) for batch in launches]))
+
+
+def _probability(times: Batches, one: Candidate) -> float:
+    """Return the probability of such times if the candidate were not faster than the library's own choice.
+
+    What launches of the same differ by is pooled over all candidates of the point.
+    """
+    ours, default = times[one], times[_OWN]
+    free = sum(len(launches) - 1 for launches in times.values())
+    if min(len(ours), len(default)) < 2 or free < 2:
+        return _welch(ours[0], default[0])
+    from scipy.stats import t
+
+    medians = [np.array([np.median(batch) for batch in launches]) for launches in times.values()]
+    variance = sum(float(((of_one - of_one.mean()) ** 2).sum()) for of_one in medians) / free
+    ratio = _middle(ours) - _middle(default)
+    if variance == 0:
+        return 0.0 if ratio < 0 else 1.0
+    return float(t.cdf(ratio / math.sqrt(variance * (1 / len(ours) + 1 / len(default))), free))
 
 
 def _welch(ours: NDArray[np.float64], default: NDArray[np.float64]) -> float:
@@ -221,17 +248,37 @@ def model_points(
 
 
 def choose_by_model(
-    machine: Machine, points: Iterable[Point], margin: float = 0.05
+    machine: Machine, points: Iterable[Point], margin: float = 0.05, *, tried: bool = False
 ) -> dict[Point, Candidate]:
-    """Return the fastest by the model; the library's own where it is not much slower."""
-    with_default = {one.collective for one in machine.fitted if one.algorithm == "default"}
+    """Return what is faster than the library's own choice for certain, and by more than the margin.
+
+    What is `tried` in real runs afterwards, where it has to hold, need only be expected to be faster.
+
+    For certain is what the laws of the measured points say: their intervals, which grow with the distance
+    from what was measured, do not overlap. Where the library's own choice was not measured nothing is
+    certain, and where no points are kept in the machine's file, the fastest of its models is taken.
+    """
+    kept = {one.collective for one in machine.fitted if one.times}
+    laws = Laws.of_machine(machine) if kept else None
+    numbers = {(one.collective, one.algorithm): one.number or 0 for one in machine.fitted}
     chosen: dict[Point, Candidate] = {}
     for point in points:
-        where = point.collective, point.ranks, point.bytes
-        best = choose(machine, *where)
-        chosen[point] = Candidate(best.algorithm, best.number or 0, best.segment, best.fanout)
-        if point.collective in with_default:
-            own = predict(machine, point.collective, "default", point.ranks, point.bytes)
-            if own < best.time * (1 + margin):
-                chosen[point] = Candidate()
+        if laws is not None and point.collective in kept:
+            decision = laws.choose(point.collective, point.ranks, point.bytes, margin=margin)
+            bold = tried and decision.gain > 1 + margin
+            way = decision.fastest if bold else decision.way
+            found = Candidate(way.algorithm, numbers[way.collective, way.algorithm], way.segment, way.fanout)
+            chosen[point] = found if bold or decision.sure else _OWN
+        else:
+            chosen[point] = _by_models(machine, point, margin)
     return chosen
+
+
+def _by_models(machine: Machine, point: Point, margin: float) -> Candidate:
+    """Return the fastest by models without intervals; the library's own where it is not much slower."""
+    best = choose(machine, point.collective, point.ranks, point.bytes)
+    if any((one.collective, one.algorithm) == (point.collective, DEFAULT) for one in machine.fitted):
+        own = predict(machine, point.collective, DEFAULT, point.ranks, point.bytes)
+        if own < best.time * (1 + margin):
+            return _OWN
+    return Candidate(best.algorithm, best.number or 0, best.segment, best.fanout)

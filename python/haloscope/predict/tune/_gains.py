@@ -69,7 +69,7 @@ def _row(made: Tuning, point: Any) -> dict[str, Any]:
     if one != Candidate():
         row["verified"] = bool(verdict and verdict.verified)
     if trial is not None:
-        gain, low, high = gain_interval(trial.gains)
+        gain, low, high = gain_interval(trial.gains, made.level)
         row.update(
             default_time=float(np.median(trial.default)),
             tuned_time=float(np.median(trial.tuned)),
@@ -87,15 +87,13 @@ def said(one: Candidate) -> str:
 
 
 def summary(made: Tuning) -> str:
-    """Return the gain over the grid in a line."""
+    """Return the gain of the rules that were kept, in a line."""
     count = f"{len(made.tuned)} of {len(made.chosen)} points have a rule"
-    if not made.trials:
+    kept = {point: made.trials[point] for point in made.tuned if point in made.trials}
+    if not kept:
         return count
-    gain, low, high = mean_gain(made.trials)
-    return (
-        f"{count}; geometric mean gain over the {len(made.trials)} points of their collectives: "
-        f"{gain:.3f} ({low:.3f} to {high:.3f})"
-    )
+    gain, low, high = mean_gain(kept, made.level)
+    return f"{count}; their geometric mean gain: {gain:.3f} ({low:.3f} to {high:.3f})"
 
 
 def program_gain(made: Tuning, work: Workload) -> tuple[float, float, float, float] | None:
@@ -107,7 +105,7 @@ def program_gain(made: Tuning, work: Workload) -> tuple[float, float, float, flo
     calls = np.array([work.calls[point] for point in points], dtype=np.float64)
     default = calls @ np.array([made.trials[point].default for point in points])
     tuned = calls @ np.array([made.trials[point].tuned for point in points])
-    ratio, low, high = gain_interval(np.log(default / tuned))
+    ratio, low, high = gain_interval(np.log(default / tuned), made.level)
     return float(np.median(default)), 1 - 1 / ratio, 1 - _inverse(low), 1 - _inverse(high)
 
 

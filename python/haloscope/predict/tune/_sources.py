@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from haloscope.predict._machine_files import load_machine, machines
 from haloscope.predict.bench._mpi_library import COLLECTIVES
 from haloscope.predict.bench._sweep import Sweep
 from haloscope.predict.tune._choice import choose_by_model, choose_from, model_points
-from haloscope.predict.tune._trial import measure_all, steps_of_all
+from haloscope.predict.tune._trial import measure_all, measure_best, steps_of_all
 from haloscope.predict.tune._verify import Point
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Workload", "chosen_from", "kind_of_source", "read_workload"]
 
 _MOST_BYTES = 1 << 26
+_LAUNCHES = 3  # of each algorithm, where a profile's points are measured
 
 
 @dataclass(frozen=True)
@@ -43,30 +44,45 @@ class Choice:
     segments: Sequence[int] = (0,)
     margin: float = 0.05
     level: float = 0.05
+    budget: float | None = None
+    """Seconds to measure a profile's points in, those first that should gain the most. None: all of them."""
 
 
 def chosen_from(
-    source: str | Path, choice: Choice, bench: Bench, method: Method, progress: Progress
+    source: str | Path,
+    choice: Choice,
+    bench: Bench,
+    method: Method,
+    progress: Progress,
+    *,
+    tried: bool = True,
 ) -> tuple[dict[Point, Candidate], Workload | None]:
     """Return what to use at each point, and what a program calls if `source` is its profile.
 
     `source` is the file of a sweep, a profile or a machine model, or the name of a machine. The
-    points of a profile are measured now.
+    points of a profile are measured now. `tried`: rules are measured again before they are written.
     """
     kind = kind_of_source(source)
     if choice.collectives and kind != "machine":
         raise UsageError(f"{source}: is a {kind}; collectives can be named for a machine model only")
+    if choice.budget is not None and kind != "profile":
+        raise UsageError(f"{source}: is a {kind}, of which nothing is measured; a budget is for a profile")
     if kind == "machine":
         described = load_machine(source)
         points = model_points(described, choice.collectives, choice.ranks, choice.sizes)
-        return choose_by_model(described, points, choice.margin), None
+        return choose_by_model(described, points, choice.margin, tried=tried), None
     if kind == "sweep":
         measured = Sweep.read(source)
         _check_same(source, measured.environment.get("library"), bench)
         return choose_from(measured, choice.margin, choice.level), None
     work = read_workload(Path(source))
     asked = sorted(work.calls)
-    with progress(steps_of_all(bench, asked, choice.segments)) as step:
+    if choice.budget is not None:
+        with progress(steps_of_all(bench, asked, choice.segments)) as step:
+            sweep = measure_best(bench, work.calls, choice.segments, method, choice.budget, step)
+        return choose_from(sweep, choice.margin, choice.level), work
+    method = replace(method, launches=max(method.launches, _LAUNCHES))
+    with progress(steps_of_all(bench, asked, choice.segments, method.launches)) as step:
         sweep = measure_all(bench, asked, choice.segments, method, step)
     return choose_from(sweep, choice.margin, choice.level), work
 

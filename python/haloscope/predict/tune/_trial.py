@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from haloscope.base.errors import RecorderError
+from haloscope.predict._budget import Launch, Measuring, measure_within
+from haloscope.predict._laws import Way
 from haloscope.predict.bench._collective import Method, measure
-from haloscope.predict.bench._grid import Unit
+from haloscope.predict.bench._grid import Unit, shuffled
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm
 from haloscope.predict.bench._surroundings import surroundings
-from haloscope.predict.bench._sweep import Journal, Sweep
+from haloscope.predict.bench._sweep import Journal, Sweep, identity, row_of
 from haloscope.predict.tune._choice import Candidate, holm
 from haloscope.predict.tune._verify import Bench, Point
 
@@ -28,8 +31,10 @@ __all__ = [
     "known",
     "mean_gain",
     "measure_all",
+    "measure_best",
     "measure_both",
     "not_holding",
+    "runs_of",
     "slower",
     "steps_of_all",
 ]
@@ -60,19 +65,55 @@ def _lines(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
     return {line: tuple(sizes) for line, sizes in lines.items()}
 
 
-def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> int:
+def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int], launches: int = 1) -> int:
     """Return how many points `measure_all` measures."""
-    return sum(len(unit.sizes) for unit in _units(bench, points, segments))
+    return launches * sum(len(unit.sizes) for unit in _units(bench, points, segments))
 
 
 def measure_all(
     bench: Bench, points: Sequence[Point], segments: Sequence[int], method: Method, step: Step
 ) -> Sweep:
-    """Measure every algorithm of the library at these points, in random order."""
-    units = _units(bench, points, segments)
-    random.Random(method.seed).shuffle(units)
+    """Measure every algorithm at these points, in random order, in `method.launches` of each."""
+    order = random.Random(method.seed)
+    units = [
+        replace(unit, launch=launch)
+        for launch in range(method.launches)
+        for unit in shuffled(_units(bench, points, segments), order)
+    ]
     kept = _journal(bench, method)
     measure(units, bench.library, method, kept, step)
+    return Sweep.of(kept.environment, list(kept.points.values()))
+
+
+def measure_best(
+    bench: Bench,
+    calls: Mapping[Point, int],
+    segments: Sequence[int],
+    method: Method,
+    budget: float,
+    step: Step,
+) -> Sweep:
+    """Measure for `budget` seconds what choices should gain the most by, of points that are called so often.
+
+    The library's own choice is measured at all points, however long that takes.
+    """
+    units = {
+        Way(unit.collective, unit.algorithm.name, unit.segment): unit
+        for unit in _units(bench, list(calls), segments)
+    }
+    kept = _journal(bench, method)
+    weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}
+    measuring = Measuring(units, weights, method.iterations + method.warmup)
+
+    def measured(launch: Launch) -> tuple[dict[int, float], float]:
+        begin = time.monotonic()
+        unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
+        measure([unit], bench.library, method, kept, step)
+        rows = [row_of(kept.points[identity(unit.point(size))]) for size in launch.sizes]
+        medians = {row["bytes"]: row["median"] for row in rows if row["status"] == "ok"}
+        return medians, time.monotonic() - begin
+
+    measure_within(measuring, measured, budget)
     return Sweep.of(kept.environment, list(kept.points.values()))
 
 
@@ -162,7 +203,7 @@ def not_holding(
     one of its points that is slower for certain is enough to drop it. Holm's correction over rules,
     and over points.
     """
-    runs = _runs(chosen)
+    runs = runs_of(chosen)
     gained = holm([_probability([trials[p] for p in run], "greater") for run in runs])
     late = slower(trials, level)
     dropped: set[Point] = set()
@@ -179,7 +220,7 @@ def slower(trials: Mapping[Point, Trial], level: float = 0.05) -> set[Point]:
     return {point for point, p in zip(points, p_values, strict=True) if p < level}
 
 
-def _runs(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
+def runs_of(chosen: Mapping[Point, Candidate]) -> list[list[Point]]:
     """Return the points of each rule: neighbours in size with one choice that is not the library's."""
     runs: list[list[Point]] = []
     before: Point | None = None

@@ -18,7 +18,15 @@ from haloscope.predict.tune._choice import Candidate, rules_of
 from haloscope.predict.tune._formats import check_output, render, settings
 from haloscope.predict.tune._rules import Rule
 from haloscope.predict.tune._sources import Choice, Workload, chosen_from, kind_of_source
-from haloscope.predict.tune._trial import Trial, gain_interval, known, measure_both, not_holding, slower
+from haloscope.predict.tune._trial import (
+    Trial,
+    gain_interval,
+    known,
+    measure_both,
+    not_holding,
+    runs_of,
+    slower,
+)
 from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune", "write_rules"]
@@ -50,6 +58,8 @@ class Tuning:
     verdicts: dict[Point, Verdict] = field(default_factory=dict)
     defaults: dict[Point, str] = field(default_factory=dict)
     """What the library does by itself, where that can be seen."""
+    tried: int = 0
+    """How many rules were measured, of which those that gained were kept."""
     problems: list[str] = field(default_factory=list)
     """Why rules were dropped, a line each."""
     work: Workload | None = None
@@ -59,6 +69,16 @@ class Tuning:
     def tuned(self) -> dict[Point, Candidate]:
         """The points for which there is a rule."""
         return {point: one for point, one in self.chosen.items() if one != _OWN}
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals of gains: what is kept was chosen for its gain, so they must be wider.
+
+        After Benjamini and Yekutieli (2005): of the intervals of R kept rules of m at the level 0.05 R / m,
+        at most 5 % miss what they should hold, on average.
+        """
+        kept = len(runs_of(self.chosen))
+        return 0.05 * kept / max(self.tried, kept, 1) if kept else 0.05
 
 
 def tune(
@@ -94,7 +114,7 @@ def tune(
     _check_selectable(bench)
     if not verified and kind_of_source(source) == "profile":
         raise UsageError(f"{source}: a profile's collectives are measured, so its rules are verified, too")
-    chosen, work = chosen_from(source, choice, bench, plan.method, progress)
+    chosen, work = chosen_from(source, choice, bench, plan.method, progress, tried=verified)
     most = 2 * plan.rounds * len(chosen)
     with progress(most) if verified else silent(0) as step:
         made = write_rules(bench, chosen, place, plan if verified else None, step)
@@ -129,6 +149,7 @@ def write_rules(
         with _aside(output) as aside:
             _verify(made, algorithms, aside)
             made.defaults = _defaults(made)
+            made.tried = len(runs_of(made.chosen))
             for _ in range(_MOST_PASSES):
                 if not made.tuned or not _drop(made, aside, plan, step):
                     break

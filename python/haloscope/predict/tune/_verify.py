@@ -313,7 +313,7 @@ def build_exercise(compiler: Path, library: Path | None) -> Path:
         log = cache() / "exercise-build.log"
         run_logged(command, "building the witness", log, dict(os.environ))
 
-    return build_once(target, build) / "exercise"
+    return build_once(target, build, f"building the witness with {compiler}", quiet=False) / "exercise"
 
 
 def algorithms_header(library: Path) -> str:

@@ -1,0 +1,329 @@
+"""How far predictions are off where nothing was measured, and what choosing by them costs there.
+
+    python benchmarks/predict/extrapolation.py [docs/benchmarks.md]     # with it: its tables, made anew
+
+From kept data (`kept/`): SimGrid's own implementations of collectives on four networks, and its selectors;
+the library's own choice is that of its selector for Open MPI. Held out are numbers of ranks over 32, every
+second size, both, and whole collectives. Beside the laws: the nearest point that was measured (in ratios of
+ranks and sizes), Hockney's model and the paper's formulas on the same machine's messages, for the algorithms
+whose messages they know, and the library's own choice.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import Estimate, emit
+
+from haloscope import predict
+from haloscope.predict import Laws, Way
+
+__all__ = ["CASES", "measure"]
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "kept" / "simulated.parquet"
+BEGIN, END = "<!-- bench-extrapolation: begin -->\n", "<!-- bench-extrapolation: end -->\n"
+PLATFORMS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
+SELECTORS = ("ompi", "mpich", "mvapich2")
+MOST_SEEN = 32
+SPLITS = ("ranks", "sizes", "ranks and sizes")
+MEAN_LOSS, WORST_LOSS, HELD = 0.02, 0.15, 0.95
+SLOWER = 0.999  # of the library's own choice's speed
+_MOST_PAIRS = 1 << 16  # messages of an all-to-all that a schedule is executed for
+# Algorithms of SMPI's whose messages are those of a schedule of ours.
+SCHEDULES = {
+    ("allreduce", "rdb"): "recursive_doubling",
+    ("allreduce", "lr"): "ring",
+    ("allreduce", "rab_rdb"): "reduce_scatter_allgather",
+    ("bcast", "binomial_tree"): "binomial",
+    ("bcast", "flattree"): "basic_linear",
+    ("bcast", "scatter_LR_allgather"): "scatter_allgather_ring",
+    ("bcast", "scatter_rdb_allgather"): "scatter_allgather",
+    ("reduce", "binomial"): "binomial",
+    ("reduce", "flat_tree"): "linear",
+    ("reduce", "scatter_gather"): "reduce_scatter_gather",
+    ("reduce", "rab"): "rabenseifner",
+    ("allgather", "NTSLR"): "ring",
+    ("allgather", "bruck"): "bruck",
+    ("allgather", "rdb"): "recursive_doubling",
+    ("alltoall", "bruck"): "modified_bruck",
+    ("alltoall", "pair"): "pairwise",
+    ("alltoall", "basic_linear"): "linear",
+}
+PAPER = {("bcast", "binomial_tree"), ("reduce", "binomial"), ("reduce", "rab")}
+
+
+@dataclass
+class Judged:
+    """Errors of one way to predict, and what choosing by it costs over the best, as ratios."""
+
+    errors: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
+    held: list[bool] = field(default_factory=list)
+    taken: int = 0
+
+
+Results = dict[tuple[str, str], Judged]  # by split and way to predict
+
+
+def points_of(platform: str) -> pl.DataFrame:
+    """A platform's points as a sweep has them; the time is that of the last rank."""
+    rows = pl.read_parquet(DATA).with_columns(
+        pl.col("platform", "collective", "algorithm", "reason").cast(pl.String)
+    )
+    rows = rows.filter((pl.col("platform") == platform) & pl.col("last").is_not_null())
+    return rows.filter(pl.col("algorithm").is_in(["mpich", "mvapich2"]).not_()).select(
+        "collective",
+        algorithm=pl.when(pl.col("algorithm") == "ompi")
+        .then(pl.lit("default"))
+        .otherwise(pl.col("algorithm")),
+        segment=pl.lit(0, pl.Int64),
+        fanout=pl.lit(0, pl.Int64),
+        ranks=pl.col("ranks").cast(pl.Int64),
+        bytes=pl.col("bytes").cast(pl.Int64),
+        status=pl.lit("ok"),
+        time=pl.col("last").cast(pl.Float64),
+    )
+
+
+def parted(points: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What is seen, and what is judged."""
+    sizes = points["bytes"].unique().sort().to_list()
+    few, some = pl.col("ranks") <= MOST_SEEN, pl.col("bytes").is_in(sizes[1:-1:2]).not_()
+    if split == "ranks":
+        return points.filter(few), points.filter(few.not_())
+    if split == "sizes":
+        return points.filter(some), points.filter(some.not_())
+    return points.filter(few & some), points.filter(few.not_() & some.not_())
+
+
+def judge(platform: str, results: Results) -> None:
+    """Add what one platform's points say."""
+    machine = predict.load_machine(HERE / "kept" / f"{platform}.yaml")
+    points = points_of(platform)
+    for split in SPLITS:
+        seen, unseen = parted(points, split)
+        judge_split(split, Laws.of(seen, machine), Nearest(seen), machine, unseen, results)
+    judge_collectives(points, machine, results)
+
+
+def judge_collectives(points: pl.DataFrame, machine: predict.Machine, results: Results) -> None:
+    """A collective of which nothing was measured: what its messages cost by Hockney's model."""
+    for (collective, ranks, size), group in points.group_by(
+        "collective", "ranks", "bytes", maintain_order=True
+    ):
+        truth = {
+            Way(str(collective), name): seconds for name, seconds in group.select("algorithm", "time").rows()
+        }
+        place = int(str(ranks)), int(str(size))
+        said = {way: by_formula(machine, "hockney", way, *place) for way in truth}
+        known = {way: seconds for way, seconds in said.items() if seconds is not None}
+        if len(known) > 1:
+            one = of(results, "collective", "hockney")
+            one.errors += [abs(seconds / truth[way] - 1) for way, seconds in known.items()]
+            one.losses.append(
+                truth[min(known, key=lambda way: known[way])] / min(truth[way] for way in known) - 1
+            )
+
+
+class Nearest:
+    """The nearest point that was measured, in the logarithms of ranks and size."""
+
+    def __init__(self, seen: pl.DataFrame) -> None:
+        self._times: dict[Way, dict[tuple[int, int], float]] = {}
+        for collective, algorithm, ranks, size, seconds in seen.select(
+            "collective", "algorithm", "ranks", "bytes", "time"
+        ).iter_rows():
+            self._times.setdefault(Way(collective, algorithm), {})[ranks, size] = seconds
+        self._near = cache(self._nearest)
+
+    def time(self, way: Way, ranks: int, size: int) -> float | None:
+        """The time there; None where the way was not measured."""
+        place = self._near(way, ranks, size)
+        return None if place is None else self._times[way][place]
+
+    def _nearest(self, way: Way, ranks: int, size: int) -> tuple[int, int] | None:
+        if way not in self._times:
+            return None
+        return min(
+            self._times[way], key=lambda place: abs(np.log2(place[0] / ranks)) + abs(np.log2(place[1] / size))
+        )
+
+
+def judge_split(
+    split: str, laws: Laws, nearest: Nearest, machine: predict.Machine, unseen: pl.DataFrame, results: Results
+) -> None:
+    """Compare what was held out with every prediction, and the choices by them."""
+    hockney = cache(lambda way, ranks, size: by_formula(machine, "hockney", way, ranks, size))
+    paper = cache(lambda way, ranks, size: by_formula(machine, "paper", way, ranks, size))
+    ours = set(laws.collectives)
+    for (collective, ranks, size), group in unseen.group_by(
+        "collective", "ranks", "bytes", maintain_order=True
+    ):
+        assert isinstance(collective, str)
+        assert isinstance(ranks, int)
+        assert isinstance(size, int)
+        if collective not in ours:
+            continue
+        known = set(laws.ways(collective))
+        truth = {
+            Way(collective, name): seconds for name, seconds in group.select("algorithm", "time").iter_rows()
+        }
+        truth = {way: seconds for way, seconds in truth.items() if way in known}
+        default = Way(collective, "default")
+        if default not in truth or len(truth) < 3:
+            continue
+        place = ranks, size
+        law = {way: laws.estimate(way, *place) for way in truth}
+        for way, seconds in truth.items():
+            if way != default:
+                one = of(results, split, "law")
+                one.errors.append(abs(law[way].time / seconds - 1))
+                one.held.append(law[way].low <= seconds <= law[way].high)
+        others: dict[str, Callable[[Way], float | None]] = {
+            "nearest": lambda way, place=place: nearest.time(way, *place),  # type: ignore[misc]
+            "hockney": lambda way, place=place: hockney(way, *place),  # type: ignore[misc]
+            "paper": lambda way, place=place: paper(way, *place),  # type: ignore[misc]
+        }
+        chosen = {"law": laws.choose(collective, *place, among=truth).way, "default": default}
+        chosen["law, sure or not"] = laws.choose(collective, *place, among=truth).fastest
+        for name, function in others.items():
+            times = {way: function(way) for way in truth if way != default}
+            said = {way: seconds for way, seconds in times.items() if seconds is not None}
+            of(results, split, name).errors += [
+                abs(seconds / truth[way] - 1) for way, seconds in said.items()
+            ]
+            if len(said) > 1:
+                chosen[name] = min(said, key=lambda way: said[way])
+        best = min(truth.values())
+        for name, way in chosen.items():
+            one = of(results, split, name)
+            one.losses.append(truth[way] / best - 1)
+            one.gains.append(truth[default] / truth[way])
+            one.taken += way != default
+
+
+def of(results: Results, split: str, name: str) -> Judged:
+    """The results of that name, made if need be."""
+    return results.setdefault((split, name), Judged())
+
+
+def by_formula(machine: predict.Machine, formula: str, way: Way, ranks: int, size: int) -> float | None:
+    """What a formula says; None of an algorithm that it does not know."""
+    key = way.collective, way.algorithm
+    if key not in SCHEDULES or (formula == "paper" and key not in PAPER):
+        return None
+    if way.collective == "alltoall" and ranks * ranks > _MOST_PAIRS:
+        return None
+    rows = predict.model(machine, way.collective, [SCHEDULES[key]], [ranks], [size], formula=formula)
+    return float(rows["time"][0])
+
+
+def all_results() -> Results:
+    """Of all platforms."""
+    results: Results = {}
+    for platform in PLATFORMS:
+        begun = time.perf_counter()
+        judge(platform, results)
+        print(f"extrapolation: {platform}, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+    return results
+
+
+NAMES = {
+    "law": "laws; the library's own choice unless it is slower for certain",
+    "law, sure or not": "laws; the fastest by them",
+    "nearest": "nearest measured point",
+    "hockney": "Hockney",
+    "paper": "the paper's formulas",
+    "default": "the library's own choice",
+}
+
+
+def lines(results: Results) -> Iterator[str]:
+    """The tables, as Markdown."""
+    yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
+    yield "| loss: choices | mean | 95 % | worst | gain |\n"
+    yield "| --- " * 11 + "|\n"
+    for split in (*SPLITS, "collective"):
+        for name, said in NAMES.items():
+            one = results.get((split, name))
+            if one is None:
+                continue
+            errors = f"{len(one.errors)} {_three(one.errors)}" if one.errors else " | | | "
+            losses = f"{len(one.losses)} {_three(one.losses)}" if one.losses else " | | | "
+            gain = f"{np.exp(np.log(one.gains).mean()):.2f}" if one.gains else ""
+            yield f"| {split} | {said} | {errors}| {losses}| {gain} |\n"
+
+
+def _three(values: list[float]) -> str:
+    mean, most, worst = np.mean(values), np.quantile(values, 0.95), max(values)
+    return "".join(f"| {100 * value:.3g} % " for value in (mean, most, worst))
+
+
+CASES = tuple(
+    f"unseen {split}: {what}"
+    for split in SPLITS
+    for what in ("loss, mean", "loss, worst", "held by intervals")
+)
+
+
+def measure() -> None:
+    """Print a row for each case, and the tables on standard error."""
+    results = all_results()
+    print("".join(lines(results)), file=sys.stderr)
+    for split in SPLITS:
+        one = of(results, split, "law")
+        _row(f"unseen {split}: loss, mean", float(np.mean(one.losses)), MEAN_LOSS)
+        _row(f"unseen {split}: loss, worst", float(max(one.losses)), WORST_LOSS)
+        share = float(np.mean(one.held))
+        ratio = share / HELD
+        emit(
+            "predict",
+            f"unseen {split}: held by intervals",
+            ours=100 * share,
+            peer=100 * HELD,
+            peer_name="said",
+            unit="%",
+            ratio=Estimate(ratio, ratio, ratio),
+            target=1.0,
+        )
+
+
+def _row(case: str, share: float, target: float) -> None:
+    ratio = target / max(share, 1e-3)
+    emit(
+        "predict",
+        case,
+        ours=100 * share,
+        peer=100 * target,
+        peer_name="at most",
+        unit="%",
+        ratio=Estimate(ratio, ratio, ratio),
+        target=1.0,
+    )
+
+
+def write(document: Path) -> None:
+    """Put the tables into a document, between its marks."""
+    made = list(lines(all_results()))
+    head, rest = document.read_text(encoding="utf-8").split(BEGIN)
+    tail = rest.split(END)[1]
+    document.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        write(Path(sys.argv[1]))
+    else:
+        measure()

@@ -1,0 +1,235 @@
+"""Laws beyond what was measured: exact where they can be, unsure where they must be, judged on kept data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from haloscope import predict
+from haloscope.base.errors import UsageError
+from haloscope.predict import Laws, Way
+from haloscope.predict._growth import BYTES, LATENCIES, Growths
+from haloscope.predict._law import Law
+from haloscope.predict.tune import Candidate, Point, choose_by_model
+
+KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "predict" / "kept"
+RANKS = (2, 4, 8, 16, 32, 64)
+SIZES = tuple(8 * 16**step for step in range(6))
+RING, TREE, OWN = (Way("allreduce", name) for name in ("ring", "tree", "default"))
+
+
+def machine(levels: int = 3) -> predict.Machine:
+    """Nodes of 16 cores, leaves of 16 nodes, and 16 of those, whose links upwards are shared."""
+    made = [
+        {"name": "node", "cores": 16, "latency": "0.5 us", "bandwidth": "10 GB/s"},
+        {"name": "leaf", "cores": 256, "latency": "2 us", "bandwidth": "10 GB/s", "shared": "80 GB/s"},
+        {"name": "spine", "cores": 4096, "latency": "3 us", "bandwidth": "10 GB/s", "shared": "640 GB/s"},
+    ]
+    return predict.Machine.model_validate({"name": "three levels", "levels": made[:levels]})
+
+
+def ring(ranks: int, size: int) -> float:
+    """Every rank passes parts on, around twice."""
+    growths = Growths(machine())
+    return 2 * growths.latencies(ranks)["chain"] + 2 * (ranks - 1) / ranks * size * 1e-10 + 1e-6
+
+
+def tree(ranks: int, size: int) -> float:
+    """Exchanges with partners 1, 2, 4 … away, of all that there is."""
+    growths = Growths(machine())
+    return growths.latencies(ranks)["tree"] + size * growths.bytes(ranks)["tree"]
+
+
+def times(law: object, ranks: tuple[int, ...] = RANKS) -> dict[tuple[int, int], float]:
+    return {(count, size): law(count, size) for count, size in itertools.product(ranks, SIZES)}  # type: ignore[operator]
+
+
+def laws(slow: float = 4.0) -> Laws:
+    """A ring, a tree, and a choice of the library's own that is worse than the tree."""
+    own = {place: slow * time for place, time in times(tree).items()}
+    return Laws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
+
+
+def test_patterns_of_one_level_are_those_of_textbooks() -> None:
+    flat = predict.Machine.model_validate(
+        {"name": "flat", "levels": [{"name": "all", "cores": 64, "latency": "1 us", "bandwidth": "1 GB/s"}]}
+    )
+    for ranks in (2, 8, 64, 256):  # beyond its cores as if there were more of them
+        latencies, byte_times = Growths(flat).latencies(ranks), Growths(flat).bytes(ranks)
+        assert set(latencies) == set(LATENCIES)
+        assert set(byte_times) == set(BYTES)
+        rounds = math.log2(ranks)
+        assert [latencies["tree"], latencies["far"]] == pytest.approx([1e-6 * rounds] * 2)
+        assert [latencies[name] for name in ("steps", "chain", "ring", "all")] == pytest.approx(
+            [1e-6 * (ranks - 1)] * 4
+        )
+        assert [byte_times[name] for name in ("tree", "rounds", "worst")] == pytest.approx(
+            [1e-9 * rounds] * 3
+        )
+        assert [byte_times["near"], byte_times["far"]] == pytest.approx([1e-9 * (1 - 1 / ranks)] * 2)
+        assert [byte_times["doubling"], byte_times["all"]] == pytest.approx([1e-9 * (ranks - 1)] * 2)
+        assert byte_times["blocks"] == pytest.approx(1e-9 * ranks / 2 * rounds)
+
+
+@pytest.mark.parametrize("true", [ring, tree])
+def test_levels_that_nobody_measured_are_foreseen(true: object) -> None:
+    """The third level begins at 256 ranks; what it costs is the machine's, not the points'."""
+    law = Law(Growths(machine()), times(true))
+    for ranks, size in itertools.product((128, 256, 512, 1024), SIZES):
+        assert law.estimate(ranks, size).time == pytest.approx(true(ranks, size), rel=0.05), (ranks, size)  # type: ignore[operator]
+
+
+def test_what_was_measured_is_as_it_was() -> None:
+    law = Law(Growths(machine()), times(tree))
+    for (ranks, size), time in times(tree).items():
+        one = law.estimate(ranks, size)
+        assert one.time == pytest.approx(time)
+        assert one.low < time < one.high
+
+
+def test_between_sizes_a_line_holds() -> None:
+    law = Law(Growths(machine()), times(tree))
+    for size in (20, 1000, 30_000, 1_000_000):
+        assert law.estimate(64, size).time == pytest.approx(tree(64, size), rel=1e-6)
+
+
+def test_intervals_widen_and_end_in_a_refusal() -> None:
+    noise = np.random.default_rng(3)
+    law = Law(
+        Growths(machine()),
+        {place: time * math.exp(noise.normal(0, 0.1)) for place, time in times(tree).items()},
+    )
+    widths = [
+        math.log(one.high / one.low) for one in (law.estimate(count, 2048) for count in (64, 128, 512, 2048))
+    ]
+    assert widths == sorted(widths)
+    assert widths[1] > 2 * widths[0]
+    assert law.estimate(64 * 33, 2048).high == math.inf
+    assert law.estimate(64, SIZES[-1] * 17).high == math.inf
+    assert law.estimate(64, SIZES[-1] * 2).high < math.inf
+
+
+def test_two_numbers_of_ranks_tell_no_growth() -> None:
+    law = Law(Growths(machine()), times(tree, (2, 64)))
+    assert law.estimate(256, 2048).high > 1.5 * law.estimate(256, 2048).time
+    alone = Law(Growths(machine()), times(tree, (64,)))
+    assert alone.estimate(128, 2048).high == math.inf
+
+
+def test_the_library_keeps_what_is_not_slower_for_certain() -> None:
+    decided = laws(slow=4.0).choose("allreduce", 256, 8)
+    assert (decided.sure, decided.way) == (True, TREE)
+    assert decided.expected.high < decided.default.low
+    kept = laws(slow=1.0).choose("allreduce", 256, 8)
+    assert (kept.sure, kept.way, kept.fastest) == (False, OWN, TREE)
+    far = laws(slow=4.0).choose("allreduce", 1 << 14, 8)
+    assert not far.sure
+
+
+def test_a_choice_of_known_algorithms_grows_as_they_do() -> None:
+    """The library takes the tree below 8 KiB and the ring above; no law of its times would hold."""
+    own = {
+        (ranks, size): (tree if size < 8192 else ring)(ranks, size)
+        for ranks, size in itertools.product(RANKS, SIZES)
+    }
+    made = Laws({RING: times(ring), TREE: times(tree), OWN: own}, machine())
+    for size in SIZES:
+        true = tree if size < 8192 else ring
+        assert made.estimate(OWN, 1024, size).time == pytest.approx(true(1024, size), rel=0.05)
+    between = made.estimate(OWN, 1024, 5000)
+    assert between.low < min(tree(1024, 5000), ring(1024, 5000))
+    assert between.high > max(tree(1024, 5000), ring(1024, 5000))
+
+
+def test_what_was_not_measured_is_refused() -> None:
+    with pytest.raises(UsageError, match="bcast chain: was not measured"):
+        laws().estimate(Way("bcast", "chain"), 4, 8)
+    with pytest.raises(UsageError, match="no measured points"):
+        Laws.of_machine(machine())
+
+
+def sweep() -> pl.DataFrame:
+    """The same three, as a sweep has them."""
+    own = {place: 4 * time for place, time in times(tree).items()}
+    rows = [
+        {"algorithm": name, "number": number, "ranks": ranks, "bytes": size, "time": time}
+        for name, number, points in (
+            ("ring", 4, times(ring)),
+            ("recursive_doubling", 3, times(tree)),
+            ("default", None, own),
+        )
+        for (ranks, size), time in points.items()
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        collective=pl.lit("allreduce"),
+        segment=pl.lit(0, pl.Int64),
+        fanout=pl.lit(0, pl.Int64),
+        status=pl.lit("ok"),
+        mapping=pl.lit(None, pl.String),
+    )
+
+
+def test_a_machine_keeps_its_points_and_rules_come_of_them(tmp_path: Path) -> None:
+    plain = tmp_path / "machine.yaml"
+    predict.write_machine(machine(), plain)
+    predict.save_fitted(plain, predict.fit_points(sweep(), machine()), tmp_path / "fitted.yaml")
+    fitted = predict.load_machine(tmp_path / "fitted.yaml")
+    rows = predict.model(fitted, "allreduce", ["all"], [64, 512], [8, 1000], formula="law")
+    assert rows.columns[-2:] == ["low", "high"]
+    assert (rows["low"] < rows["time"]).all()
+    (known,) = rows.filter(algorithm="recursive_doubling", ranks=512, bytes=8)["time"]
+    assert known == pytest.approx(tree(512, 8), rel=0.05)
+    chosen = choose_by_model(fitted, [Point("allreduce", 512, 8), Point("allreduce", 1 << 14, 8)])
+    assert list(chosen.values()) == [Candidate("recursive_doubling", 3), Candidate()]
+
+
+@pytest.mark.parametrize("platform", ["fat-tree-full", "torus"])
+def test_kept_data_that_no_law_has_seen(platform: str) -> None:
+    """SimGrid's own reductions on more than 32 ranks, of laws up to 32, at sizes that they have not."""
+    rows = pl.read_parquet(KEPT / "simulated.parquet").with_columns(
+        pl.col("platform", "collective", "algorithm").cast(pl.String)
+    )
+    own = pl.when(pl.col("algorithm") == "ompi").then(pl.lit("default")).otherwise(pl.col("algorithm"))
+    points = rows.filter(
+        (pl.col("platform") == platform)
+        & (pl.col("collective") == "reduce")
+        & pl.col("last").is_not_null()
+        & ~pl.col("algorithm").is_in(["mpich", "mvapich2"])
+    ).select(
+        "collective",
+        algorithm=own,
+        segment=pl.lit(0, pl.Int64),
+        fanout=pl.lit(0, pl.Int64),
+        ranks=pl.col("ranks").cast(pl.Int64),
+        bytes=pl.col("bytes").cast(pl.Int64),
+        status=pl.lit("ok"),
+        time=pl.col("last").cast(pl.Float64),
+    )
+    some = pl.col("bytes").is_in(points["bytes"].unique().sort().to_list()[1:-1:2])
+    made = Laws.of(
+        points.filter((pl.col("ranks") <= 32) & ~some), predict.load_machine(KEPT / f"{platform}.yaml")
+    )
+    held, chosen, fastest, default = [], [], [], []
+    for (ranks, size), group in points.filter((pl.col("ranks") > 32) & some).group_by("ranks", "bytes"):
+        truth = {Way("reduce", name): time for name, time in group.select("algorithm", "time").iter_rows()}
+        held += [
+            one.low <= time <= one.high
+            for way, time in truth.items()
+            if way != OWN and way in made.ways("reduce")
+            for one in [made.estimate(way, int(str(ranks)), int(str(size)))]
+        ]
+        if Way("reduce", "default") in truth:
+            decided = made.choose("reduce", int(str(ranks)), int(str(size)), among=truth)
+            best = min(truth.values())
+            chosen.append(truth[decided.way] / best)
+            fastest.append(truth[decided.fastest] / best)
+            default.append(truth[Way("reduce", "default")] / best)
+    assert len(held) > 40
+    assert np.mean(held) > 0.9
+    assert np.mean(chosen) <= np.mean(default)
+    assert np.mean(fastest) < np.mean(default)
