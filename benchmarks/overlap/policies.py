@@ -1,8 +1,9 @@
 """Which policy to use when: all of them under the injector's laws, in virtual time and on two ranks.
 
-As a program it writes the tables of docs/explanation/policies.md. As a topic of the benchmark it runs the
-toy under the same laws and prints how much of a perfect schedule's time its steps take, beside the same in
-virtual time: the ratio is 1 where both agree. Medians of runs, each with other latencies.
+As a program, `policies.py docs/explanation/policies.md`, it puts the tables into that page. As a topic of the
+benchmark it runs the toy under the same laws and prints how much of a perfect schedule's time its steps
+take, beside the same in virtual time: the ratio is 1 where both agree. Medians of runs, each with other
+latencies.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from virtual import LAWS, POLICIES, POLLS, STAY, Simulation, Steps, word  # noqa
 __all__ = ["CASES", "measure", "tables"]
 
 BENCHMARK = "overlap"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "policies.md"
 BEGIN, END = "<!-- bench-policies: begin -->\n", "<!-- bench-policies: end -->"
 SEEDS, ROUNDS = 9, 5
 CHEAP, DEAR = 2e-4, 1e-2  # a poll, in units of the work
@@ -121,7 +121,8 @@ def _cells(row: Sequence[Estimate]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    page = Path(sys.argv[1])
+    head, rest = page.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
     made = tables(Simulation(programs.virtual()))
-    PAGE.write_text(f"{head}{BEGIN}\n{made}\n\n{END}{tail}", encoding="utf-8")
+    page.write_text(f"{head}{BEGIN}\n{made}\n\n{END}{tail}", encoding="utf-8")
