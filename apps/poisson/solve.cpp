@@ -88,8 +88,20 @@ struct Work {
 
 using Run = std::function<Outcome()>;
 
+void say(Work &work, const Prediction &prediction, const Costs &costs) {
+  auto &lines = work.result.lines;
+  lines.push_back(line("predicted    %.3e s an iteration, plain %.3e s", prediction.other, prediction.plain));
+  lines.push_back(line("crossover    %.3e s an Allreduce", prediction.crossover));
+  lines.push_back(line("allreduce    %.3e s", costs.allreduce));
+}
+
 Run alone(Work &work, Method method) {
-  const auto shell = std::make_shared<Shell>(work.grids.linear(0), phase_energy);
+  const Linear matrix = work.grids.linear(0);
+  if (method == Method::pipelined_cg) {
+    const Costs costs = measured(matrix);
+    say(work, predicted_pipelined(costs, work.parameters.jacobi), costs);
+  }
+  const auto shell = std::make_shared<Shell>(matrix, phase_energy);
   return
       [&work, shell, method] { return krylov(shell->mat(), nullptr, work.b, work.u, work.settings, method); };
 }
@@ -121,11 +133,7 @@ void say_counts(Work &work, const StepOutcome &outcome, const Costs &costs) {
   lines.push_back(line("an iteration %.3f MatVecs, %.3f Allreduces, %.3f messages",
                        an_iteration(outcome.counts.matvecs), an_iteration(outcome.counts.allreduces),
                        an_iteration(outcome.counts.messages)));
-  const Prediction prediction = predicted(costs, work.parameters.steps, work.parameters.jacobi);
-  lines.push_back(
-      line("predicted    %.3e s an iteration, plain %.3e s", prediction.s_step, prediction.plain));
-  lines.push_back(
-      line("crossover    %.3e s an Allreduce; here %.3e s", prediction.crossover, costs.allreduce));
+  say(work, predicted_s_step(costs, work.parameters.steps, work.parameters.jacobi), costs);
 }
 
 Run in_steps(Work &work) {

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +21,12 @@ import polars
 import programs
 from common import MPI_ENVIRONMENT, emit, estimate
 from numpy.typing import NDArray
+from virtual import POLICIES, STAY, regimes_in_turn
 
-__all__ = ["CASES", "measure"]
+__all__ = ["CASES", "Steps", "chain", "measure", "policy_words", "run"]
 
 BENCHMARK = "overlap"
-CELLS, WORK, STEPS, LEFT_OUT, ROUNDS, STAY = 20000, 60, 240, 40, 7, 0.85
-POLICIES = {"fixed": 0, "dynamic": 1, "test": 2, "adaptive": 3, "regimes": 4}
+CELLS, WORK, STEPS, LEFT_OUT, ROUNDS = 20000, 60, 240, 40, 7
 LATE = {  # as shares of the work
     "half the work, lognormal": ("lognormal:{:.1f}us,0.4", 0.5),
     "three quarters of the work": ("constant:{:.1f}us", 0.75),
@@ -69,9 +68,14 @@ class Steps:
         return float((self.work + self.late - self.seconds).sum() / hideable.sum())
 
 
+def chain() -> list[str]:
+    """Return the command of the toy."""
+    return [str(programs.toy()), f"cells={CELLS}", f"work={WORK}", f"steps={STEPS}"]
+
+
 def measure() -> None:
-    words = [str(programs.toy()), f"cells={CELLS}", f"work={WORK}", f"steps={STEPS}"]
-    work = float(np.median([np.median(_run([*words, "policy=0"]).work) for _ in range(3)]))
+    words = chain()
+    work = float(np.median([np.median(run([*words, "policy=0"]).work) for _ in range(3)]))
     for case, (latency, share) in LATE.items():
         _measure_late(words, work, case, latency, share)
     _measure_regimes(words, work)
@@ -84,8 +88,8 @@ def _measure_late(words: Sequence[str], work: float, case: str, latency: str, sh
         shares: dict[str, list[float]] = {name: [], "fixed": []}
         steps: dict[str, list[float]] = {name: [], "fixed": []}
         for seed in range(ROUNDS):
-            arguments = [*words, *_policy(name, work), "against=0", "quick_input=1"]
-            both = _run(arguments, late, seed)
+            arguments = [*words, *policy_words(name, work), "against=0", "quick_input=1"]
+            both = run(arguments, late, seed)
             for first, which in enumerate((name, "fixed")):
                 mine = both.every_second(first)
                 shares[which].append(mine.hidden())
@@ -100,11 +104,11 @@ def _measure_regimes(words: Sequence[str], work: float) -> None:
     shares: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "regimes.json"
-        path.write_text(json.dumps(_regimes(0.7 * work)))
+        path.write_text(json.dumps(regimes_in_turn(0.7 * work)))
         for seed in range(ROUNDS):
             for name in ("dynamic", "regimes", "test"):
-                arguments = [*_policy(name, work), f"late={0.7 * work}", f"stay={STAY}"]
-                steps = _run([*words, *arguments], f"model:{path}", seed, "--every", "1")
+                arguments = [*policy_words(name, work), f"late={0.7 * work}", f"stay={STAY}"]
+                steps = run([*words, *arguments], f"model:{path}", seed, "--every", "1")
                 shares.setdefault(name, []).append(steps.hidden_on_average())
     for name in ("regimes", "test"):
         _emit_shares(f"hidden, two regimes: {name}", shares, name, "dynamic alpha", None)
@@ -115,7 +119,7 @@ def _measure_polls(words: Sequence[str]) -> None:
     for name in ("test", "adaptive"):
         steps: dict[str, list[float]] = {name: [], "fixed": []}
         for _ in range(ROUNDS):
-            both = _run([*words, *_policy(name, 1), "against=0"])
+            both = run([*words, *policy_words(name, 1), "against=0"])
             for first, which in enumerate((name, "fixed")):
                 steps[which].append(float(np.median(both.every_second(first).seconds)))
         _emit_times(f"polling when nothing is late: {name}", steps, name, 0.99)
@@ -151,35 +155,12 @@ def _emit_times(case: str, steps: Mapping[str, list[float]], name: str, target: 
     )
 
 
-def _policy(name: str, work: float) -> list[str]:
+def policy_words(name: str, work: float) -> list[str]:
+    """Return the toy's words for a policy where the work takes so many seconds."""
     return [f"policy={POLICIES[name]}", f"epsilon={work / 100:.3g}", "theta=0.5"]
 
 
-def _regimes(late: float) -> dict[str, object]:
-    """Each message is an instance: input and output in turn, and all ranks in the same regime."""
-    quick, stay = late / 20, STAY
-    states = 4  # late input, its quick output, quick input, its late output
-    chain = np.zeros((states, states))
-    chain[0, 1] = chain[2, 3] = 1
-    chain[1, [0, 2]] = chain[3, [2, 0]] = stay, 1 - stay
-    is_late = [True, False, False, True]
-    to = [[[0.0, 1.0]] * 2 if one else [[1.0, 0.0]] * 2 for one in is_late]
-    return {
-        "format": "haloscope-regimes",
-        "version": 1,
-        "unit": "s",
-        "family": "lognormal",
-        "regimes": [
-            {"mean": mean, "std": mean * std, "share": 0.5, "log_mean": log(mean), "log_std": std}
-            for mean, std in ((quick, 0.3), (late, 0.05))
-        ],
-        "start": [0.5, 0.5],
-        "transition": [[0.5, 0.5]] * 2,
-        "machine": {"start": [0.5, 0, 0.5, 0], "transition": chain.tolist(), "transitions": to},
-    }
-
-
-def _run(program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str) -> Steps:
+def run(program: Sequence[str], latency: str | None = None, seed: int = 0, *options: str) -> Steps:
     """All steps but the first ones. Both ranks start each together."""
     launch = programs.launch(*program)
     with tempfile.TemporaryDirectory() as directory:

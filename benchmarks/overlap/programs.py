@@ -11,13 +11,27 @@ from pathlib import Path
 from types import TracebackType
 
 from common import MPI_ENVIRONMENT
+from virtual import SOURCES
 
+from haloscope.base.building import build_executable
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import ComponentError
 from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
 from haloscope.hide import build_fem, build_overlap
 
-__all__ = ["Case", "Program", "aij", "dealii", "launch", "missing", "ours", "poisson", "roofline", "toy"]
+__all__ = [
+    "Case",
+    "Program",
+    "aij",
+    "dealii",
+    "launch",
+    "missing",
+    "ours",
+    "poisson",
+    "roofline",
+    "toy",
+    "virtual",
+]
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
@@ -157,6 +171,13 @@ def toy() -> Path:
     include = HERE.parents[1] / "include"
     words = ["-O3", f"-I{include}", str(library), "-lstdc++", "-lm"]
     return _compiled(HERE / "toy.c", words, library, compiler="mpicc")
+
+
+def virtual() -> Path:
+    """One rank of the overlap library on a clock of its own."""
+    root = HERE.parents[1]
+    folders = [root / "include", *(root / "src" / "hide" / room for room in ("overlap", "inject")), HERE]
+    return build_executable("virtual", SOURCES, folders, quiet=True)
 
 
 def dealii() -> Path:

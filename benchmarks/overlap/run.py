@@ -23,7 +23,7 @@ import picture  # noqa: E402
 from haloscope.base.errors import HaloscopeError  # noqa: E402
 
 BENCHMARK = "overlap"
-TOPICS = ("matvec", "solve", "late", "hidden")
+TOPICS = ("matvec", "solve", "crossover", "late", "hidden", "policies")
 KEYS = ("ours", "peer", "peer_name", "unit", "ratio", "ci_low", "ci_high", "target", "met")
 
 

@@ -18,6 +18,8 @@ LIMITS = {
 LIMITED = {"64 KiB": 64 << 10, **SIZES, "8 MiB": 8 << 20}
 # Against an exchange by MPI, both with the reading.
 SHARE = 0.20
+# What limits the reading in place, and of it at least this is reached.
+READING, REACHED = "read-other", 0.90
 
 
 def best(ways: Blocks, column: int) -> str:
@@ -28,7 +30,7 @@ def best(ways: Blocks, column: int) -> str:
 
 def measure(library: Library, blocks: int) -> None:
     """What is gained within a node: the exchange with the reading that it is for, and alone."""
-    found = exchanges(library, (*WAYS, *MPI), blocks, list(SIZES.values()))
+    found = exchanges(library, (*WAYS, READING, *MPI), blocks, list(SIZES.values()))
     for size, count in SIZES.items():
         ways = found[count]
         reading = best(ways, 1)
@@ -45,6 +47,13 @@ def measure(library: Library, blocks: int) -> None:
             ways["in-place"][1],
             ways["mpi-isend"][1],
             f"{library.name}: isend",
+        )
+        row(
+            library.case(f"exchange of {size}, with the reading: in-place, against the limit"),
+            ways["in-place"][1],
+            ways[READING][1],
+            "reading what another core wrote",
+            REACHED if library.targeted else None,
         )
         alone = best(ways, 0)
         row(

@@ -14,6 +14,12 @@ from programs import CHECKOUT, SIZES, Floats, Library, exchanges, layered, outpu
 __all__ = ["measure", "measure_small", "measure_stealing", "steal"]
 
 BLOCKS = 2  # of each way in a launch
+# Copies by both cores at once: of what each has written itself, and of what the other one has.
+LIMITS = {
+    "memcpy-two": "memcpy by both cores",
+    "memcpy-other": "memcpy by both cores, of what the other wrote",
+}
+REACHED = 0.90
 BARE = (
     "mpi-persistent",
     "mpi-isend",
@@ -23,6 +29,7 @@ BARE = (
     "one-way",
     "one-way-large-pages",
     "one-way-alloc",
+    *LIMITS,
 )
 # Below the layer, without its heap and with it.
 PLAIN = ("mpi-isend-alloc", "mpi-isend-malloc", "one-way-alloc")
@@ -79,6 +86,14 @@ def _rows(library: Library, size: str, found: Mapping[str, Launches]) -> None:
             _times(bare[peer], 0),
             f"{library.name}: {peer[4:]}",
             library.aim(share),
+        )
+    for way, what in LIMITS.items():
+        row(
+            library.case(f"exchange of {size}: layer, MPI_Alloc_mem, against {what}"),
+            _times(found["plain"]["mpi-isend-alloc"], 0),
+            _times(bare[way], 0),
+            "the limit",
+            REACHED if library.targeted and size == "2 MiB" else None,
         )
     row(
         library.case(f"exchange of {size}: layer, malloc"),

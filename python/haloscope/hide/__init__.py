@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from haloscope.hide._fem import Fem, build_fem
     from haloscope.hide._fem import include_flags as fem_flags
     from haloscope.hide._inject import Event, inject
+    from haloscope.hide._latency import read_latency
     from haloscope.hide._libraries import (
         Injector,
         Placer,
@@ -43,6 +44,7 @@ __all__ = [
     "fem_flags",
     "inject",
     "place",
+    "read_latency",
     "stencil",
 ]
 
@@ -67,6 +69,7 @@ if not TYPE_CHECKING:
             "fem_flags": "_fem:include_flags",
             "inject": "_inject",
             "place": "_place",
+            "read_latency": "_latency",
             "stencil": "_stencil",
         },
     )

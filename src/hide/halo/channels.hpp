@@ -42,12 +42,14 @@ public:
   }
   // The ranks of the node that are free; the first one keeps it for all.
   [[nodiscard]] HelperMask<> &free() noexcept { return heads_.front()->free; }
+  // Those whose tasks are to be looked at: nobody reads, and so needs memory for, what the others have.
+  [[nodiscard]] HelperMask<> &offering() noexcept { return heads_.front()->offering; }
 
 private:
   // A region begins with it; the offsets of queues to each rank, the owner's queues, follow.
   struct Head {
     Tasks tasks;
-    HelperMask<> free;
+    HelperMask<> free, offering;
   };
   using Offset = std::atomic<std::uint64_t>;
 

@@ -149,6 +149,10 @@ public:
   [[nodiscard]] bool has(std::size_t rank) const noexcept {
     return (words_[rank / 64].load(std::memory_order_acquire) & bit(rank)) != 0;
   }
+  // The bits of 64 ranks.
+  [[nodiscard]] std::uint64_t word(std::size_t i) const noexcept {
+    return words_[i].load(std::memory_order_acquire);
+  }
   // Of the first so many ranks.
   [[nodiscard]] bool any(std::size_t of = ranks) const noexcept {
     for (std::size_t i = 0; i < (of + 63) / 64; i++)

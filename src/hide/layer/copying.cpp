@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <sched.h>
 #include <sys/uio.h>
 #include <vector>
@@ -128,10 +129,12 @@ struct Habit {
   std::uint16_t uses = 0;
 };
 constexpr std::size_t size_classes = 64;
-std::vector<std::array<Habit, size_classes>> habits;
+using Habits = std::array<Habit, size_classes>;
+std::vector<std::unique_ptr<Habits>> habits; // of those that sent something
 std::uint32_t next_job = 0;
 std::array<std::uint64_t, job_count> sequences{};
-std::vector<std::uint32_t> expected; // copies that a rank may ask of us
+std::vector<std::uint32_t> expected;  // copies that a rank may ask of us
+std::vector<std::uint64_t> expecting; // a bit for each rank that may
 
 struct Plan {
   Protocol protocol;
@@ -261,7 +264,8 @@ void copy_bytes(std::byte *to, const std::byte *from, std::size_t bytes) noexcep
 Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving) {
   Node &node = *layer.node;
   if (habits.size() != node.ranks()) habits.resize(node.ranks());
-  Habit &habit = habits[from.rank][static_cast<std::size_t>(std::bit_width(bytes)) % size_classes];
+  if (!habits[from.rank]) habits[from.rank] = std::make_unique<Habits>();
+  Habit &habit = (*habits[from.rank])[static_cast<std::size_t>(std::bit_width(bytes)) % size_classes];
   const Place mine = own_place(to, bytes);
   const bool helpers = (from.mapped && mine.mapped) || may_attach();
   const Plan chosen = helpers ? plan(habit, bytes, receiving) : Plan{Protocol::get, bytes};
@@ -286,6 +290,7 @@ Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving
   job.next.store(work.sequence << 8U, std::memory_order_release);
   if (chosen.protocol == Protocol::steal) {
     node.channels().own_tasks().push(work.packed());
+    node.channels().offering().set(node.me());
   } else {
     Control clear_to_send;
     const auto words = work.packed();
@@ -294,6 +299,7 @@ Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving
   }
   take_part(work, node.me());
   wait_for_all(work, job);
+  if (chosen.protocol == Protocol::steal) node.channels().offering().clear(node.me());
   const std::uint64_t copiers = job.helpers.load(std::memory_order_relaxed);
   learn(habit, copiers, from.rank);
   return {chosen.protocol, static_cast<std::uint32_t>(work.chunks()),
@@ -301,30 +307,47 @@ Copied fetch(std::byte *to, const Place &from, std::size_t bytes, bool receiving
 }
 
 void expect_from(std::size_t rank) noexcept {
-  if (expected.size() != layer.node->ranks()) expected.resize(layer.node->ranks());
-  expected[rank]++;
+  if (expected.size() != layer.node->ranks()) {
+    expected.resize(layer.node->ranks());
+    expecting.resize((expected.size() + 63) / 64);
+  }
+  if (expected[rank]++ == 0) expecting[rank / 64] |= 1ULL << rank % 64;
 }
 
-void expect_no_more_from(std::size_t rank) noexcept { expected[rank]--; }
+void expect_no_more_from(std::size_t rank) noexcept {
+  if (--expected[rank] == 0) expecting[rank / 64] &= ~(1ULL << rank % 64);
+}
+
+namespace {
+
+bool help_receiver(std::size_t rank) {
+  Control asked;
+  if (!layer.node->channels().receive(static_cast<int>(rank), asked)) return false;
+  const Work work = Work::unpacked(asked.words);
+  return can_do(work, rank) && take_part(work, rank);
+}
+
+// The last of its tasks: those before it were over before we looked.
+bool help_offering(std::size_t rank) {
+  using Tasks = Channels::Tasks;
+  const Tasks &tasks = layer.node->channels().tasks_of(static_cast<int>(rank));
+  Tasks::Task task;
+  for (;;) {
+    const Tasks::Found found = tasks.pop(layer.node->peer(rank).cursor, task);
+    if (found == Tasks::Found::nothing) return false;
+    if (found == Tasks::Found::overwritten) continue;
+    const Work work = Work::unpacked(task.data());
+    if (can_do(work, rank) && take_part(work, rank)) return true;
+  }
+}
+
+} // namespace
 
 bool help() {
-  Node &node = *layer.node;
-  for (std::size_t i = 0; i < expected.size(); i++) {
-    Control asked;
-    if (expected[i] == 0 || !node.channels().receive(static_cast<int>(i), asked)) continue;
-    const Work work = Work::unpacked(asked.words);
-    if (can_do(work, i) && take_part(work, i)) return true;
-  }
-  Channels::Tasks::Task task;
-  for (std::size_t i = 0; i < node.ranks(); i++) {
-    if (i == node.me()) continue;
-    if (node.channels().tasks_of(static_cast<int>(i)).pop(node.peer(i).cursor, task) !=
-        Channels::Tasks::Found::task)
-      continue;
-    const Work work = Work::unpacked(task.data());
-    if (can_do(work, i) && take_part(work, i)) return true;
-  }
-  return false;
+  for (std::size_t i = 0; i < expecting.size(); i++)
+    for (std::uint64_t left = expecting[i]; left != 0; left &= left - 1)
+      if (help_receiver(i * 64 + static_cast<std::size_t>(std::countr_zero(left)))) return true;
+  return layer.node->nearness().visit(layer.node->channels().offering(), help_offering);
 }
 
 } // namespace haloscope::layer

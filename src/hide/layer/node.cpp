@@ -22,6 +22,7 @@ struct Card {
   std::int64_t process;
   std::uint64_t address; // of this card, in its process
   std::int32_t world_rank, usable;
+  Locality locality;
 };
 
 bool all_of(MPI_Comm comm, bool mine) {
@@ -77,6 +78,7 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   card.process = getpid();
   card.address = reinterpret_cast<std::uintptr_t>(&card);
   card.world_rank = world_rank;
+  card.locality = own_locality();
   // Zeros that nobody has written take no memory: queues are there once they are used.
   if (region != nullptr && !arena->clear(region)) region = nullptr;
   card.usable = region != nullptr ? 1 : 0;
@@ -87,13 +89,15 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
   std::vector<Card> cards(ranks);
   real.Allgather(&card, sizeof card, MPI_BYTE, cards.data(), sizeof card, MPI_BYTE, node->comm_);
   const bool too_many = ranks > HelperMask<>::ranks;
-  bool usable = !too_many, attaches = true;
+  bool usable = !too_many;
   node->peers_.resize(ranks);
   node->of_world_.assign(static_cast<std::size_t>(world_size), -1);
   std::vector<std::span<std::byte>> regions;
+  std::vector<Locality> localities;
   for (std::size_t i = 0; i < ranks; i++) {
     Peer &peer = node->peers_[i];
     usable = usable && cards[i].usable != 0;
+    localities.push_back(cards[i].locality);
     peer.process = cards[i].process;
     peer.world_rank = cards[i].world_rank;
     node->of_world_[static_cast<std::size_t>(peer.world_rank)] = static_cast<std::int16_t>(i);
@@ -104,7 +108,6 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
         peer.base = memory->at(0);
         node->foreign_.push_back(std::move(*memory));
       }
-      attaches = attaches && may_read(cards[i]);
     }
     if (i == node->me_ && region != nullptr) peer.base = static_cast<std::byte *>(region) - card.region;
     if (!usable) continue;
@@ -112,7 +115,9 @@ std::unique_ptr<Node> Node::make(Arena *arena, std::string &why) {
     peer.desk = reinterpret_cast<Desk *>(begin);
     regions.emplace_back(begin + sizeof(Desk), bytes - sizeof(Desk));
   }
-  node->may_attach_ = all_of(node->comm_, attaches);
+  node->nearness_ = Nearness{localities, node->me_};
+  // Each one is asked of by one other: what the kernel allows some it allows all.
+  node->may_attach_ = all_of(node->comm_, ranks < 2 || may_read(cards[(node->me_ + 1) % ranks]));
   if (!all_of(node->comm_, usable)) {
     why = too_many ? "a node has more than " + std::to_string(HelperMask<>::ranks) + " ranks"
                    : "the processes of this node cannot share memory";

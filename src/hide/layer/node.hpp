@@ -8,6 +8,7 @@
 #include "hide/halo/channels.hpp"
 #include "hide/halo/queues.hpp"
 #include "hide/layer/heap/shared_arena.hpp"
+#include "hide/layer/nearness.hpp"
 #include "interpose/library.hpp"
 
 #include <atomic>
@@ -130,6 +131,7 @@ public:
   [[nodiscard]] Peer &peer(std::size_t rank) noexcept { return peers_[rank]; }
   [[nodiscard]] Desk &desk() noexcept { return *peers_[me_].desk; }
   [[nodiscard]] Channels &channels() noexcept { return *channels_; }
+  [[nodiscard]] const Nearness &nearness() const noexcept { return nearness_; }
   [[nodiscard]] Arena &arena() noexcept { return *arena_; }
   [[nodiscard]] const Mark &mark() const noexcept { return mark_; }
   [[nodiscard]] bool has_other_nodes() const noexcept { return peers_.size() < of_world_.size(); }
@@ -161,6 +163,7 @@ private:
   Arena *arena_ = nullptr;
   std::vector<ForeignArena> foreign_;
   std::unique_ptr<Channels> channels_;
+  Nearness nearness_;
   Mark mark_;
   bool crowded_ = false, may_attach_ = false;
   MPI_Comm comm_ = MPI_COMM_NULL;

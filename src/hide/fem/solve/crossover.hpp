@@ -1,4 +1,4 @@
-// When s-step conjugate gradients pay: a model of an iteration's time from measured parts.
+// When pipelined and s-step conjugate gradients pay: a model of an iteration's time from measured parts.
 #pragma once
 
 #include "hide/fem/solve/linear.hpp"
@@ -8,15 +8,16 @@ namespace haloscope::fem {
 // Seconds, of the slowest rank.
 struct Costs {
   double matvec = 0;
-  double stream = 0;    // of one owned entry read or written in a vector operation
+  double stream = 0;    // of one owned entry read or written in a vector operation of CG
+  double wide = 0;      // the same among as many vectors as the pipelined method has
   double product = 0;   // of one owned entry's multiply and add where the operands are in the cache
   double allreduce = 0; // of a few numbers
   std::size_t rows = 0;
 };
 
 struct Prediction {
-  double plain = 0, s_step = 0; // seconds an iteration
-  // Of an Allreduce, above which s steps are faster; 0: they always are.
+  double plain = 0, other = 0; // seconds an iteration
+  // Of an Allreduce, above which the other method is faster; 0: it always is.
   double crossover = 0;
 };
 
@@ -25,6 +26,8 @@ inline constexpr double plain_allreduces = 3;
 
 // Collective: takes about 20 applications.
 Costs measured(const Linear &matrix);
-Prediction predicted(const Costs &costs, int steps, bool jacobi);
+Prediction predicted_s_step(const Costs &costs, int steps, bool jacobi);
+// One Allreduce an iteration, behind which the preconditioner and the product are done.
+Prediction predicted_pipelined(const Costs &costs, bool jacobi);
 
 } // namespace haloscope::fem

@@ -1,0 +1,109 @@
+// What the protocol layer takes of a rank that exchanges with its two neighbours in a ring, whatever the
+// number of ranks: each rank's seconds of the wall clock and of its processor in MPI_Init, KiB of page
+// tables, KiB of its own shared memory, and how many others' shared memory it has touched. Prints a line a
+// rank.
+//
+//   scale BYTES ROUNDS
+#include <mpi.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+namespace {
+
+constexpr int columns = 5;
+
+double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+bool is_arena(const std::string &name) { return name.find("haloscope-arena") != std::string::npos; }
+
+// The arena of this process is the one that it has open.
+std::optional<struct stat> own_arena() {
+  std::error_code gone;
+  for (const auto &entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    struct stat found{};
+    const std::string name = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (!gone && is_arena(name) && stat(entry.path().c_str(), &found) == 0) return found;
+  }
+  return {};
+}
+
+// Other arenas of which this process has pages in its tables.
+int touched(ino_t own) {
+  std::ifstream file{"/proc/self/smaps"};
+  bool other = false;
+  int found = 0;
+  for (std::string line; std::getline(file, line);) {
+    unsigned long long number = 0; // of the file, or of KiB
+    if (std::sscanf(line.c_str(), "%*x-%*x %*s %*x %*s %llu", &number) == 1)
+      other = is_arena(line) && number != own;
+    else if (other && std::sscanf(line.c_str(), "Rss: %llu kB", &number) == 1)
+      found += number > 0 ? 1 : 0;
+  }
+  return found;
+}
+
+double page_tables() {
+  std::ifstream file{"/proc/self/status"};
+  double kib = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::sscanf(line.c_str(), "VmPTE: %lf kB", &kib) == 1) return kib;
+  return kib;
+}
+
+// What a rank does that never has to do with more than two others.
+void exchange(int bytes, int rounds, int rank, int ranks) {
+  char *from = nullptr, *to = nullptr;
+  const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+  MPI_Alloc_mem(bytes, MPI_INFO_NULL, static_cast<void *>(&from));
+  MPI_Alloc_mem(bytes, MPI_INFO_NULL, static_cast<void *>(&to));
+  for (int i = 0; i < rounds; i++) {
+    std::array<MPI_Request, 2> requests{};
+    std::memset(from, (rank + i) % 100, static_cast<std::size_t>(bytes));
+    MPI_Irecv(to, bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, requests.data());
+    MPI_Isend(from, bytes, MPI_BYTE, right, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    if (to[bytes - 1] != (left + i) % 100) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Free_mem(from);
+  MPI_Free_mem(to);
+}
+
+} // namespace
+
+int main(int argc, char **argv) { // NOLINT(bugprone-exception-escape): then there is nothing to measure
+  int rank = 0, ranks = 0;
+  const double wall = seconds(CLOCK_MONOTONIC), processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  MPI_Init(&argc, &argv);
+  std::array<double, columns> row{seconds(CLOCK_MONOTONIC) - wall,
+                                  seconds(CLOCK_PROCESS_CPUTIME_ID) - processor};
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+  exchange(static_cast<int>(std::strtol(argv[1], nullptr, 10)),
+           static_cast<int>(std::strtol(argv[2], nullptr, 10)), rank, ranks);
+  if (const auto arena = own_arena()) {
+    row[3] = static_cast<double>(arena->st_blocks) / 2;
+    row[4] = touched(arena->st_ino);
+  }
+  row[2] = page_tables();
+  std::vector<std::array<double, columns>> all(static_cast<std::size_t>(ranks));
+  MPI_Gather(row.data(), columns, MPI_DOUBLE, all.data(), columns, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  for (const auto &of : all)
+    if (rank == 0) std::printf("%.6f %.6f %.0f %.0f %.0f\n", of[0], of[1], of[2], of[3], of[4]);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,102 @@
+"""What a rank pays for the layer on a node of many ranks: memory and start-up, at 2 to 256 ranks.
+
+Ranks exchange with two neighbours in a ring. A line through what 2 and 4 ranks take is the model; it is
+checked at 8 and more, and says what 256 take. There are more ranks than cores: memory and the processor's
+time are right, and time by the clock says nothing. The last part needs no MPI: processes that map each
+other's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from common import MPI_ENVIRONMENT, emit, estimate
+from numpy.typing import NDArray
+from programs import CHECKOUT, Library, layered, output
+
+from haloscope.base.building import build_executable
+
+__all__ = ["measure", "modelled"]
+
+RANKS = (2, 4, 8, 27, 64, 128)
+FITTED, MODELLED = (2, 4), 256
+BYTES, ROUNDS = 65536, 20
+INIT, TABLES, ARENA, TOUCHED = 0, 2, 3, 4  # columns of scale.cpp
+CROWDED = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+Floats = NDArray[np.float64]
+
+
+def measure(library: Library, rounds: int) -> None:
+    """Rows of all numbers of ranks; a third of the launches of each."""
+    few = max(3, rounds // 3)
+    program = library.program("scale")
+    found: dict[str, dict[int, Floats]] = {"layer": {}, "bare": {}}
+    for ranks in RANKS:
+        for kind, before in (("layer", layered()), ("bare", [])):
+            found[kind][ranks] = _launches([*before, *library.launch(ranks), str(program)], few)
+    carried, bare = found["layer"], found["bare"]
+    _rows("its own shared memory", {ranks: carried[ranks][:, ARENA] for ranks in RANKS}, "KiB")
+    _rows("page tables", {ranks: (carried[ranks] - bare[ranks])[:, TABLES] for ranks in RANKS}, "KiB")
+    for ranks in RANKS[2:]:
+        touched = carried[ranks][:, TOUCHED]
+        _row(
+            f"{ranks} ranks, a rank: others whose memory it touched", touched, 3 + 0 * touched, "at most", ""
+        )
+        init, alone = 1e3 * carried[ranks][:, INIT], 1e3 * bare[ranks][:, INIT]
+        _row(f"{ranks} ranks: MPI_Init by the clock", init, alone, "without the layer", "ms")
+    _rows("processor time to find the others' memory", _startup(few), "us")
+
+
+def modelled(found: Mapping[int, float], ranks: int) -> float:
+    """Return what the line through the two smallest numbers of ranks says of another one."""
+    small, large = FITTED
+    return found[small] + (found[large] - found[small]) / (large - small) * (ranks - small)
+
+
+def _launches(words: Sequence[str], rounds: int) -> Floats:
+    """Return the median over the ranks of each launch, a row each."""
+    command, environment = [*words, str(BYTES), str(ROUNDS)], MPI_ENVIRONMENT | CROWDED
+    tables = [
+        np.array([line.split() for line in output(command, environment).splitlines()], dtype=np.float64)
+        for _ in range(rounds)
+    ]
+    return np.array([np.median(table, axis=0) for table in tables])
+
+
+def _startup(rounds: int) -> dict[int, Floats]:
+    heap, halo = CHECKOUT / "src/hide/layer/heap", CHECKOUT / "src/hide/halo"
+    sources = [heap / "shared_arena.cpp", heap / "extents.cpp", halo / "shared_file.cpp"]
+    own = CHECKOUT / "benchmarks" / "stencil" / "startup.cpp"
+    program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)
+    found = {}
+    for ranks in (*RANKS, MODELLED):
+        runs = [output([str(program), str(ranks)]).splitlines() for _ in range(rounds)]
+        found[ranks] = np.array([np.median([float(line.split()[0]) for line in run]) for run in runs])
+    return found
+
+
+def _rows(what: str, found: Mapping[int, Floats], unit: str) -> None:
+    medians = {ranks: float(np.median(values)) for ranks, values in found.items()}
+    for ranks in FITTED:
+        _row(f"{ranks} ranks, a rank: {what}", found[ranks], found[FITTED[0]], "2 ranks", unit)
+    for ranks in sorted({*found, MODELLED} - {*FITTED}):
+        model = np.full(1, modelled(medians, ranks))
+        name = "model of 2 and 4 ranks"
+        _row(f"{ranks} ranks, a rank: {what}", found.get(ranks, model), model, name, unit)
+
+
+def _row(case: str, ours: Floats, peer: Floats, peer_name: str, unit: str) -> None:
+    emit(
+        "stencil",
+        f"scale, {case}",
+        ours=float(np.median(ours)),
+        peer=float(np.median(peer)),
+        peer_name=peer_name,
+        unit=unit,
+        ratio=estimate(peer / np.maximum(ours, 1e-9)),
+    )

@@ -1,0 +1,100 @@
+"""From which latency on pipelined and s-step conjugate gradients pay: the model, and injected latencies."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haloscope.hide import build_fem
+from support.mpi import CHECKOUT, Mpi
+
+pytestmark = pytest.mark.timeout(900)
+Fem = Callable[[str], Path]
+
+
+def predictions(program: Path, machines: list[list[float]]) -> list[tuple[list[float], list[float]]]:
+    """Of the pipelined method and of four steps: an iteration of plain CG, of theirs, and the crossover."""
+    text = "\n".join(" ".join(f"{value:.12g}" for value in machine) for machine in machines)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    return list(zip(rows[::2], rows[1::2], strict=True))
+
+
+def test_both_methods_take_equally_long_at_the_crossover(fem: Fem) -> None:
+    """On whatever machine: below it plain CG is faster, above it the other one."""
+    chance, program = random.Random(3), fem("crossover.cpp")
+    machines = []
+    for _ in range(200):
+        stream = 10 ** chance.uniform(-10, -8.5)
+        costs = [10 ** chance.uniform(-5, -2), stream, stream * chance.uniform(1, 3), stream / 10]
+        machines.append([*costs, 1e-6, 10 ** chance.uniform(2, 6.5)])
+    for machine in machines:
+        machine[5] = float(int(machine[5]))
+    first = predictions(program, machines)
+    for method in range(2):
+        crossovers = [both[method][2] for both in first]
+        assert any(crossovers)
+        for factor in (0.5, 1.0, 2.0):
+            there = [
+                [*machine[:4], factor * latency, machine[5]]
+                for machine, latency in zip(machines, crossovers, strict=True)
+            ]
+            for latency, both in zip(crossovers, predictions(program, there), strict=True):
+                plain, other, again = both[method]
+                assert again == pytest.approx(latency, rel=1e-6)
+                if latency > 0:
+                    ahead = (plain - other) * (factor - 1)
+                    assert ahead > 0 or factor == 1
+                    assert factor != 1 or other == pytest.approx(plain, rel=1e-6)
+
+
+def test_where_a_line_crosses_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("benchmarks", "benchmarks/overlap"):
+        monkeypatch.syspath_prepend(str(CHECKOUT / folder))
+    before = set(sys.modules)
+    crossing = importlib.import_module("crossover").crossing
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(CHECKOUT / "benchmarks")):
+            del sys.modules[name]
+    latencies = np.array([1.0, 2.0, 4.0, 5.0])
+    assert crossing(latencies, 3 * latencies - 7.5) == pytest.approx(2.5)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_methods_that_synchronise_less_win_under_latency(
+    mpi: Mpi, fem: Fem, haloscope: Path, tmp_path: Path
+) -> None:
+    """An iteration waits for three Allreduces, for one behind its work, or for a quarter of one."""
+    fem("crossover.cpp")  # skips where something is missing
+    late, iterations = 4e-3, 30
+    inject = [str(haloscope), "inject", "--quiet", "--latency", f"constant:{1e3 * late}ms", "--"]
+    program = [*mpi.launch(2), str(build_fem(quiet=True).poisson), "--jacobi", "--tolerance", "0"]
+    program += ["--iterations", str(iterations), "--solver"]
+
+    def seconds(*solver: str) -> float:
+        done = subprocess.run(
+            [*inject, *program, *solver],
+            env=mpi.environment(),
+            cwd=tmp_path,
+            timeout=200,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said = {words[0]: words[1] for line in done.stdout.splitlines() if (words := line.split())}
+        if solver != ("cg",):
+            assert float(said["crossover"]) < late < float(said["allreduce"])
+        return float(said["time"]) / iterations
+
+    plain, pipelined, four = seconds("cg"), seconds("pipelined"), seconds("s-step", "--steps", "4")
+    assert plain > 3 * late
+    assert late < pipelined < plain
+    assert four < plain
