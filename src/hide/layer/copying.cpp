@@ -231,6 +231,8 @@ const char *name(Protocol protocol) noexcept {
     return "ESCAPE";
   case Protocol::ahead:
     return "AHEAD";
+  case Protocol::pack:
+    return "PACK";
   }
   return "";
 }

@@ -8,6 +8,7 @@
 #include "hide/halo/channels.hpp"
 #include "hide/halo/queues.hpp"
 #include "hide/layer/heap/shared_arena.hpp"
+#include "hide/layer/layouts.hpp"
 #include "interpose/library.hpp"
 
 #include <atomic>
@@ -73,9 +74,14 @@ struct alignas(line) Slot {
   std::uint64_t bytes{};
   std::uint64_t place{};  // in the arena, or an address
   std::uint64_t pooled{}; // in the arena
+  std::uint64_t sent{};   // when, if that is to be measured (trials.hpp); else 0
+  std::uint64_t took{};   // the receiver's answer: nanoseconds, 0 if it does not know
   std::int32_t to{};
-  std::uint32_t mapped{};    // `place` is in the arena
-  std::uint32_t receiving{}; // the sender is itself to receive
+  std::uint32_t mapped : 1 = 0;    // `place` is in the arena
+  std::uint32_t receiving : 1 = 0; // the sender is itself to receive
+  std::uint32_t strided : 1 = 0;   // the message lies there as `layout` says
+  std::uint32_t packed : 1 = 0;    // it was in the pool from the beginning
+  Layout layout;
 };
 
 constexpr std::uint64_t word(std::uint64_t sequence, State state) noexcept {
@@ -92,10 +98,21 @@ struct alignas(line) Job {
   std::atomic<std::uint64_t> helpers;            // ranks modulo 64, a bit each
 };
 
+// A message that MPI carries, so that its receiver can say how long it took. It lies on the sender's desk.
+inline constexpr std::size_t note_count = 16;
+
+struct alignas(line) Note {
+  std::atomic<std::uint64_t> state; // sequence << 32 | the receiver's rank << 2 | NoteState
+  std::uint64_t bytes{}, sent{}, took{};
+  std::int32_t tag{};
+};
+
 struct Desk {
   // Calls of this rank that block and look at no token meanwhile.
   alignas(line) std::atomic<std::uint32_t> away{0};
+  std::atomic<std::uint32_t> noted{0}; // notes that wait for an answer, a bit each
   Slot slots[slot_count];
+  Note notes[note_count];
   Job jobs[job_count];
 };
 
