@@ -68,14 +68,19 @@ enum class State : std::uint8_t {
   done
 };
 
+// What a receiver says of a message, by the clock that all have: when it first looked for it, and when its
+// data was there. 0: it does not know.
+struct Arrival {
+  std::int64_t asked = 0, there = 0;
+};
+
 struct alignas(line) Slot {
   // Sequence × 8 + State. The sender writes the rest while it is idle or (pooled) copying.
   std::atomic<std::uint64_t> state;
   std::uint64_t bytes{};
   std::uint64_t place{};  // in the arena, or an address
   std::uint64_t pooled{}; // in the arena
-  std::uint64_t sent{};   // when, if that is to be measured (trials.hpp); else 0
-  std::uint64_t took{};   // the receiver's answer: nanoseconds, 0 if it does not know
+  Arrival arrival;        // the receiver's answer
   std::int32_t to{};
   std::uint32_t mapped : 1 = 0;    // `place` is in the arena
   std::uint32_t receiving : 1 = 0; // the sender is itself to receive
@@ -103,7 +108,8 @@ inline constexpr std::size_t note_count = 16;
 
 struct alignas(line) Note {
   std::atomic<std::uint64_t> state; // sequence << 32 | the receiver's rank << 2 | NoteState
-  std::uint64_t bytes{}, sent{}, took{};
+  std::uint64_t bytes{};
+  Arrival arrival;
   std::int32_t tag{};
 };
 

@@ -146,9 +146,10 @@ void take(Request &request, const Token &token) {
   else if (!take_blocks(request, *claimed, bytes))
     how = take_by_piece(request, *claimed, bytes, receiving);
   if (slot.packed != 0) how.protocol = Protocol::pack;
-  slot.took = time_since(slot.sent, request.asked);
+  const Moment end = now();
+  slot.arrival = {request.asked, end};
   slot.state.store(word(token.sequence, State::done), std::memory_order_release);
-  note(how.protocol, layer.node->peer(token.from).world_rank, bytes, how, now() - begin);
+  note(how.protocol, layer.node->peer(token.from).world_rank, bytes, how, end - begin);
 }
 
 // What has come by a lane: its buffer, where the program wants one of ours.
@@ -185,7 +186,7 @@ void arrive(Request &request, const MPI_Status &status) {
   } else {
     if (request.bounce != nullptr) spread(request, request.bounce, bytes);
     if (bytes < layer.options.threshold) return;
-    answer(request.comm, status, bytes, request.asked);
+    answer(request.comm, status, bytes, {request.asked, now()});
     if (request.source >= 0) offer_lane(request.source, bytes);
   }
 }

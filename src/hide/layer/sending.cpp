@@ -24,6 +24,7 @@ struct Held {
   MPI_Request token = MPI_REQUEST_NULL;
   bool ended = false;     // the program's send is over
   Trial *trial = nullptr; // wants to know how long it took
+  Moment begun = 0, posted = 0;
 };
 std::array<Held, slot_count> held;
 std::array<std::array<std::byte, longest_token>, slot_count> tokens;
@@ -51,7 +52,7 @@ bool reap(std::size_t index) {
     layer.node->arena().give(slot.pooled);
     pooled_bytes -= slot.bytes;
   }
-  if (slot.trial != nullptr) add_time(*slot.trial, Way::layer, shown.took);
+  if (slot.trial != nullptr) add_time(*slot.trial, Way::layer, {slot.begun, slot.posted}, shown.arrival);
   shown.state.store(word(slot.sequence, State::idle), std::memory_order_relaxed);
   slot.pooled = nullptr;
   free_slots |= 1ULL << index;
@@ -172,7 +173,6 @@ struct Message {
   std::uint64_t bytes;
   bool contiguous;
   int peer;
-  std::uint64_t sent = 0; // when, if that is to be measured
 };
 
 // Where a message with holes is read by its receiver, if the node can map it and its blocks are worth it:
@@ -204,8 +204,7 @@ bool lay_out(Slot &shown, const Held &slot, const Message &message, bool looks_l
   shown.to = message.peer;
   shown.receiving = pending_count > 0 ? 1 : 0;
   shown.strided = shown.packed = 0;
-  shown.took = 0;
-  shown.sent = message.sent;
+  shown.arrival = {};
   if (!looks_like_token && message.contiguous) {
     const Place place = own_place(message.buffer, message.bytes);
     shown.place = place.place;
@@ -259,10 +258,10 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
   if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
-  Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
+  const Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
   Trial *trial = nullptr;
   if (large && !is_ours(mode, message, trial)) return false;
-  if (trial != nullptr) message.sent = static_cast<std::uint64_t>(now());
+  const Moment begun = trial != nullptr ? now() : 0;
   if (!large && peer < 0) spoil_lane(static_cast<std::size_t>(reserved), envelope);
   if (!large && (peer < 0 || may_pass(static_cast<std::size_t>(reserved), peer))) return false;
 
@@ -283,7 +282,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const auto index = static_cast<std::size_t>(std::countr_zero(usable));
   free_slots &= ~(1ULL << index);
   Held &slot = held[index];
-  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false, trial};
+  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false, trial, begun, 0};
 
   Slot &shown = layer.node->desk().slots[index];
   const bool waits = lay_out(shown, slot, message, !large);
@@ -294,6 +293,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   // The token of a synchronous send tells when it was matched.
   post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
               static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+  if (trial != nullptr) slot.posted = now();
 
   request.kind = Request::Kind::send;
   request.mode = mode;

@@ -57,7 +57,10 @@ using Trials = std::array<std::array<Trial, sizes_apart>, 2>;
 std::vector<std::unique_ptr<Trials>> of_peers;  // NOLINT(bugprone-throwing-static-initialization)
 std::array<Trial *, note_count> noted{};        // whose notes those on our desk are
 std::array<std::uint64_t, note_count> opened{}; // as they were
+std::array<Posting, note_count> postings{};
 std::uint64_t notes_made = 0;
+constexpr std::size_t none = note_count;
+thread_local std::size_t announced = none; // by this thread, and not posted yet
 
 Trial &trial_of(std::size_t peer, std::uint64_t bytes, bool has_holes) {
   if (of_peers.size() != layer.node->ranks()) of_peers.resize(layer.node->ranks());
@@ -83,8 +86,9 @@ bool collect(std::size_t index) {
   Note &note = layer.node->desk().notes[index];
   const NoteState state = state_of_note(note.state.load(std::memory_order_acquire));
   if (state == NoteState::answered) {
+    const Arrival arrival = note.arrival;
     note.state.store(0, std::memory_order_relaxed);
-    add_time(*noted[index], Way::mpi, note.took);
+    add_time(*noted[index], Way::mpi, postings[index], arrival);
     return true;
   }
   return state == NoteState::free;
@@ -120,26 +124,29 @@ void announce(Trial &trial, std::size_t peer, int tag, std::uint64_t bytes) {
   noted[index] = &trial;
   note.bytes = bytes;
   note.tag = tag;
-  note.took = 0;
-  note.sent = static_cast<std::uint64_t>(now());
+  postings[index] = {now(), 0};
+  announced = index;
   opened[index] = note_word(++notes_made & 0xFFFF'FFFFU, peer, NoteState::open);
   note.state.store(opened[index], std::memory_order_release);
   desk.noted.fetch_or(1U << index, std::memory_order_relaxed);
 }
 
-void add_time(Trial &trial, Way way, std::uint64_t took) {
-  if (took == 0 || trial.rest > 0) return;
-  trial.times[static_cast<std::size_t>(way)].add(took);
+bool is_announced() noexcept { return announced != none; }
+
+void announced_is_posted() noexcept {
+  if (announced != none) postings[announced].posted = now();
+  announced = none;
+}
+
+void add_time(Trial &trial, Way way, const Posting &posting, const Arrival &arrival) {
+  if (posting.posted == 0 || arrival.asked == 0 || trial.rest > 0) return;
+  const Moment both_there = std::max(posting.posted, Moment{arrival.asked});
+  const Moment taken = posting.posted - posting.begun + std::max<Moment>(arrival.there - both_there, 0);
+  trial.times[static_cast<std::size_t>(way)].add(static_cast<std::uint64_t>(taken));
   if (trial.times[0].count == times_wanted && trial.times[1].count == times_wanted) conclude(trial);
 }
 
-std::uint64_t time_since(std::uint64_t sent, Moment asked) noexcept {
-  if (sent == 0 || asked == 0) return 0;
-  const auto begin = std::max(static_cast<Moment>(sent), asked);
-  return static_cast<std::uint64_t>(std::max<Moment>(now() - begin, 1));
-}
-
-void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, Moment asked) {
+void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, const Arrival &arrival) {
   const int from = layer.node->find(comm, status.MPI_SOURCE);
   if (from < 0) return;
   Desk &desk = *layer.node->peer(static_cast<std::size_t>(from)).desk;
@@ -165,7 +172,7 @@ void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, Moment
   }
   if (eldest == nullptr) return;
   desk.noted.fetch_and(~(1U << static_cast<unsigned>(eldest - desk.notes)), std::memory_order_relaxed);
-  eldest->took = time_since(eldest->sent, asked);
+  eldest->arrival = arrival;
   eldest->state.store(with_state(found, NoteState::answered), std::memory_order_release);
 }
 

@@ -1,8 +1,8 @@
 // Whether the layer or MPI is faster with the messages of a pair: some go by turns, the others by what was.
 //
-// The sender decides for each message, and its receiver takes either, so nothing has to be agreed on. The
-// receiver says how long each took, by the clock that the ranks of a node have in common: from when it was
-// sent and waited for to when its data was there.
+// The sender decides for each message, and its receiver takes either, so nothing has to be agreed on. A
+// message takes as long as its sender is in the call that posts it, and from then, or from when its receiver
+// looks for it, until its data is there. The receiver tells the sender of the latter.
 #pragma once
 
 #include "hide/layer/known_requests.hpp"
@@ -19,14 +19,16 @@ struct Turn {
 };
 Turn next_turn(std::size_t peer, std::uint64_t bytes, bool has_holes);
 
-// The sender: a message that MPI carries from now on.
+// The sender: MPI is about to be given a message, and has been given it.
 void announce(Trial &trial, std::size_t peer, int tag, std::uint64_t bytes);
-// A message took so many nanoseconds; 0: nobody knows.
-void add_time(Trial &trial, Way way, std::uint64_t took);
+bool is_announced() noexcept; // this thread's next one
+void announced_is_posted() noexcept;
+struct Posting {
+  Moment begun, posted;
+};
+void add_time(Trial &trial, Way way, const Posting &posting, const Arrival &arrival);
 
-// The receiver: since it was sent, and waited for. 0 if one of both is not known.
-std::uint64_t time_since(std::uint64_t sent, Moment asked) noexcept;
-// MPI has brought a large message.
-void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, Moment asked);
+// The receiver: MPI has brought a large message.
+void answer(MPI_Comm comm, const MPI_Status &status, std::uint64_t bytes, const Arrival &arrival);
 
 } // namespace haloscope::layer
