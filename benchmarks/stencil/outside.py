@@ -121,9 +121,7 @@ PROGRAMS = (
         LOOP,
         {"in.melt": MELT.format(30, 60)},
     ),
-    Program(
-        "LAMMPS peptide", "lmp", ("-in", "in.peptide", "-log", "none"), LOOP, {}, beside="in.peptide"
-    ),
+    Program("LAMMPS peptide", "lmp", ("-in", "in.peptide", "-log", "none"), LOOP, {}, beside="in.peptide"),
     *(
         Program(
             f"HPCG {n}³",
@@ -145,7 +143,10 @@ PROGRAMS = (
         said="clover.out",
     ),
     Program("SNAP", "snap", ("in", "out"), "", {"in": SNAP}),
-    *(Program(f"NPB {name}", f"npb-{name.lower()}", (), NPB) for name in ("CG.A", "MG.B", "LU.A", "BT.A", "FT.A", "IS.B")),
+    *(
+        Program(f"NPB {name}", f"npb-{name.lower()}", (), NPB)
+        for name in ("CG.A", "MG.B", "LU.A", "BT.A", "FT.A", "IS.B")
+    ),
 )
 
 
@@ -218,7 +219,10 @@ def _share(
     """Print the share of the time that its messages take to be copied, once, by two ranks at a time."""
     profile = directory / "run.halo"
     command = str(Path(sys.executable).with_name("haloscope"))
-    output(["env", "-C", str(directory), command, "run", "--quiet", "-o", str(profile), "--", *words], MPI_ENVIRONMENT)
+    output(
+        ["env", "-C", str(directory), command, "run", "--quiet", "-o", str(profile), "--", *words],
+        MPI_ENVIRONMENT,
+    )
     with haloscope.open(profile) as opened:
         whole = opened.table("regions").row(0, named=True)
         rows = opened.table("sizes")

@@ -51,7 +51,9 @@ def main() -> None:
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=", ".join([*TOPICS, PROGRAMS]))
     parser.add_argument("--rounds", type=int, default=10, help="launches of each kind")
     parser.add_argument("--only-path", action="store_true", help="no other MPI libraries")
-    parser.add_argument("--programs", type=Path, help=f"of {PROGRAMS}: NAME.openmpi and NAME.mpich, as outside.py has them")
+    parser.add_argument(
+        "--programs", type=Path, help=f"for {PROGRAMS}: where NAME.openmpi and NAME.mpich are"
+    )
     options = parser.parse_args()
     topics = options.topics or list(TOPICS)
     if PROGRAMS in topics and options.programs is None:

@@ -93,7 +93,12 @@ def test_rings_of_four(layer: Layer, patterns: Path, tmp_path: Path) -> None:
 def test_receivers_that_come_late_are_left_to_mpi(layer: Layer, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
     done = layer.run(
-        2, patterns, "40", str(BYTES), "late-receiver", settings={"record": str(record), "patience": "1e-6", "measure": "off"}
+        2,
+        patterns,
+        "40",
+        str(BYTES),
+        "late-receiver",
+        settings={"record": str(record), "patience": "1e-6", "measure": "off"},
     )
     assert done.returncode == 0, done.stderr
     counts = carried(record)

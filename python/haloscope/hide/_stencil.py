@@ -98,8 +98,8 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
         "HALOSCOPE_STENCIL_MEASURE",
         str,
         "on",
-        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the layer and "
-        "by MPI, and the others by what was faster.",
+        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the layer "
+        "and by MPI, and the others by what was faster.",
         choices=("on", "off"),
         is_option=False,
     ),
