@@ -133,7 +133,9 @@ PROGRAMS = (
         )
         for n in (104, 48)
     ),
-    Program("miniAMR", "miniamr", tuple(MINIAMR.split()), ""),
+    Program(
+        "miniAMR", "miniamr", tuple(MINIAMR.split()), r"^total_time_ave:\s+([\d.]+)", said="results.yaml"
+    ),
     Program(
         "CloverLeaf 960²",
         "cloverleaf",
@@ -142,7 +144,7 @@ PROGRAMS = (
         {"clover.in": CLOVERLEAF.format(960, 60)},
         said="clover.out",
     ),
-    Program("SNAP", "snap", ("in", "out"), "", {"in": SNAP}),
+    Program("SNAP", "snap", ("in", "out"), r"Total Execution time\s+([\d.E+-]+)", {"in": SNAP}, said="out"),
     *(
         Program(f"NPB {name}", f"npb-{name.lower()}", (), NPB)
         for name in ("CG.A", "MG.B", "LU.A", "BT.A", "FT.A", "IS.B")
