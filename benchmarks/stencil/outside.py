@@ -251,4 +251,5 @@ def _copied(sizes: Floats, speeds: Mapping[int, float]) -> Floats:
     known = np.array(sorted(speeds))
     times = np.array([speeds[int(size)] for size in known])
     beyond = sizes > known[-1]
-    return np.where(beyond, sizes * times[-1] / known[-1], np.interp(sizes, [0, *known], [0.0, *times]))
+    within: Floats = np.interp(sizes, [0, *known], [0.0, *times])
+    return np.asarray(np.where(beyond, sizes * times[-1] / known[-1], within), dtype=np.float64)

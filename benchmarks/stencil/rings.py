@@ -24,8 +24,8 @@ def measure(library: Library, rounds: int) -> None:
         output([str(compiler), "-O2", str(HERE / "rings.c"), "-o", program])
         for _ in range(rounds):
             for line in output([*library.launch(2), program, "400", *map(str, SIZES)]).splitlines():
-                size, way, time = line.split()
-                found[int(size), way].append(float(time))
+                bytes_of, way, time = line.split()
+                found[int(bytes_of), way].append(float(time))
     for size in SIZES:
         for way, what in WAYS.items():
             row(
