@@ -1,6 +1,6 @@
 /* Ways in which programs of today exchange large messages, each with a wait on something else than the
- * receive that is posted: patterns ROUNDS BYTES NAME... prints for each the median seconds of a round.
- * The ranks are a ring, of an even number. */
+ * receive that is posted: patterns ROUNDS BYTES [MEMORY] NAME... prints for each the median seconds of a
+ * round. The ranks are a ring, of an even number. MEMORY is alloc, malloc or static. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +135,34 @@ static void in_place_between(void) {
   end(receive);
 }
 
+/* Three messages at once, of unequal sizes. */
+static void unequal(void) {
+  enum { short_one = 100 };
+  const int lengths[] = {bytes / 2, short_one, bytes - bytes / 2 - short_one};
+  MPI_Request requests[6];
+  for (int i = 0, at = 0; i < 3; at += lengths[i++]) {
+    MPI_Irecv(in + at, lengths[i], MPI_BYTE, last, i, comm, requests + i);
+    MPI_Isend(out + at, lengths[i], MPI_BYTE, next, i, comm, requests + 3 + i);
+  }
+  MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+}
+
+/* An array in two messages, of every other block of so many bytes. */
+static void in_blocks(int block) {
+  MPI_Datatype half;
+  MPI_Request requests[4];
+  MPI_Type_vector(bytes / (2 * block), block, 2 * block, MPI_BYTE, &half);
+  MPI_Type_commit(&half);
+  for (int i = 0; i < 2; i++) {
+    MPI_Irecv(in + i * block, 1, half, last, i, comm, requests + i);
+    MPI_Isend(out + i * block, 1, half, next, i, comm, requests + 2 + i);
+  }
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  MPI_Type_free(&half);
+}
+static void vector_halves(void) { in_blocks(512); }
+static void vector_doubles(void) { in_blocks(8); }
+
 /* Half of the ranks receive, after ten milliseconds without MPI. */
 static void a_late_receiver(void) {
   if (rank % 2) {
@@ -166,6 +194,9 @@ static const struct {
     {"note-probed", a_note_is_probed},
     {"medium-send", a_medium_send},
     {"replace-between", in_place_between},
+    {"unequal-waitall", unequal},
+    {"vector-halves", vector_halves},
+    {"vector-doubles", vector_doubles},
     {"late-receiver", a_late_receiver},
 };
 
@@ -191,6 +222,22 @@ static double measured(void (*run)(void), int rounds) {
   return median;
 }
 
+static char fixed[2][1 << 21];
+
+static char *taken(const char *memory, int which) {
+  char *found = fixed[which];
+  if (strcmp(memory, "alloc") == 0) MPI_Alloc_mem(bytes, MPI_INFO_NULL, &found);
+  if (strcmp(memory, "malloc") == 0) found = malloc((size_t)bytes);
+  if (found == fixed[which] && bytes > (int)sizeof fixed[which]) MPI_Abort(comm, 5);
+  memset(found, 1, (size_t)bytes);
+  return found;
+}
+
+static void given_back(const char *memory, char *data) {
+  if (strcmp(memory, "alloc") == 0) MPI_Free_mem(data);
+  if (strcmp(memory, "malloc") == 0) free(data);
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(comm, &rank);
@@ -198,11 +245,12 @@ int main(int argc, char **argv) {
   next = (rank + 1) % size;
   last = (rank + size - 1) % size;
   bytes = atoi(argv[2]);
-  MPI_Alloc_mem(bytes, MPI_INFO_NULL, &out);
-  MPI_Alloc_mem(bytes, MPI_INFO_NULL, &in);
-  memset(out, 1, (size_t)bytes);
-  memset(in, 1, (size_t)bytes);
-  for (int i = 3; i < argc; i++)
+  const int names =
+      strcmp(argv[3], "malloc") && strcmp(argv[3], "static") && strcmp(argv[3], "alloc") ? 3 : 4;
+  const char *memory = names == 4 ? argv[3] : "alloc";
+  out = taken(memory, 0);
+  in = taken(memory, 1);
+  for (int i = names; i < argc; i++)
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
       if (!strcmp(argv[i], patterns[k].name) || !strcmp(argv[i], "all")) {
         const double time = measured(patterns[k].run, atoi(argv[1]));
@@ -210,8 +258,8 @@ int main(int argc, char **argv) {
         MPI_Reduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
         if (rank == 0) printf("%s %.9f\n", patterns[k].name, slowest), fflush(stdout);
       }
-  MPI_Free_mem(out);
-  MPI_Free_mem(in);
+  given_back(memory, out);
+  given_back(memory, in);
   MPI_Finalize();
   return 0;
 }

@@ -1,5 +1,6 @@
 """Stencils: exchanges of two ranks on a node through the halo library and below the layer, against
-MPI's best; what programs do beside a posted receive; LAMMPS; the shared heap; a helper that steals,
+MPI's best; what programs do beside a posted receive, and with memory of every kind; LAMMPS; programs of
+others that are built elsewhere; the shared heap; a helper that steals,
 and a model of more; small messages; amr; 7-point stencils and overlap on emulated nodes.
 
 Ways take turns in one run, launches with and without the layer too. Blocks are of 20 exchanges, of
@@ -20,6 +21,8 @@ import halo
 import helpers
 import layer
 import nodes
+import outside
+import rings
 import scale
 import waiting
 from programs import libraries
@@ -29,6 +32,8 @@ TOPICS = {
     "limits": halo.measure_limits,
     "layer": layer.measure,
     "waiting": waiting.measure,
+    "memories": waiting.measure_memories,
+    "rings": rings.measure,
     "heap": waiting.measure_heap,
     "lammps": waiting.measure_lammps,
     "stealing": layer.measure_stealing,
@@ -39,20 +44,30 @@ TOPICS = {
     "nodes": nodes.measure,
 }
 # Of the other MPI libraries.
-COMPARED = {"halo": halo.measure, "layer": layer.measure, "waiting": waiting.measure}
+COMPARED = {"halo": halo.measure, "layer": layer.measure, "waiting": waiting.measure, "rings": rings.measure}
+PROGRAMS = "outside"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=", ".join(TOPICS))
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=", ".join([*TOPICS, PROGRAMS]))
     parser.add_argument("--rounds", type=int, default=10, help="launches of each kind")
     parser.add_argument("--only-path", action="store_true", help="no other MPI libraries")
+    parser.add_argument(
+        "--programs", type=Path, help=f"for {PROGRAMS}: where NAME.openmpi and NAME.mpich are"
+    )
     options = parser.parse_args()
     topics = options.topics or list(TOPICS)
-    if unknown := set(topics) - set(TOPICS):
+    if PROGRAMS in topics and options.programs is None:
+        parser.error(f"{PROGRAMS} needs --programs")
+    if unknown := set(topics) - {*TOPICS, PROGRAMS}:
         parser.error(f"no such topic: {', '.join(unknown)}")
     first, *others = libraries()
     for topic in topics:
+        if topic == PROGRAMS:
+            for library in [first] if options.only_path else [first, *others]:
+                outside.measure(library, options.rounds, options.programs.absolute())
+            continue
         TOPICS[topic](first, options.rounds)
         for library in [] if options.only_path else others:
             if topic in COMPARED:

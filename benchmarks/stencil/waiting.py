@@ -17,9 +17,13 @@ from programs import HERE, Library, layered, output, row
 
 from haloscope.hide import build_heap
 
-__all__ = ["measure", "measure_heap", "measure_lammps"]
+__all__ = ["MELT", "measure", "measure_heap", "measure_lammps", "measure_memories"]
 
 SIZES = {"64 KiB": 64 << 10, "1 MiB": 1 << 20}
+# As programs have them: sizes (the smallest go at once), ways, and memory.
+COMMON_SIZES = {"2 KiB": 2 << 10, **{f"{kib} KiB": kib << 10 for kib in (8, 16, 32, 64, 256)}}
+COMMON = ("irecv-send-wait", "sendrecv", "unequal-waitall", "vector-halves", "vector-doubles")
+MEMORIES = ("malloc", "static")
 PATTERNS = (
     "irecv-send-wait",
     "irecv-ssend-wait",
@@ -84,6 +88,29 @@ def measure(library: Library, rounds: int) -> None:
                     f"{library.name}: the same",
                     NO_SLOWER if library.targeted else None,
                 )
+
+
+def measure_memories(library: Library, rounds: int) -> None:
+    """Rows of the commonest patterns, from memory as programs have it; the layer chooses for itself."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = _built(library, "patterns", directory)
+        for memory in MEMORIES:
+            for size, count in COMMON_SIZES.items():
+                found: dict[tuple[str, str], list[float]] = defaultdict(list)
+                for _ in range(rounds):
+                    for kind, prefix in (("bare", []), ("layer", layered("--share-heap", measures=True))):
+                        words = [*prefix, *library.launch(2), program, "500", str(count), memory, *COMMON]
+                        for line in output(words).splitlines():
+                            pattern, time = line.split()
+                            found[kind, pattern].append(float(time))
+                for pattern in COMMON:
+                    row(
+                        library.case(f"{pattern} of {size}: layer, {memory}, --share-heap"),
+                        np.array(found["layer", pattern]),
+                        np.array(found["bare", pattern]),
+                        f"{library.name}: the same",
+                        NO_SLOWER,
+                    )
 
 
 def measure_lammps(library: Library, rounds: int) -> None:

@@ -198,7 +198,8 @@ def test_recorder_and_record_tell_the_same(
     ]
     done = subprocess.run(
         [*map(str, command)],
-        env=any_mpi.environment({"HALOSCOPE_STENCIL_PATIENCE": "10"}),  # however busy the machine is
+        # However busy the machine is.
+        env=any_mpi.environment({"HALOSCOPE_STENCIL_PATIENCE": "10", "HALOSCOPE_STENCIL_MEASURE": "off"}),
         cwd=tmp_path,
         timeout=120,
         capture_output=True,
@@ -294,14 +295,17 @@ def test_reasons_are_told_by_their_weight(tmp_path: Path) -> None:
         "0,,1048576,MPI (late),16,,,",
         "0,,65536,MPI (node),1,,,",
         "1,,3145728,MPI (datatype),3,,,",
+        "1,,40960,MPI (tried),1,,,",
+        "0,,4194304,MPI (faster),64,,,",
         "1,,65536,MPI (node),1,,,",
     ]
     record.write_text("\n".join([*rows, ""]))
     assert summary(record, share_heap=True) == (
         "10 messages within nodes: GET 10 (100 % of bytes); 2 waited in the pool; by MPI went "
-        "3 (3 MiB) from types with holes (pack them, or send what lies side by side), "
+        "64 (4 MiB) where MPI was faster, "
+        "3 (3 MiB) of types that cannot be packed (absolute addresses, or over 2 GiB), "
         "16 (1 MiB) to receivers that mostly came too late (HALOSCOPE_STENCIL_PATIENCE), "
-        "2 (128 KiB) to other nodes, or to itself"
+        "2 (128 KiB) to other nodes, or to itself, 1 (40 KiB) to find out which is faster"
     )
     record.write_text(rows[0] + "\n")
     assert summary(record, share_heap=False) == "no message was large enough"

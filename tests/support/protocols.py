@@ -64,13 +64,14 @@ def carried(record: Path) -> Counter[str]:
 
 
 def offered(record: Path) -> int:
-    """Messages that the layer carried, or left to MPI because their receiver came too late.
+    """Messages that the layer carried, or left to MPI because of how long others took.
 
     Which of the two depends on what else the machine does. A message that escaped counts once,
     where it was received.
     """
     counts = carried(record)
-    return sum(counts[name] for name in ("GET", "COOP", "STEAL", "MPI (late)"))
+    measured = ("MPI (late)", "MPI (tried)", "MPI (faster)")
+    return sum(counts[name] for name in ("GET", "COOP", "STEAL", "PACK", *measured))
 
 
 def built_layer(haloscope: Path, mpi: Mpi) -> Layer:

@@ -93,6 +93,16 @@ STENCIL_SETTINGS: tuple[Setting, ...] = (
         choices=("auto", "always", "never"),
         is_option=False,
     ),
+    Setting(
+        "measure",
+        "HALOSCOPE_STENCIL_MEASURE",
+        str,
+        "on",
+        "Whether, with the protocol dynamic, some messages of each pair and size go by turns by the layer "
+        "and by MPI, and the others by what was faster.",
+        choices=("on", "off"),
+        is_option=False,
+    ),
 )
 
 _RECORD = "HALOSCOPE_STENCIL_RECORD"
@@ -110,6 +120,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     pool: int | None = None,
     patience: float | None = None,
     cma: Literal["auto", "always", "never"] | None = None,
+    measure: Literal["on", "off"] | None = None,
     mpi: Abi | None = None,
     mpi_include: Sequence[Path] = (),
     quiet: bool = False,
@@ -121,7 +132,8 @@ def stencil(  # noqa: PLR0913 - one for each setting
     * `threshold`: carry messages of so many bytes or more; `protocol`: who copies them.
     * `share_heap`: take the program's large allocations from memory that other ranks can read.
     * `output`: the file for the record of what was carried; none is kept without it.
-    * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`: for experts; see docs/reference/stencil.md.
+    * `chunk` (bytes), `pool` (MiB), `patience` (seconds), `cma`, `measure`: for experts; see
+      docs/reference/stencil.md.
     * `mpi`, `mpi_include`: the MPI's binary interface, and directories of its `mpi.h`, if they are not found.
     * `quiet`: do not say that the layer is being built.
 
@@ -139,6 +151,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
         "pool": pool,
         "patience": patience,
         "cma": cma,
+        "measure": measure,
     }
     settings = to_environment(values, os.environ, STENCIL_SETTINGS)
     for setting in STENCIL_SETTINGS:
@@ -174,11 +187,13 @@ def _require(setting: Setting, text: str | None) -> None:
 # What the layer's reasons (src/hide/layer/carried.hpp) mean, and what would help.
 _REASONS = {
     "memory": "from memory that is not shared",
-    "datatype": "from types with holes (pack them, or send what lies side by side)",
+    "datatype": "of types that cannot be packed (absolute addresses, or over 2 GiB)",
     "buffered": "by MPI_Bsend",
     "pool": "for which the pool had no room (HALOSCOPE_STENCIL_POOL)",
     "late": "to receivers that mostly came too late (HALOSCOPE_STENCIL_PATIENCE)",
     "node": "to other nodes, or to itself",
+    "tried": "to find out which is faster",
+    "faster": "where MPI was faster",
 }
 _HELP = {False: " (--share-heap, or MPIX_Register_buf)", True: " (static or small: MPIX_Register_buf)"}
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")

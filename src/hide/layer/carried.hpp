@@ -9,10 +9,10 @@ namespace haloscope::layer {
 void note(Protocol protocol, int partner, std::uint64_t bytes, const Copied &how, Moment time);
 
 // Why a message of at least the threshold went by MPI.
-enum class Reason : std::uint8_t { memory, datatype, buffered, pool, late, node };
-inline constexpr std::size_t reasons = 6;
-inline constexpr const char *reason_names[reasons] = {"memory", "datatype", "buffered",
-                                                      "pool",   "late",     "node"};
+enum class Reason : std::uint8_t { memory, datatype, buffered, pool, late, node, tried, faster };
+inline constexpr std::size_t reasons = 8;
+inline constexpr const char *reason_names[reasons] = {"memory", "datatype", "buffered", "pool",
+                                                      "late",   "node",     "tried",    "faster"};
 void note_passed(Reason reason, std::uint64_t bytes) noexcept;
 void write_record();
 

@@ -234,6 +234,8 @@ const char *name(Protocol protocol) noexcept {
     return "ESCAPE";
   case Protocol::ahead:
     return "AHEAD";
+  case Protocol::pack:
+    return "PACK";
   }
   return "";
 }

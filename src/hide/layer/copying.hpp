@@ -13,7 +13,7 @@ struct Place {
 };
 Place own_place(const void *address, std::size_t bytes) noexcept;
 
-enum class Protocol : std::uint8_t { get, coop, steal, escape, ahead };
+enum class Protocol : std::uint8_t { get, coop, steal, escape, ahead, pack };
 const char *name(Protocol protocol) noexcept;
 
 struct Copied {

@@ -45,7 +45,10 @@ int exchange_by_two(const void *sent, MPI_Count send_count, MPI_Datatype send_ty
       sends = begin_send(Mode::standard, sent, send_count, send_type, envelope);
       if (sends != nullptr) sends->persistent = true; // it has no handle to be completed
     }
-    if (sends == nullptr) result = post_to_mpi(Mode::standard, sent, send_count, send_type, envelope, &rest);
+    if (sends == nullptr) {
+      result = post_to_mpi(Mode::standard, sent, send_count, send_type, envelope, &rest);
+      announced_is_posted();
+    }
     if (result == MPI_SUCCESS)
       wait_until_ready(brings ? receives : nullptr, sends);
     else

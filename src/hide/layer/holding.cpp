@@ -1,5 +1,6 @@
 #include "hide/layer/holding.hpp"
 #include "hide/layer/ahead.hpp"
+#include "hide/layer/trials.hpp"
 #include "hide/layer/waiting.hpp"
 
 #include <algorithm>
@@ -191,7 +192,7 @@ void start_request(MPI_Request *handle) {
   if (request == nullptr) return;
   request->active = true;
   request->there = request->was_seen = request->was_token = request->cancelled = false;
-  request->started = 0;
+  request->started = request->asked = 0;
   if (request->kind == Request::Kind::receive) return;
   if (begin_send(*request, request->mode, request->buffer, request->count, request->type,
                  {request->dest, request->tag, request->comm}))
@@ -199,6 +200,7 @@ void start_request(MPI_Request *handle) {
   request->slot = -1;
   post_to_mpi(request->mode, request->buffer, request->count, request->type,
               {request->dest, request->tag, request->comm}, &request->token);
+  announced_is_posted();
 }
 
 void forget_communicator(MPI_Comm comm) {

@@ -2,6 +2,7 @@
 #include "interpose/entering.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <type_traits>
@@ -81,29 +82,12 @@ Table table;                      // NOLINT(bugprone-throwing-static-initializat
 std::deque<Request> made;         // NOLINT(bugprone-throwing-static-initialization)
 std::vector<Request *> free_ones; // NOLINT(bugprone-throwing-static-initialization)
 
-bool is_contiguous(MPI_Datatype type, MPI_Count size, int depth) {
-  int integers = 0, addresses = 0, inner = 0, combiner = 0;
-  MPI_Count low = 0, extent = 0, true_low = 0, true_extent = 0;
-  real.Type_get_envelope(type, &integers, &addresses, &inner, &combiner);
-  real.Type_get_extent_x(type, &low, &extent);
-  real.Type_get_true_extent_x(type, &true_low, &true_extent);
-  if (low != 0 || extent != size || true_low != 0 || true_extent != size) return false;
-  if (combiner == MPI_COMBINER_NAMED || inner == 0) return true;
-  constexpr int deepest = 8, most = 16;
-  if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || depth > deepest ||
-      integers > most || inner > 1)
-    return false;
-  int numbers[most];
-  MPI_Aint places[1];
-  MPI_Datatype parts[1];
-  real.Type_get_contents(type, integers, addresses, inner, numbers, places, parts);
-  MPI_Count part = 0;
-  real.Type_size_x(parts[0], &part);
-  const bool contiguous = is_contiguous(parts[0], part, depth + 1);
-  real.Type_get_envelope(parts[0], &integers, &addresses, &inner, &combiner);
-  if (combiner != MPI_COMBINER_NAMED) real.Type_free(&parts[0]);
-  return contiguous;
-}
+// What `types` knows, and what is asked for less often.
+struct Element {
+  std::optional<Layout> layout;
+  std::int64_t extent = 0;
+};
+std::array<Element, known_types> elements;
 
 } // namespace
 
@@ -115,9 +99,23 @@ Shape ask_shape(MPI_Datatype type) {
   int integers = 0, addresses = 0, inner = 0, combiner = 0;
   real.Type_get_envelope(type, &integers, &addresses, &inner, &combiner);
   shape.named = combiner == MPI_COMBINER_NAMED;
-  shape.contiguous = is_contiguous(type, shape.size, 0);
+  MPI_Count low = 0, extent = 0;
+  real.Type_get_extent_x(type, &low, &extent);
+  const auto layout = flatten(type);
+  shape.contiguous =
+      shape.size == 0 || (layout && layout->is_one_block() && layout->first == 0 && layout->block == extent);
+  elements[place_of_type(handle)] = {layout, extent};
   types[place_of_type(handle)] = {handle, shape};
   return shape;
+}
+
+std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count) {
+  shape_of(type);
+  if (count < 1 || known_shape(type) == nullptr) return {};
+  const Element &element = elements[place_of_type(value_of(type))];
+  std::optional<Layout> layout = element.layout;
+  if (layout && !layout->repeat(count, element.extent)) layout.reset();
+  return layout;
 }
 
 void forget_types() noexcept { std::ranges::fill(types, KnownType{}); }
@@ -169,8 +167,12 @@ Request *make_request(const Target &target) {
   Request *request = make_request();
   request->buffer = target.buffer;
   request->count = target.count;
-  keep_type(*request, target.type);
-  if (target.buffer == nullptr && !request->contiguous) leave_bottom(*request);
+  request->contiguous = shape_of(target.type).contiguous;
+  if (!request->contiguous) request->layout = layout_of(target.type, target.count);
+  if (!request->contiguous && !request->layout) {
+    keep_type(*request, target.type);
+    if (target.buffer == nullptr) leave_bottom(*request);
+  }
   request->comm = target.comm;
   request->capacity = bytes_of(target.count, target.type);
   request->large = request->capacity >= layer.options.threshold;
@@ -201,8 +203,9 @@ void drop(Request *request) noexcept {
   remove_pending(*request);
   std::free(request->bounce);
   if (request->owns_type) {
+    KnownType &known = types[place_of_type(value_of(request->type))];
+    if (known.handle == value_of(request->type)) known = {};
     real.Type_free(&request->type);
-    forget_types();
   }
   free_ones.push_back(request);
 }

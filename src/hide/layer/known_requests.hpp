@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hide/layer/layer.hpp"
+#include "hide/layer/layouts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,8 @@ inline Shape shape_of(MPI_Datatype type) {
 inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
   return static_cast<std::uint64_t>(shape_of(type).size * count);
 }
+// Where so many elements lie, if that is of the simple kind.
+std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count);
 void forget_types() noexcept; // handles of types are used again
 
 // Where a receive puts its message, and the communicator on which its errors are raised.
@@ -71,6 +74,7 @@ struct Request {
   MPI_Count count = 0;
   MPI_Datatype type{};
   bool contiguous = true, owns_type = false;
+  std::optional<Layout> layout; // of a receive with holes; its type is not looked at any more
   MPI_Comm comm{};
   std::size_t capacity = 0; // bytes of the buffer
   std::uint64_t sent = 0;
@@ -87,6 +91,7 @@ struct Request {
   int slot = -1; // −1: MPI carries it, by `token`
   MPI_Request token{};
   Source *ahead = nullptr; // … or it goes by a lane
+  Moment asked = 0;        // when a large receive was first looked at
   Moment started = 0;      // when it was first waited for; of a receive, when it got its token
 };
 

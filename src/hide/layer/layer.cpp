@@ -80,6 +80,9 @@ Options read_options() {
            std::to_array<std::pair<const char *, Attach>>(
                {{"auto", Attach::as_needed}, {"always", Attach::always}, {"never", Attach::never}}),
            "auto, always or never");
+  options.measures =
+      word("HALOSCOPE_STENCIL_MEASURE", options.measures,
+           std::to_array<std::pair<const char *, bool>>({{"on", true}, {"off", false}}), "on or off");
   options.record = variable("HALOSCOPE_STENCIL_RECORD");
   return options;
 }

@@ -38,6 +38,7 @@ struct Options {
   std::size_t pool = std::size_t{64} << 20; // bytes that a rank may hold for others, and lend to its program
   Moment patience = 1'000'000;              // until a send that nobody wants is copied
   Attach attach = Attach::as_needed;
+  bool measures = true; // whether the layer or MPI is faster
   std::string record;
 };
 

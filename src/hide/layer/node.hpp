@@ -8,6 +8,7 @@
 #include "hide/halo/channels.hpp"
 #include "hide/halo/queues.hpp"
 #include "hide/layer/heap/shared_arena.hpp"
+#include "hide/layer/layouts.hpp"
 #include "hide/layer/nearness.hpp"
 #include "interpose/library.hpp"
 
@@ -68,15 +69,25 @@ enum class State : std::uint8_t {
   done
 };
 
+// What a receiver says of a message, by the clock that all have: when it first looked for it, and when its
+// data was there. 0: it does not know.
+struct Arrival {
+  std::int64_t asked = 0, there = 0;
+};
+
 struct alignas(line) Slot {
   // Sequence × 8 + State. The sender writes the rest while it is idle or (pooled) copying.
   std::atomic<std::uint64_t> state;
   std::uint64_t bytes{};
   std::uint64_t place{};  // in the arena, or an address
   std::uint64_t pooled{}; // in the arena
+  Arrival arrival;        // the receiver's answer
   std::int32_t to{};
-  std::uint32_t mapped{};    // `place` is in the arena
-  std::uint32_t receiving{}; // the sender is itself to receive
+  std::uint32_t mapped : 1 = 0;    // `place` is in the arena
+  std::uint32_t receiving : 1 = 0; // the sender is itself to receive
+  std::uint32_t strided : 1 = 0;   // the message lies there as `layout` says
+  std::uint32_t packed : 1 = 0;    // it was in the pool from the beginning
+  Layout layout;
 };
 
 constexpr std::uint64_t word(std::uint64_t sequence, State state) noexcept {
@@ -93,10 +104,22 @@ struct alignas(line) Job {
   std::atomic<std::uint64_t> helpers;            // ranks modulo 64, a bit each
 };
 
+// A message that MPI carries, so that its receiver can say how long it took. It lies on the sender's desk.
+inline constexpr std::size_t note_count = 16;
+
+struct alignas(line) Note {
+  std::atomic<std::uint64_t> state; // sequence << 32 | the receiver's rank << 2 | NoteState
+  std::uint64_t bytes{};
+  Arrival arrival;
+  std::int32_t tag{};
+};
+
 struct Desk {
   // Calls of this rank that block and look at no token meanwhile.
   alignas(line) std::atomic<std::uint32_t> away{0};
+  std::atomic<std::uint32_t> noted{0}; // notes that wait for an answer, a bit each
   Slot slots[slot_count];
+  Note notes[note_count];
   Job jobs[job_count];
 };
 

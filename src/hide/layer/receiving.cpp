@@ -4,6 +4,7 @@
 #include "hide/layer/carried.hpp"
 #include "hide/layer/copying.hpp"
 #include "hide/layer/sending.hpp"
+#include "hide/layer/trials.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -48,6 +49,10 @@ void convert(const Request &request, std::uint64_t first, std::uint64_t count, s
 
 // Bytes of a message go where a type of the program has holes.
 void spread(const Request &request, std::byte *data, std::uint64_t bytes) {
+  if (request.layout) {
+    scatter(static_cast<std::byte *>(request.buffer), *request.layout, data, bytes);
+    return;
+  }
   const std::uint64_t size = size_of(request.type), whole = bytes / size, rest = bytes % size;
   const std::uint64_t at_once = std::max<std::uint64_t>(1, (std::uint64_t{1} << 30U) / size);
   for (std::uint64_t i = 0; i < whole; i += at_once)
@@ -67,6 +72,9 @@ std::optional<Token> read_token(const Request &request, std::uint64_t received) 
   Token token{};
   if (request.contiguous || request.bounce != nullptr) {
     std::memcpy(&token, request.contiguous ? request.buffer : request.bounce, sizeof token);
+  } else if (request.layout) {
+    gather(reinterpret_cast<std::byte *>(&token), static_cast<std::byte *>(request.buffer), *request.layout,
+           sizeof token);
   } else {
     const std::size_t size = size_of(request.type), elements = (sizeof token + size - 1) / size;
     const auto packed = std::make_unique<std::byte[]>(elements * size);
@@ -79,43 +87,69 @@ std::optional<Token> read_token(const Request &request, std::uint64_t received) 
   return token;
 }
 
+struct Claimed {
+  Place place;
+  const Layout *layout; // null: it lies in one piece
+};
+
 // From where to take the message; nothing if its sender died in the midst of copying it.
-std::optional<Place> claim(Slot &slot, const Token &token) {
+std::optional<Claimed> claim(Slot &slot, const Token &token) {
   for (unsigned spins = 1;; spins++) {
     std::uint64_t seen = word(token.sequence, State::waiting);
     if (slot.state.compare_exchange_strong(seen, word(token.sequence, State::claimed),
                                            std::memory_order_acq_rel))
-      return Place{token.from, slot.place, slot.mapped != 0};
+      return Claimed{{token.from, slot.place, slot.mapped != 0}, slot.strided != 0 ? &slot.layout : nullptr};
     if (seen == word(token.sequence, State::escaped) &&
         slot.state.compare_exchange_strong(seen, word(token.sequence, State::taken),
                                            std::memory_order_acq_rel))
-      return Place{token.from, slot.pooled, true};
+      return Claimed{{token.from, slot.pooled, true}, nullptr};
     if (seen >> 3U != token.sequence) return {};
     if (layer.node->crowded() || spins % 4096 == 0) sched_yield();
     if (spins % 100'000 == 0 && !layer.node->lives(token.from)) return {};
   }
 }
 
+// Straight from where it is to where it belongs, if that can be.
+bool take_blocks(const Request &request, const Claimed &claimed, std::uint64_t bytes) {
+  if (!claimed.place.mapped || !(request.contiguous || request.layout)) return false;
+  const std::byte *from = layer.node->at(claimed.place.rank, claimed.place.place);
+  const Layout whole = one_block(static_cast<std::int64_t>(bytes));
+  return move(static_cast<std::byte *>(request.buffer), request.contiguous ? whole : *request.layout, from,
+              claimed.layout != nullptr ? *claimed.layout : whole, bytes);
+}
+
+// The same by way of memory in which it lies in one piece.
+Copied take_by_piece(const Request &request, const Claimed &claimed, std::uint64_t bytes, bool receiving) {
+  const std::unique_ptr<std::byte[]> own{request.bounce == nullptr ? new std::byte[bytes] : nullptr};
+  std::byte *data = own ? own.get() : request.bounce;
+  Copied how;
+  if (claimed.layout != nullptr)
+    gather(data, layer.node->at(claimed.place.rank, claimed.place.place), *claimed.layout, bytes);
+  else
+    how = fetch(data, claimed.place, bytes, receiving);
+  spread(request, data, bytes);
+  return how;
+}
+
 void take(Request &request, const Token &token) {
   const Moment begin = now();
   Slot &slot = layer.node->peer(token.from).desk->slots[token.slot];
-  const auto place = claim(slot, token);
+  const auto claimed = claim(slot, token);
   request.was_token = true;
-  request.sent = place ? slot.bytes : 0;
-  if (!place) return;
+  request.sent = claimed ? slot.bytes : 0;
+  if (!claimed) return;
   const std::uint64_t bytes = std::min<std::uint64_t>(slot.bytes, request.capacity);
   Copied how;
   const bool receiving = slot.receiving != 0;
-  if (request.contiguous) {
-    how = fetch(static_cast<std::byte *>(request.buffer), *place, bytes, receiving);
-  } else {
-    const std::unique_ptr<std::byte[]> own{request.bounce == nullptr ? new std::byte[bytes] : nullptr};
-    std::byte *data = own ? own.get() : request.bounce;
-    how = fetch(data, *place, bytes, receiving);
-    spread(request, data, bytes);
-  }
+  if (request.contiguous && claimed->layout == nullptr && slot.packed == 0)
+    how = fetch(static_cast<std::byte *>(request.buffer), claimed->place, bytes, receiving);
+  else if (!take_blocks(request, *claimed, bytes))
+    how = take_by_piece(request, *claimed, bytes, receiving);
+  if (slot.packed != 0) how.protocol = Protocol::pack;
+  const Moment end = now();
+  slot.arrival = {request.asked, end};
   slot.state.store(word(token.sequence, State::done), std::memory_order_release);
-  note(how.protocol, layer.node->peer(token.from).world_rank, bytes, how, now() - begin);
+  note(how.protocol, layer.node->peer(token.from).world_rank, bytes, how, end - begin);
 }
 
 // What has come by a lane: its buffer, where the program wants one of ours.
@@ -151,7 +185,9 @@ void arrive(Request &request, const MPI_Status &status) {
     take(request, *token);
   } else {
     if (request.bounce != nullptr) spread(request, request.bounce, bytes);
-    if (request.source >= 0 && bytes >= layer.options.threshold) offer_lane(request.source, bytes);
+    if (bytes < layer.options.threshold) return;
+    answer(request.comm, status, bytes, {request.asked, now()});
+    if (request.source >= 0) offer_lane(request.source, bytes);
   }
 }
 
@@ -161,6 +197,7 @@ namespace {
 
 // Whether it has its data, or an error.
 bool ask(Request &request) {
+  if (request.asked == 0) request.asked = now();
   if (request.lane == nullptr) {
     int done = 0;
     MPI_Status status;

@@ -4,6 +4,7 @@
 #include "hide/layer/carried.hpp"
 #include "hide/layer/copying.hpp"
 #include "hide/layer/registering.hpp"
+#include "hide/layer/trials.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,9 @@ struct Held {
   void *pooled = nullptr;
   std::size_t bytes = 0;
   MPI_Request token = MPI_REQUEST_NULL;
-  bool ended = false; // the program's send is over
+  bool ended = false;     // the program's send is over
+  Trial *trial = nullptr; // wants to know how long it took
+  Moment begun = 0, posted = 0;
 };
 std::array<Held, slot_count> held;
 std::array<std::array<std::byte, longest_token>, slot_count> tokens;
@@ -49,6 +52,7 @@ bool reap(std::size_t index) {
     layer.node->arena().give(slot.pooled);
     pooled_bytes -= slot.bytes;
   }
+  if (slot.trial != nullptr) add_time(*slot.trial, Way::layer, {slot.begun, slot.posted}, shown.arrival);
   shown.state.store(word(slot.sequence, State::idle), std::memory_order_relaxed);
   slot.pooled = nullptr;
   free_slots |= 1ULL << index;
@@ -61,7 +65,11 @@ bool escape(Slot &shown, Held &slot, const void *from) {
   if (!shown.state.compare_exchange_strong(expected, word(slot.sequence, State::copying),
                                            std::memory_order_acq_rel))
     return false;
-  copy_bytes(static_cast<std::byte *>(slot.pooled), static_cast<const std::byte *>(from), slot.bytes);
+  auto *to = static_cast<std::byte *>(slot.pooled);
+  if (shown.strided != 0)
+    gather(to, static_cast<const std::byte *>(from), shown.layout, slot.bytes);
+  else
+    copy_bytes(to, static_cast<const std::byte *>(from), slot.bytes);
   shown.pooled = layer.node->place_of(slot.pooled);
   shown.state.store(word(slot.sequence, State::escaped), std::memory_order_release);
   return true;
@@ -83,7 +91,9 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
                                  int peer) {
   if (peer < 0) return Reason::node;
   if (mode == Mode::buffered) return Reason::buffered;
-  if (!contiguous) return Reason::datatype;
+  // MPI packs what is in no loops; not by absolute addresses, though, nor more than an `int` tells.
+  if (!contiguous)
+    return buffer == nullptr || bytes > INT32_MAX ? std::optional{Reason::datatype} : std::nullopt;
   const bool reachable =
       shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
   return reachable ? std::optional<Reason>{} : Reason::memory;
@@ -152,6 +162,87 @@ void pass_token_length(MPI_Count count, MPI_Datatype type, const Envelope &envel
   if (peer >= 0) layer.node->peer(static_cast<std::size_t>(peer)).poisoned |= 1ULL << index;
 }
 
+namespace {
+
+// A message on its way to a slot.
+struct Message {
+  const void *buffer;
+  MPI_Count count;
+  MPI_Datatype type;
+  const Envelope &envelope;
+  std::uint64_t bytes;
+  bool contiguous;
+  int peer;
+};
+
+// Where a message with holes is read by its receiver, if the node can map it and its blocks are worth it:
+// lines that another core has written are better fetched once than for a few bytes each.
+std::optional<std::uint64_t> place_of_blocks(const Message &message, const Layout &layout) {
+  constexpr std::int64_t least = 256;
+  const auto lowest =
+      reinterpret_cast<std::uintptr_t>(message.buffer) + static_cast<std::uint64_t>(layout.low());
+  if (layout.block < least) return {};
+  const auto place = shared_place(pointer_to(lowest), static_cast<std::size_t>(layout.span()));
+  return place ? std::optional{*place - static_cast<std::uint64_t>(layout.low())} : std::nullopt;
+}
+
+void pack(void *pooled, const Message &message, const std::optional<Layout> &layout) {
+  if (layout) {
+    gather(static_cast<std::byte *>(pooled), static_cast<const std::byte *>(message.buffer), *layout,
+           message.bytes);
+    return;
+  }
+  int position = 0;
+  real.Pack(message.buffer, static_cast<int>(message.count), message.type, pooled,
+            static_cast<int>(message.bytes), &position, message.envelope.comm);
+}
+
+// Says where the message is, or puts it into the slot's pool. `looks_like_token`: the program's buffer is
+// free at once. Returns whether a receiver copies from the program's buffer.
+bool lay_out(Slot &shown, const Held &slot, const Message &message, bool looks_like_token) {
+  shown.bytes = message.bytes;
+  shown.to = message.peer;
+  shown.receiving = pending_count > 0 ? 1 : 0;
+  shown.strided = shown.packed = 0;
+  shown.arrival = {};
+  if (!looks_like_token && message.contiguous) {
+    const Place place = own_place(message.buffer, message.bytes);
+    shown.place = place.place;
+    shown.mapped = place.mapped ? 1 : 0;
+    return true;
+  }
+  const auto layout = layout_of(message.type, message.count);
+  if (const auto place = layout && !looks_like_token ? place_of_blocks(message, *layout) : std::nullopt) {
+    shown.place = *place;
+    shown.mapped = shown.strided = 1;
+    shown.layout = *layout;
+    return true;
+  }
+  pack(slot.pooled, message, layout);
+  shown.pooled = layer.node->place_of(slot.pooled);
+  shown.packed = looks_like_token ? 0 : 1;
+  return false;
+}
+
+// Whether a large message is the layer's; if MPI's, it is noted why.
+bool is_ours(Mode mode, const Message &message, Trial *&trial) {
+  std::optional<Reason> why =
+      why_passed(mode, message.buffer, message.bytes, message.contiguous, message.peer);
+  const auto peer = static_cast<std::size_t>(message.peer);
+  if (!why && comes_late(layer.node->peer(peer))) why = Reason::late;
+  if (!why) {
+    const Turn turn = next_turn(peer, message.bytes, !message.contiguous);
+    trial = turn.trial;
+    if (turn.way == Way::layer) return true;
+    if (trial != nullptr) announce(*trial, peer, message.envelope.tag, message.bytes);
+    why = turn.decided ? Reason::faster : Reason::tried;
+  }
+  note_passed(*why, message.bytes);
+  return false;
+}
+
+} // namespace
+
 bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                 const Envelope &envelope) {
   const Shape shape = shape_of(type);
@@ -167,27 +258,22 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
   if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
-  bool carried = large;
-  if (large) {
-    std::optional<Reason> why = why_passed(mode, buffer, bytes, shape.contiguous, peer);
-    if (!why && comes_late(layer.node->peer(static_cast<std::size_t>(peer)))) why = Reason::late;
-    if (why) note_passed(*why, bytes);
-    carried = !why;
-  }
-  if (!carried && reserved < 0) return false;
-  if (peer < 0 && !carried) spoil_lane(static_cast<std::size_t>(reserved), envelope);
-  if (peer < 0) return false;
-  if (!carried && may_pass(static_cast<std::size_t>(reserved), peer)) return false;
+  const Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
+  Trial *trial = nullptr;
+  if (large && !is_ours(mode, message, trial)) return false;
+  const Moment begun = trial != nullptr ? now() : 0;
+  if (!large && peer < 0) spoil_lane(static_cast<std::size_t>(reserved), envelope);
+  if (!large && (peer < 0 || may_pass(static_cast<std::size_t>(reserved), peer))) return false;
 
   reap();
   Peer &other = layer.node->peer(static_cast<std::size_t>(peer));
-  const std::uint64_t suitable = carried ? ~small_slots : (1ULL << reserved) - 1;
+  const std::uint64_t suitable = large ? ~small_slots : (1ULL << reserved) - 1;
   const std::uint64_t usable = free_slots & ~other.poisoned & suitable;
   void *pooled = usable == 0 ? nullptr : take_pool(bytes);
   if (pooled == nullptr) {
     // Without a token for a message that looks like one, a probe may be told another's size; its data is
     // right all the same.
-    if (!carried)
+    if (!large)
       other.poisoned |= 1ULL << reserved;
     else
       note_passed(Reason::pool, bytes);
@@ -196,31 +282,18 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   const auto index = static_cast<std::size_t>(std::countr_zero(usable));
   free_slots &= ~(1ULL << index);
   Held &slot = held[index];
-  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false};
+  slot = {slot.sequence + 1, pooled, bytes, MPI_REQUEST_NULL, false, trial, begun, 0};
 
   Slot &shown = layer.node->desk().slots[index];
-  shown.bytes = bytes;
-  shown.to = peer;
-  shown.receiving = pending_count > 0 ? 1 : 0;
-  State state = State::waiting;
-  if (carried) {
-    const Place place = own_place(buffer, bytes);
-    shown.place = place.place;
-    shown.mapped = place.mapped ? 1 : 0;
-  } else {
-    int position = 0;
-    real.Pack(buffer, static_cast<int>(count), type, pooled, static_cast<int>(bytes), &position,
-              envelope.comm);
-    shown.pooled = layer.node->place_of(pooled);
-    state = State::escaped;
-  }
-  shown.state.store(word(slot.sequence, state), std::memory_order_release);
+  const bool waits = lay_out(shown, slot, message, !large);
+  shown.state.store(word(slot.sequence, waits ? State::waiting : State::escaped), std::memory_order_release);
   const Token token{layer.node->mark(), slot.sequence, static_cast<std::uint32_t>(layer.node->me()),
                     static_cast<std::uint32_t>(index)};
   std::memcpy(tokens[index].data(), &token, sizeof token);
   // The token of a synchronous send tells when it was matched.
   post_to_mpi(mode == Mode::synchronous ? mode : Mode::standard, tokens[index].data(),
               static_cast<MPI_Count>(token_bytes(index)), MPI_BYTE, envelope, &slot.token);
+  if (trial != nullptr) slot.posted = now();
 
   request.kind = Request::Kind::send;
   request.mode = mode;
@@ -228,8 +301,8 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
   request.comm = envelope.comm;
   request.peer = peer;
   request.slot = static_cast<int>(index);
-  request.large = carried;
-  if (carried) expect_from(static_cast<std::size_t>(peer));
+  request.large = waits;
+  if (waits) expect_from(static_cast<std::size_t>(peer));
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "hide/layer/ahead.hpp"
 #include "hide/layer/holding.hpp"
+#include "hide/layer/trials.hpp"
 
 namespace haloscope::layer {
 
@@ -19,9 +20,10 @@ int send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type, int 
     if (request != nullptr) request->persistent = true; // it has no handle to be completed
   }
   if (request == nullptr) {
-    if (!must_poll() || mode == Mode::buffered || count > INT32_MAX) return call();
+    if ((!must_poll() && !is_announced()) || mode == Mode::buffered || count > INT32_MAX) return call();
     MPI_Request handle;
     const int result = post_to_mpi(mode, buffer, count, type, {dest, tag, comm}, &handle);
+    announced_is_posted();
     return result == MPI_SUCCESS ? finish(&handle, MPI_STATUS_IGNORE) : result;
   }
   wait_until_ready(*request);
@@ -44,7 +46,9 @@ int post_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
       return result;
     }
   }
-  return call();
+  const int result = call();
+  announced_is_posted();
+  return result;
 }
 
 template <class Call>

