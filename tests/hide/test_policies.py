@@ -110,8 +110,7 @@ def test_regimes_are_worth_an_alpha_each(simulate: Callable[..., Any]) -> None:
 def test_real_ranks_choose_as_virtual_ones_do(
     mpi: Mpi, compiler: Compiler, virtual: Any, haloscope: Path, simulate: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Contributions come late by 0.7 of the work under laws of the injector: by a fixed half they are waited
-    for, and the others start them early."""
+    """Contributions come late by 0.7 of the work under laws of the injector: polls start them at once."""
 
     def steps(before: Sequence[str], *words: str) -> list[list[float]]:
         launch = [*before, *mpi.launch(2), str(toy(mpi, compiler)), "quick_input=1", *CHAIN, *words]
@@ -131,17 +130,12 @@ def test_real_ranks_choose_as_virtual_ones_do(
     for law in ("constant", "normal"):
         latency = virtual.word(law, "output", work, tmp_path)
         options = ["--latency", latency, "--no-collectives", "--quiet", "-o", str(tmp_path / "drawn.csv")]
-        alpha = {}
-        for policy in ("dynamic", "test"):
-            words = [f"policy={virtual.POLICIES[policy]}", f"epsilon={work / 50:.3g}"]
-            found = steps([str(haloscope), "inject", *options, "--"], *words)
-            alpha[policy] = median(row[1] for row in found[20:])
-            modelled = median(simulate(law, "output", policy, CHEAP).alpha)
-            assert alpha[policy] == pytest.approx(modelled, abs=0.2), law
-        assert max(alpha.values()) < 0.45, law
+        found = steps([str(haloscope), "inject", *options, "--"], f"policy={virtual.POLICIES['test']}")
+        assert median(row[1] for row in found[5:]) < 0.3, law
+        assert median(simulate(law, "output", "test", CHEAP).alpha) < 0.3, law
 
 
-CHAIN = ["cells=4000", "work=1500", "steps=60"]
+CHAIN = ["cells=4000", "work=400", "steps=40"]
 
 
 def toy(mpi: Mpi, compiler: Compiler) -> Path:
