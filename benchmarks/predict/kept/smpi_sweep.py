@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import re
 import signal
 import subprocess
@@ -137,25 +138,25 @@ class _Watch:
 
     def __init__(self, child: subprocess.Popen[str], patience: float) -> None:
         self._child, self._patience, self.ended = child, patience, False
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> _Watch:  # noqa: PYI034
         self.heard()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def heard(self) -> None:
         """Begin to wait anew."""
-        if hasattr(self, "_timer"):
+        if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(self._patience, self._end)
         self._timer.daemon = True
         self._timer.start()
 
     def _end(self) -> None:
-        import os
-
         self.ended = True
         os.killpg(self._child.pid, signal.SIGKILL)
 
