@@ -9,6 +9,7 @@ so. Writes `stencil.csv`, `overlap.csv` and figures of both to DIR.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -106,7 +107,8 @@ def figures() -> tuple[Figure, Figure]:
 
 
 def main() -> None:
-    """Bring the nodes up, measure on them, and draw."""
+    """Bring the nodes up, measure on them, and draw; nodes go down however it ends."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     why = obstacle()
     try:
         if why is not None:
