@@ -107,8 +107,7 @@ def figures() -> tuple[Figure, Figure]:
 
 
 def main() -> None:
-    """Bring the nodes up, measure on them, and draw; nodes go down however it ends."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    """Bring the nodes up, measure on them, and draw."""
     why = obstacle()
     try:
         if why is not None:
@@ -128,5 +127,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--inside"]:
         inside()
     else:
+        # Nodes go down then, too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
         into()
         main()
