@@ -9,6 +9,7 @@ so. Writes `stencil.csv`, `overlap.csv` and figures of both to DIR.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -126,5 +127,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--inside"]:
         inside()
     else:
+        # Nodes go down then, too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
         into()
         main()
