@@ -111,14 +111,13 @@ std::optional<Layout> flatten_list(Layout layout, std::int64_t inner, std::int64
 }
 
 std::optional<Layout> flatten_subarray(Layout layout, std::int64_t inner, const std::vector<int> &numbers) {
-  const int dimensions = numbers[0];
+  const auto dimensions = static_cast<std::size_t>(numbers[0]);
   const bool c_order = numbers.back() == MPI_ORDER_C;
   std::int64_t stride = inner;
-  for (int i = 0; i < dimensions; i++) {
-    const auto at = static_cast<std::size_t>(1 + (c_order ? dimensions - 1 - i : i));
-    const auto skip = static_cast<std::size_t>(dimensions);
-    layout.first += numbers[at + 2 * skip] * stride;
-    if (!layout.repeat(numbers[at + skip], stride)) return {};
+  for (std::size_t i = 0; i < dimensions; i++) {
+    const std::size_t at = 1 + (c_order ? dimensions - 1 - i : i);
+    layout.first += numbers[at + 2 * dimensions] * stride;
+    if (!layout.repeat(numbers[at + dimensions], stride)) return {};
     stride *= numbers[at];
   }
   return layout;
@@ -184,15 +183,20 @@ void copy_row(std::byte *to, std::int64_t to_stride, const std::byte *from, std:
               std::int64_t block, std::int64_t count) noexcept {
   switch (block) {
   case 4:
-    return copy_fixed<4>(to, to_stride, from, from_stride, count);
+    copy_fixed<4>(to, to_stride, from, from_stride, count);
+    break;
   case 8:
-    return copy_fixed<8>(to, to_stride, from, from_stride, count);
+    copy_fixed<8>(to, to_stride, from, from_stride, count);
+    break;
   case 16:
-    return copy_fixed<16>(to, to_stride, from, from_stride, count);
+    copy_fixed<16>(to, to_stride, from, from_stride, count);
+    break;
   case 24:
-    return copy_fixed<24>(to, to_stride, from, from_stride, count);
+    copy_fixed<24>(to, to_stride, from, from_stride, count);
+    break;
   case 32:
-    return copy_fixed<32>(to, to_stride, from, from_stride, count);
+    copy_fixed<32>(to, to_stride, from, from_stride, count);
+    break;
   default:
     for (; count > 0; count--, to += to_stride, from += from_stride)
       copy_bytes(to, from, static_cast<std::size_t>(block));
@@ -232,7 +236,14 @@ Layout packed(Layout layout) noexcept {
 
 } // namespace
 
-std::optional<Layout> flatten(MPI_Datatype type) { return flatten(type, 0); }
+std::optional<Layout> flatten(MPI_Datatype type) {
+  const std::optional<Layout> layout = flatten(type, 0);
+  if (!layout) return {};
+  // Open MPI takes blocks that adjoin downwards for one block upwards: what it says of them tells.
+  MPI_Count low = 0, extent = 0;
+  real.Type_get_true_extent_x(type, &low, &extent);
+  return layout->low() == low && layout->span() == extent ? layout : std::nullopt;
+}
 
 void gather(std::byte *to, const std::byte *from, const Layout &layout, std::uint64_t bytes) noexcept {
   walk(to, packed(layout), from, layout, bytes);

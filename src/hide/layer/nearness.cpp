@@ -1,6 +1,6 @@
 #include "hide/layer/nearness.hpp"
 
-#include <cstdlib>
+#include <charconv>
 #include <dirent.h>
 #include <fstream>
 #include <string_view>
@@ -23,9 +23,11 @@ int numa_node_of(const std::string &processor) {
   int found = -1;
   while (const dirent *entry = readdir(directory)) { // NOLINT(concurrency-mt-unsafe): nobody else has it
     const std::string_view name = entry->d_name;
-    if (name.starts_with(begin) && name.size() > begin.size() &&
-        name.find_first_not_of("0123456789", begin.size()) == std::string_view::npos)
-      found = std::atoi(name.data() + begin.size());
+    if (!name.starts_with(begin)) continue;
+    const char *const end = name.data() + name.size();
+    int node = -1;
+    const auto [next, error] = std::from_chars(name.data() + begin.size(), end, node);
+    if (error == std::errc{} && next == end && node >= 0) found = node;
   }
   closedir(directory);
   return found;
