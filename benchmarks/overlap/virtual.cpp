@@ -81,8 +81,8 @@ private:
 // The clock and the MPI of the library, which is linked to these.
 extern "C" {
 
-int clock_gettime(clockid_t /*clock*/, timespec *time) noexcept {
-  *time = {world.now / 1'000'000'000, world.now % 1'000'000'000};
+int clock_gettime(clockid_t /*clock*/, timespec *tp) noexcept {
+  *tp = {world.now / 1'000'000'000, world.now % 1'000'000'000};
   return 0;
 }
 
@@ -97,9 +97,9 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status * /*statuses*/) {
   return MPI_SUCCESS;
 }
 
-int MPI_Allreduce(const void *mine, void *all, int /*count*/, MPI_Datatype /*type*/, MPI_Op /*operation*/,
-                  MPI_Comm /*comm*/) {
-  *static_cast<int *>(all) = *static_cast<const int *>(mine);
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int /*count*/, MPI_Datatype /*type*/,
+                  MPI_Op /*operation*/, MPI_Comm /*comm*/) {
+  *static_cast<int *>(recvbuf) = *static_cast<const int *>(sendbuf);
   return MPI_SUCCESS;
 }
 }
@@ -107,12 +107,13 @@ int MPI_Allreduce(const void *mine, void *all, int /*count*/, MPI_Datatype /*typ
 int main(int argc, char **argv) { // NOLINT(bugprone-exception-escape): then there is nothing to simulate
   if (argc != 7) return 2;
   const auto number = [&](int i) { return std::strtoll(argv[i], nullptr, 10); };
-  const auto items = static_cast<std::size_t>(number(5));
+  const std::int64_t items = number(5);
+  if (items < 1) return 2;
   auto settings = haloscope::Overlap::defaults();
   settings.policy = static_cast<haloscope_overlap_policy>(number(1));
   settings.epsilon = 1e-9 * static_cast<double>(number(6));
   world.poll = number(2);
-  world.item = work / number(5);
+  world.item = work / items;
   std::string line;
   std::getline(std::cin, line);
   Latencies latencies{line, argv[4]};
@@ -124,7 +125,8 @@ int main(int argc, char **argv) { // NOLINT(bugprone-exception-escape): then the
     settings.regimes = &*view;
   }
   haloscope_overlap *overlap = nullptr;
-  if (haloscope_overlap_create(&settings, items, MPI_COMM_SELF, &overlap) != MPI_SUCCESS) {
+  if (haloscope_overlap_create(&settings, static_cast<std::size_t>(items), MPI_COMM_SELF, &overlap) !=
+      MPI_SUCCESS) {
     std::fprintf(stderr, "%s\n", haloscope_overlap_error());
     return 2;
   }

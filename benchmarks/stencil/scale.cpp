@@ -6,7 +6,9 @@
 //   scale BYTES ROUNDS
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <vector>
 
@@ -41,27 +44,39 @@ std::optional<struct stat> own_arena() {
   return {};
 }
 
+// This word of a line, the first is 0, if it is a number.
+std::optional<unsigned long long> number(std::string_view line, int index) {
+  constexpr std::string_view blanks = " \t";
+  for (int i = 0; i < index; i++) {
+    line.remove_prefix(std::min(line.find_first_of(blanks), line.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  }
+  const std::string_view word = line.substr(0, line.find_first_of(blanks));
+  unsigned long long found = 0;
+  const auto [next, error] = std::from_chars(word.data(), word.data() + word.size(), found);
+  if (error != std::errc{} || next != word.data() + word.size()) return {};
+  return found;
+}
+
 // Other arenas of which this process has pages in its tables.
 int touched(ino_t own) {
   std::ifstream file{"/proc/self/smaps"};
   bool other = false;
   int found = 0;
   for (std::string line; std::getline(file, line);) {
-    unsigned long long number = 0; // of the file, or of KiB
-    if (std::sscanf(line.c_str(), "%*x-%*x %*s %*x %*s %llu", &number) == 1)
-      other = is_arena(line) && number != own;
-    else if (other && std::sscanf(line.c_str(), "Rss: %llu kB", &number) == 1)
-      found += number > 0 ? 1 : 0;
+    if (const auto file_number = number(line, 4)) // only of a line that begins a mapping
+      other = is_arena(line) && *file_number != own;
+    else if (other && line.starts_with("Rss:"))
+      found += number(line, 1).value_or(0) > 0 ? 1 : 0;
   }
   return found;
 }
 
 double page_tables() {
   std::ifstream file{"/proc/self/status"};
-  double kib = 0;
   for (std::string line; std::getline(file, line);)
-    if (std::sscanf(line.c_str(), "VmPTE: %lf kB", &kib) == 1) return kib;
-  return kib;
+    if (line.starts_with("VmPTE:")) return static_cast<double>(number(line, 1).value_or(0));
+  return 0;
 }
 
 // What a rank does that never has to do with more than two others.

@@ -6,11 +6,13 @@
 #include "hide/layer/heap/shared_arena.hpp"
 
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <new>
 #include <sched.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -70,10 +72,17 @@ void run(Shared &shared, int me, int all) {
   wait_for(shared.ended, all);
 }
 
+// 0: it is not one.
+int number(std::string_view text) {
+  int found = 0;
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), found);
+  return error == std::errc{} && next == text.data() + text.size() ? found : 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  const int all = argc == 2 ? std::atoi(argv[1]) : 0; // NOLINT(cert-err34-c)
+  const int all = argc == 2 ? number(argv[1]) : 0;
   if (all < 2 || all > 512) return 2;
   void *space = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (space == MAP_FAILED) return 2;

@@ -14,13 +14,15 @@
 #include <smpi/smpi.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simgrid::smpi::colls {
@@ -98,6 +100,14 @@ std::vector<std::string> split(const std::string &text, char at) {
   return parts;
 }
 
+template <class Number> Number number(std::string_view text) {
+  Number found{};
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), found);
+  if (error != std::errc{} || next != text.data() + text.size())
+    throw std::invalid_argument{std::string{text} + " is not a number"};
+  return found;
+}
+
 void message(int rank, int size, int stride, bool all, int count) {
   const int partner = rank ^ stride;
   if (partner >= size) return;
@@ -121,7 +131,7 @@ public:
     choose(found, words[1]);
     warm(found);
     for (const std::string &word : split(words[2], ',')) {
-      const long long bytes = std::atoll(word.c_str());
+      const auto bytes = number<long long>(word);
       prepare(bytes, found == collectives().end() || !found->second.blocks ? 1 : size_);
       const int count = static_cast<int>(bytes / static_cast<long long>(sizeof(int)));
       for (int way = 0; way < (found == collectives().end() ? 2 : 1); way++) {
@@ -131,7 +141,7 @@ public:
           if (found != collectives().end())
             found->second.call(count);
           else
-            message(rank_, size_, std::atoi(words[1].c_str()), way == 1, count);
+            message(rank_, size_, number<int>(words[1]), way == 1, count);
         } catch (const std::exception &error) {
           shared.reason = error.what();
         }
@@ -186,7 +196,7 @@ private:
     const double sum = std::accumulate(shared.ends.begin(), shared.ends.end(), 0.0);
     if (shared.reason.empty())
       std::printf("%s %s %lld %.6g %.6g %.3g\n", collective.c_str(), algorithm.c_str(), bytes, sum / size_,
-                  *std::max_element(shared.ends.begin(), shared.ends.end()), took);
+                  *std::ranges::max_element(shared.ends), took);
     else
       std::printf("%s %s %lld refused: %s\n", collective.c_str(), algorithm.c_str(), bytes,
                   shared.reason.c_str());
@@ -201,7 +211,7 @@ private:
 
 } // namespace
 
-int main(int count, char **words) {
+int main(int count, char **words) { // NOLINT(bugprone-exception-escape): then there is nothing to measure
   MPI_Init(&count, &words);
   int rank = 0;
   int size = 1;
@@ -213,7 +223,7 @@ int main(int count, char **words) {
     MPI_Op_create(nothing, 1, &shared.operation);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  Rank self(rank, size, std::atof(words[1]));
+  Rank self(rank, size, number<double>(words[1]));
   for (int i = 2; i < count; i++) self.job(words[i]);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

@@ -2,19 +2,42 @@
 // `nearness order ME RANK:SOCKET:NUMA…`: in which order the ranks are visited, all of which are in the mask.
 #include "hide/layer/nearness.hpp"
 
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace haloscope;
 
 namespace {
 
+// Numbers with colons between them; none if something else is there.
+std::vector<int> numbers(std::string_view text) {
+  std::vector<int> found;
+  const char *at = text.data();
+  const char *const end = at + text.size();
+  for (;; at++) {
+    int number = 0;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc{}) return {};
+    found.push_back(number);
+    at = next;
+    if (at == end) return found;
+    if (*at != ':') return {};
+  }
+}
+
+bool is_below(int number, std::size_t end) { return number >= 0 && static_cast<std::size_t>(number) < end; }
+
 int where(int count, char **words) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
-  for (int i = 1; i < count; i++) CPU_SET(std::strtoul(words[i], nullptr, 10), &processors);
+  for (int i = 1; i < count; i++) {
+    const auto processor = numbers(words[i]);
+    if (processor.size() != 1 || !is_below(processor[0], CPU_SETSIZE)) return 2;
+    CPU_SET(static_cast<std::size_t>(processor[0]), &processors);
+  }
   const layer::Locality found = layer::locality_of(processors, std::string{words[0]} + "/cpu");
   std::printf("%d %d\n", found.socket, found.numa);
   return 0;
@@ -23,14 +46,17 @@ int where(int count, char **words) {
 int order(int count, char **words) {
   std::vector<layer::Locality> ranks(static_cast<std::size_t>(count - 1));
   halo::HelperMask<> mask;
+  if (ranks.size() > halo::HelperMask<>::ranks) return 2;
   for (int i = 1; i < count; i++) {
-    unsigned long rank = 0;
-    layer::Locality at;
-    if (std::sscanf(words[i], "%lu:%d:%d", &rank, &at.socket, &at.numa) != 3) return 2;
-    ranks.at(rank) = at;
+    const auto place = numbers(words[i]); // rank, socket, NUMA node
+    if (place.size() != 3 || !is_below(place[0], ranks.size())) return 2;
+    const auto rank = static_cast<std::size_t>(place[0]);
+    ranks[rank] = {place[1], place[2]};
     mask.set(rank);
   }
-  const layer::Nearness nearness{ranks, std::strtoul(words[0], nullptr, 10)};
+  const auto me = numbers(words[0]);
+  if (me.size() != 1 || !is_below(me[0], ranks.size())) return 2;
+  const layer::Nearness nearness{ranks, static_cast<std::size_t>(me[0])};
   const bool stopped = nearness.visit(mask, [](std::size_t rank) {
     std::printf("%zu ", rank);
     return false;
