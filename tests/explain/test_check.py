@@ -180,7 +180,7 @@ def test_what_disturbs_some_runs_hides_no_slowdown() -> None:
     random = np.random.default_rng(3)
 
     def times(slower: float) -> list[float]:
-        return (0.36 * slower * np.exp(random.exponential(0.1, 12))).tolist()
+        return list(0.36 * slower * np.exp(random.exponential(0.1, 12)))
 
     found, by_means, alike = 0, 0, 0
     for _ in range(40):
@@ -198,7 +198,7 @@ def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(runs: int, spread: flo
     random = np.random.default_rng([runs, 7])
 
     def times(number: int) -> list[float]:
-        return np.exp(random.normal(0, spread, number)).tolist()
+        return list(np.exp(random.normal(0, spread, number)))
 
     found = 0
     for _ in range(50):

@@ -129,9 +129,11 @@ def place(
     environment = dict(any_mpi.environment())
     runs = top / "runs"
     for name, options in (("profile", ["--series", "step"]), ("trace", ["--series", "step", "--trace"])):
-        watch = [haloscope, "run", "--quiet", *options, "-o", runs / f"{name}.halo", "--"]
+        watch = [str(haloscope), "run", "--quiet", *options, "-o", str(runs / f"{name}.halo"), "--"]
         runs.mkdir(exist_ok=True)
-        subprocess.run([*watch, *launch, app, "30000"], env=environment, check=True, timeout=300)
+        subprocess.run(
+            [*watch, *map(str, launch), str(app), "30000"], env=environment, check=True, timeout=300
+        )
     values = {
         "haloscope": str(haloscope),
         "app": str(app),
@@ -141,8 +143,10 @@ def place(
         "trace": str(runs / "trace.halo"),
         "directory": str(runs),
     }
-    sweep = [haloscope, "bench", "collective", "bcast", "-n", "2", "-m", "8:64", "-o", runs / "sweep.jsonl"]
-    subprocess.run([*sweep, "--", launch[0]], env=environment, check=True, timeout=300, capture_output=True)
+    sweep = [str(haloscope), *"bench collective bcast -n 2 -m 8:64 -o".split(), str(runs / "sweep.jsonl")]
+    subprocess.run(
+        [*sweep, "--", str(launch[0])], env=environment, check=True, timeout=300, capture_output=True
+    )
     return Place(values, environment, top)
 
 

@@ -111,7 +111,7 @@ Shape ask_shape(MPI_Datatype type) {
 
 std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count) {
   shape_of(type);
-  if (count < 1 || known_shape(type) == nullptr) return {};
+  if (count < 1 || !packs_types() || known_shape(type) == nullptr) return {};
   const Element &element = elements[place_of_type(value_of(type))];
   std::optional<Layout> layout = element.layout;
   if (layout && !layout->repeat(count, element.extent)) layout.reset();

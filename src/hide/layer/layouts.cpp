@@ -3,8 +3,10 @@
 #include "hide/layer/copying.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace haloscope::layer {
@@ -243,6 +245,17 @@ std::optional<Layout> flatten(MPI_Datatype type) {
   MPI_Count low = 0, extent = 0;
   real.Type_get_true_extent_x(type, &low, &extent);
   return layout->low() == low && layout->span() == extent ? layout : std::nullopt;
+}
+
+// Open MPI 5 gets types within types wrong by itself, or hangs; what it does so, it does to our tokens, too.
+bool packs_types() {
+  static const bool does = [] {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    real.Get_library_version(text.data(), &length);
+    return !std::string_view{text.data()}.starts_with("Open MPI v5.");
+  }();
+  return does;
 }
 
 void gather(std::byte *to, const std::byte *from, const Layout &layout, std::uint64_t bytes) noexcept {

@@ -43,6 +43,9 @@ constexpr Layout one_block(std::int64_t bytes) noexcept {
 // Of one element of a type; nothing if it is not of this kind.
 std::optional<Layout> flatten(MPI_Datatype type);
 
+// Whether the layer carries messages with holes at all.
+bool packs_types();
+
 // Copies the first `bytes` of what a layout has, or of as much room. They may lie in another rank's memory.
 void gather(std::byte *to, const std::byte *from, const Layout &layout, std::uint64_t bytes) noexcept;
 void scatter(std::byte *to, const Layout &layout, const std::byte *from, std::uint64_t bytes) noexcept;

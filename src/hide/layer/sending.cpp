@@ -93,7 +93,8 @@ std::optional<Reason> why_passed(Mode mode, const void *buffer, std::uint64_t by
   if (mode == Mode::buffered) return Reason::buffered;
   // MPI packs what is in no loops; not by absolute addresses, though, nor more than an `int` tells.
   if (!contiguous)
-    return buffer == nullptr || bytes > INT32_MAX ? std::optional{Reason::datatype} : std::nullopt;
+    return buffer == nullptr || bytes > INT32_MAX || !packs_types() ? std::optional{Reason::datatype}
+                                                                    : std::nullopt;
   const bool reachable =
       shared_place(buffer, bytes) || (layer.options.attach == Attach::always && layer.node->may_attach());
   return reachable ? std::optional<Reason>{} : Reason::memory;
