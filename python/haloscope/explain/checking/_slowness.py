@@ -70,7 +70,8 @@ def _by_chance(learned: Sequence[float], again: Sequence[float]) -> float:
     """Return how likely the quicker half of `again` is so much longer if both come from the same runs."""
 
     def longer(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:
-        return np.subtract(_quick_half(first, axis), _quick_half(second, axis))
+        further: np.ndarray = _quick_half(first, axis) - _quick_half(second, axis)
+        return further
 
     dealt = permutation_test(
         (np.log(again), np.log(learned)),
