@@ -13,9 +13,10 @@ import pytest
 from haloscope.base.cache import build_once, is_whole
 from haloscope.base.errors import RecorderError
 
-# Builds `thing-1`: says so in a file, and takes until another file is there.
+# Builds `thing-1`: says so in a file, and takes until another file is there. Under nohup SIGHUP would be ignored.
 _BUILDER = """\
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from pathlib import Path
 from haloscope.base.cache import build_once
 place = Path(sys.argv[1])
