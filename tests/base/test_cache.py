@@ -13,7 +13,7 @@ import pytest
 from haloscope.base.cache import build_once, is_whole
 from haloscope.base.errors import RecorderError
 
-# Builds `thing-1`: says so in a file, and takes until another file is there. Under nohup SIGHUP would be ignored.
+# Builds `thing-1`: says so in a file, and takes until another file is there. nohup must not shield it.
 _BUILDER = """\
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
