@@ -1,6 +1,6 @@
-/* Partitioned messages between two ranks, started again and again: prints how often a completing call said that
- * a send was over before its parts were ready (MPI_Test, MPI_Request_get_status), and how often what was waited
- * for was not there. */
+/* Partitioned messages between two ranks, started again and again: prints how often a completing call said
+ * that a send was over before its parts were ready (MPI_Test, MPI_Request_get_status), and how often what was
+ * waited for was not there. */
 #include <mpi.h>
 #include <stdio.h>
 
