@@ -41,11 +41,13 @@ int main(int argc, char **argv) {
 CAMPAIGN = """
 campaign: two
 systems: {{here: {{cores: 2, launch: "{launch}"}}}}
-programs: {{app: {{run: "{app} 300000"}}}}
+programs: {{app: {{command: "{app} 300000"}}}}
 experiments: {{both: {{program: app, ranks: 2}}}}
 repetitions: 3
 """
 AT_ONCE = {"env", "where", "show", "doctor", "top", "recover"}  # they write nothing, or nothing to speak of
+# A study that is killed goes on (tests/reproduce/test_study.py); demo is `run` and `report`.
+ELSEWHERE = {"study", "demo"}
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,7 @@ CASES = (
     Case("stencil -- {launch} {app} 300000"),
     Case("place -- {launch} {app} 300000"),
     Case("improve -o out.html -- {launch} {app} 300000", ("out.html",)),
-    Case("lab run campaign.yaml"),
-    Case("study hpcg-communication-patterns -o out"),
-    Case("demo -o out", ("out",)),
+    Case("lab run campaign.yaml", ("two",)),
 )
 
 
@@ -116,7 +116,7 @@ class Place:
 
 
 def test_each_verb_is_tried_or_is_over_at_once() -> None:
-    assert {case.verb for case in CASES} | AT_ONCE == set(VERBS)
+    assert {case.verb for case in CASES} | AT_ONCE | ELSEWHERE == set(VERBS)
 
 
 @pytest.fixture(scope="module")
@@ -153,15 +153,15 @@ def place(
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words.split(" -- ")[0][:30])
 def test_ctrl_c_leaves_nothing_half_done(place: Place, case: Case) -> None:
-    name = f"case {CASES.index(case)}"
+    name = f"case-{CASES.index(case)}"
     started = time.monotonic()
-    child, directory = place.start(case, f"{name} whole")
+    child, directory = place.start(case, f"{name}-whole")
     _, said = child.communicate(timeout=300)
     assert child.returncode == 0, said
     duration = time.monotonic() - started
     chance = random.Random(name)
     for number in range(2):
-        child, directory = place.start(case, f"{name} {number}")
+        child, directory = place.start(case, f"{name}-{number}")
         time.sleep(duration * chance.uniform(0.3, 1))
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGINT)  # as a terminal does

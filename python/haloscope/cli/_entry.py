@@ -1,0 +1,19 @@
+"""The way into the command, which loads nothing itself: so Ctrl-C while modules are loaded is no traceback."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of the command."""
+    try:
+        from haloscope.cli._main import _run
+
+        status = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    sys.exit(status)
