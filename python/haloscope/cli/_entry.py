@@ -1,4 +1,4 @@
-"""The way into the command, which loads nothing itself: so Ctrl-C while modules are loaded is no traceback."""
+"""The way into the command. It loads nothing itself, so Ctrl-C while modules are loaded is no traceback."""
 
 from __future__ import annotations
 
