@@ -31,8 +31,11 @@ def test_extras_are_what_is_declared() -> None:
     names = {re.split("[><=]", word)[0]: extra for extra, words in declared.items() for word in words}
     assert names.pop(f"haloscope[{','.join(sorted(declared.keys() - {'all'}))}]") == "all"
     assert extras() == names
-    assert remedy("scipy") == "this needs scipy: pip install 'haloscope[statistics]'"
-    assert remedy("numpy") is None
+    assert (
+        remedy(ModuleNotFoundError(name="scipy.stats"))
+        == "this needs scipy: pip install 'haloscope[statistics]'"
+    )
+    assert remedy(ModuleNotFoundError(name="numpy")) is None
 
 
 def test_the_citation_has_this_version_and_all_five_papers() -> None:

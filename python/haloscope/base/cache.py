@@ -80,12 +80,6 @@ def is_whole(directory: Path) -> bool:
         return False
 
 
-def _write_sums(directory: Path, remark: str) -> None:
-    """Write down what a directory holds, byte for byte; what is there is whole then."""
-    text = "\n".join([f"# {remark}", *_sums(directory), ""])
-    (directory / _SUMS).write_text(text, encoding="utf-8")
-
-
 def _sums(directory: Path) -> list[str]:
     """Return the lines that sha256sum prints for the files of a directory."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != _SUMS]
@@ -120,7 +114,8 @@ def _build_aside(target: Path, kind: str, build: Callable[[Path], None]) -> None
         begin = time.monotonic()
         with _left_by_signal():
             build(made)
-        _write_sums(made, f"built in {time.monotonic() - begin:.0f} s")
+        took = f"# built in {time.monotonic() - begin:.0f} s"
+        (made / _SUMS).write_text("\n".join([took, *_sums(made), ""]), encoding="utf-8")
         if target.exists():
             target.rename(scratch / "damaged")
         made.rename(target)

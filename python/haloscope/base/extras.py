@@ -20,7 +20,8 @@ def extras() -> Mapping[str, str]:
     return {match[1]: match[2] for match in found if match and match[2] != "all"}
 
 
-def remedy(package: str) -> str | None:
-    """Return the one line about a package that is missing, None if it is in no extra."""
+def remedy(error: ModuleNotFoundError) -> str | None:
+    """Return the one line about the package that is missing, None if it is in no extra."""
+    package = (error.name or "").partition(".")[0]
     extra = extras().get(package)
     return extra and f"this needs {package}: pip install 'haloscope[{extra}]'"

@@ -39,5 +39,5 @@ def _missing(error: ModuleNotFoundError) -> Exception:
     from haloscope.base.errors import ComponentError
     from haloscope.base.extras import remedy
 
-    text = remedy((error.name or "").partition(".")[0])
+    text = remedy(error)
     return ComponentError(text) if text else error

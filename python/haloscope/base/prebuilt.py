@@ -80,10 +80,12 @@ def fits_one(library: Library) -> bool:
 
 
 def unpacked(kind: str, ready: Prebuilt) -> Path:
-    """Return the directory of the cache with the files of what is ready-made."""
-    return build_once(
-        f"{kind}-{ready.archive.parent.name}-{ready.mark}", lambda to: _unpack(ready.archive, to)
-    )
+    """Return the directory of the cache with the files of what is ready-made.
+
+    It is of a kind of its own there: how long unpacking took says nothing of how long a build takes.
+    """
+    name = f"ready-{kind}-{ready.archive.parent.name}-{ready.mark}"
+    return build_once(name, lambda to: _unpack(ready.archive, to))
 
 
 def _unpack(archive: Path, directory: Path) -> None:

@@ -88,18 +88,6 @@ def haloscope(context: click.Context, version: bool) -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        return _answered(arguments)
-    except ModuleNotFoundError as error:
-        from haloscope.base.extras import remedy
-
-        text = remedy((error.name or "").partition(".")[0])
-        if text is None:
-            raise
-        return _left(text, 1)
-
-
-def _answered(arguments: list[str]) -> int:
-    try:
         result = haloscope.main(arguments, prog_name="haloscope", standalone_mode=False)
         if sys.stdout is not None:  # it may have been closed: >&-
             sys.stdout.flush()
@@ -116,7 +104,7 @@ def _answered(arguments: list[str]) -> int:
         return _silenced()
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
-    except OSError as error:
+    except (OSError, ModuleNotFoundError) as error:
         return _left(_system(error), 1)
 
 
@@ -125,8 +113,15 @@ def _usage(error: click.UsageError) -> str:
     return f"{error.format_message().rstrip('.')} (see {path} --help)"
 
 
-def _system(error: OSError) -> str:
-    """Return the line for an error of the system that nobody foresaw; it names the thing."""
+def _system(error: OSError | ModuleNotFoundError) -> str:
+    """Return the line for an error of the system that nobody foresaw, or for a package that an extra has."""
+    if isinstance(error, ModuleNotFoundError):
+        from haloscope.base.extras import remedy
+
+        text = remedy(error)
+        if text is None:
+            raise error
+        return text
     name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return f"{name}{error.strerror or error}"
 

@@ -69,7 +69,6 @@ def _part(room: str, name: str) -> str:
     return (files(f"haloscope.{room}") / "page" / name).read_text("utf-8")
 
 
-@cache
 def _script() -> str:
     """Return Plotly's script: what the wheel brings, else that of its package."""
     ready = prebuilt() / "plotly.min.js"
@@ -80,6 +79,7 @@ def _script() -> str:
     return str(plotly.offline.get_plotlyjs())
 
 
+@cache
 def _plotly() -> str:
     return _packed("plotly", _bare(_script()), 9)
 

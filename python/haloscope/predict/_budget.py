@@ -86,8 +86,11 @@ class Measuring:
         if own:
             return own[0]
         best: tuple[float, Launch | None] = (0.0, None)
+        least = _WORTH * sum(
+            weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items()
+        )
         for launch in self._launches():
-            found = self._worth(launch)
+            found = self._worth(launch, least)
             if found is not None and found[0] > best[0]:
                 best = found
         return best[1]
@@ -110,11 +113,8 @@ class Measuring:
             for ranks, sizes in lines.items():
                 yield Launch(way, ranks, tuple(sorted(sizes)))
 
-    def _worth(self, launch: Launch) -> tuple[float, Launch] | None:
-        """Return the most that a launch saves a second, and at which of its sizes."""
-        total = sum(
-            weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items()
-        )
+    def _worth(self, launch: Launch, least: float) -> tuple[float, Launch] | None:
+        """Return the most that a launch saves a second, and at which sizes; None if that is below `least`."""
         savings = []
         for size in launch.sizes:
             place = launch.way.collective, launch.ranks, size
@@ -132,7 +132,7 @@ class Measuring:
             if gain / cost > best_ratio:
                 best_ratio, most = gain / cost, count
         taken = savings[:most]
-        if not taken or sum(one[0] for one in taken) < _WORTH * total:
+        if not taken or sum(one[0] for one in taken) < least:
             return None
         return best_ratio, Launch(launch.way, launch.ranks, tuple(sorted(size for _, _, size in taken)))
 

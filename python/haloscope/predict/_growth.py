@@ -51,8 +51,6 @@ class Growths:
         farthest = self._latency[: self._levels(strides).max() + 1].max()
         between = last // self._below - last // self._cores
         between[-1] += last // self._cores[-1]  # beyond what is known, as on the farthest level
-        apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
-        apart[-1] += max(0, ranks - int(self._cores[-1]))
         return {
             "none": 0.0,
             "tree": float(self._latency[self._levels(strides)].sum()),
@@ -60,7 +58,7 @@ class Growths:
             "steps": float((ranks - 1) * self._latency[0]),
             "chain": float(between @ self._latency),
             "ring": float((ranks - 1) * farthest),
-            "all": float(apart @ self._latency),
+            "all": float(self._apart(ranks) @ self._latency),
         }
 
     def bytes(self, ranks: int) -> dict[str, float]:
@@ -72,8 +70,6 @@ class Growths:
         costs = loaded[self._levels(strides)]
         count = len(strides)
         halves = 0.5 ** np.arange(1, count + 1)
-        apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
-        apart[-1] += max(0, ranks - int(self._cores[-1]))
         return {
             "none": 0.0,
             "parts": float((1 - 1 / ranks) * self._lone[0]),
@@ -83,10 +79,16 @@ class Growths:
             "near": float(costs @ halves),
             "far": float(costs @ halves[::-1]),
             "chain": float((ranks - 1) * self._lone[0]),
-            "all": float(apart @ loaded),
+            "all": float(self._apart(ranks) @ loaded),
             "doubling": float(costs @ strides),
             "blocks": float(ranks / 2 * costs.sum()),
         }
+
+    def _apart(self, ranks: int) -> NDArray[np.int64]:
+        """Return how many ranks are as far away as each level; those beyond all count to the last."""
+        apart = np.minimum(ranks, self._cores) - np.minimum(ranks, self._below)
+        apart[-1] += max(0, ranks - int(self._cores[-1]))
+        return np.asarray(apart)
 
     def _levels(self, strides: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.minimum(np.searchsorted(self._cores, strides, side="right"), len(self._cores) - 1)

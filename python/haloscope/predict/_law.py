@@ -35,10 +35,8 @@ PAIRS = [(latency, byte) for latency in LATENCIES for byte in BYTES]
 _FADING = 0.7  # weight of a number of ranks half as great
 _FLOOR = 0.01  # relative errors below this are alike
 _FEWEST = 3  # numbers of ranks from which growth can be told
-_PLAUSIBLE, _IMPLAUSIBLE = (
-    8.0,
-    0.05,
-)  # of a pattern so many times what it should cost, and what e times more counts
+_PLAUSIBLE = 8.0  # times what a pattern should cost
+_IMPLAUSIBLE = 0.05  # the error that e times more than that counts as
 _PULL = 1e-4  # of the weight of all points: to what the machine's own messages cost
 _NEIGHBOUR = 0.5  # weight of the judgement at a neighbouring size
 _FARTHEST = 5.0  # doublings of the ranks beyond which nothing is said
@@ -188,20 +186,19 @@ class _Size:
     def __init__(self, ranks: NDArray[np.int64], logs: Floats, designs: Floats) -> None:
         self.ranks, self.logs, self.designs = ranks, logs, designs
         self._octaves = np.log2(ranks.astype(np.float64))
-        self._models = self._fit(len(ranks))
+        self._found, self._models = self._fit(len(ranks))
 
-    def _fit(self, count: int) -> Floats:
-        """Return logarithms of each pair's model, fitted to the first `count` ranks: pairs × ranks."""
+    def _fit(self, count: int) -> tuple[Floats, Floats]:
+        """Return each pair's factors, fitted to the first `count` ranks, and logarithms: pairs × ranks."""
         if count < 1:
-            self._found = np.zeros((len(PAIRS), 3))
-            return np.full((len(PAIRS), len(self.ranks)), np.nan)
+            return np.zeros((len(PAIRS), 3)), np.full((len(PAIRS), len(self.ranks)), np.nan)
         weights = _FADING ** (self._octaves[count - 1] - self._octaves[:count])
         last = self.designs[count - 1]
         scales = np.where(last > 0, last, 1.0) / np.exp(self.logs[count - 1])
         relative = self.designs[:count] * (weights / np.exp(self.logs[:count]))[:, None, None] / scales
-        self._found = _not_negative(relative.transpose(1, 0, 2), weights, scales) / scales
-        models = np.einsum("rpk,pk->pr", self.designs, self._found)
-        return np.asarray(np.log(np.maximum(models, 1e-12)))
+        found = _not_negative(relative.transpose(1, 0, 2), weights, scales) / scales
+        models = np.einsum("rpk,pk->pr", self.designs, found)
+        return found, np.log(np.maximum(models, 1e-12))
 
     def errors(self) -> Floats:
         """Return for each pair its error a doubling, at the last numbers of ranks, fitted to those before."""
@@ -211,13 +208,12 @@ class _Size:
             last = count - cut
             if last < _FEWEST - 1:
                 break
-            models = self._fit(last)
+            _, models = self._fit(last)
             anchored = models - models[:, last - 1 : last] + self.logs[last - 1]
             for place in range(last, count):
                 distance = self._octaves[place] - self._octaves[last - 1]
                 total += ((anchored[:, place] - self.logs[place]) / max(distance, 0.5)) ** 2
                 weight += 1
-        self._models = self._fit(count)
         inside = self._models - self._models[:, -1:] - (self.logs - self.logs[-1])
         steps = _FADING ** (self._octaves[-1] - self._octaves)
         within = (inside**2 * steps).sum(axis=1) / steps.sum()

@@ -5,6 +5,7 @@
 #include <bit>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace haloscope::layer {
 

@@ -21,10 +21,9 @@ _FOUND = 0.95  # of the slow-downs that are called noticed, if times were normal
 
 @dataclass(frozen=True)
 class Slowness:
-    """Whether runs are surely slower, by how many percent, and that in words."""
+    """Whether runs are surely slower, and by how much in words."""
 
     sure: bool
-    percent: float
     text: str
 
 
@@ -55,15 +54,15 @@ def surely_slower(learned: Sequence[float], again: Sequence[float], slower: floa
     """
     row = faster_by_runs(again, learned, 1 - _WRONG / rules)
     if row["faster_high"] is None:
-        return Slowness(True, float("inf"), "it is not in the runs that were measured again")
+        return Slowness(True, "it is not in the runs that were measured again")
     longer, low, high = (-row[key] for key in ("faster", "faster_high", "faster_low"))
     text = f"{longer:+.1f} % [{low:+.1f}, {high:+.1f}] by {len(again)} runs again"
     if low > 0 and longer >= 100 * slower:
-        return Slowness(True, longer, text)
+        return Slowness(True, text)
     quick = 100 * (quick_half(again) / quick_half(learned) - 1)
     if quick < 100 * slower or _by_chance(learned, again) >= _WRONG / 2 / rules:
-        return Slowness(False, longer, text)
-    return Slowness(True, quick, f"{quick:+.1f} % in the quicker half of {len(again)} runs again")
+        return Slowness(False, text)
+    return Slowness(True, f"{quick:+.1f} % in the quicker half of {len(again)} runs again")
 
 
 def _by_chance(learned: Sequence[float], again: Sequence[float]) -> float:
