@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.cluster import Cluster, cluster, obstacle
 from support.missing import missing
-from support.mpi import NAMES, REMEDY, Mpi, find
+from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
 from support.programs import Compiler
 from support.results import pytest_runtest_logreport, pytest_runtest_makereport
@@ -116,3 +117,23 @@ def two_nodes() -> Iterator[Cluster]:
 def haloscope() -> Path:
     """The command, as installed beside the Python that runs the tests."""
     return Path(sys.executable).with_name("haloscope")
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """`script("crossover", "benchmarks/overlap", "benchmarks")` imports a module that needs both.
+
+    After the test it is forgotten: other folders have modules of the same names.
+    """
+    before = set(sys.modules)
+
+    def imported(name: str, *folders: str) -> Any:
+        for folder in reversed(folders):
+            monkeypatch.syspath_prepend(str(CHECKOUT / folder))
+        return import_module(name)
+
+    yield imported
+    own = tuple(str(CHECKOUT / folder) for folder in ("benchmarks", "studies"))
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(own):
+            del sys.modules[name]

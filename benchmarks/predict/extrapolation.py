@@ -71,7 +71,11 @@ class Judged:
     losses: list[float] = field(default_factory=list)
     gains: list[float] = field(default_factory=list)
     held: list[bool] = field(default_factory=list)
-    taken: int = 0
+
+    @property
+    def slower(self) -> int:
+        """How many choices are slower than the library's own."""
+        return sum(gain < SLOWER for gain in self.gains)
 
 
 Results = dict[tuple[str, str], Judged]  # by split and way to predict
@@ -211,7 +215,6 @@ def judge_split(
             one = of(results, split, name)
             one.losses.append(truth[way] / best - 1)
             one.gains.append(truth[default] / truth[way])
-            one.taken += way != default
 
 
 def of(results: Results, split: str, name: str) -> Judged:
@@ -253,8 +256,8 @@ NAMES = {
 def lines(results: Results) -> Iterator[str]:
     """The tables, as Markdown."""
     yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
-    yield "| loss: choices | mean | 95 % | worst | gain |\n"
-    yield "| --- " * 11 + "|\n"
+    yield "| held | loss: choices | mean | 95 % | worst | gain | slower |\n"
+    yield "| --- " * 13 + "|\n"
     for split in (*SPLITS, "collective"):
         for name, said in NAMES.items():
             one = results.get((split, name))
@@ -262,8 +265,9 @@ def lines(results: Results) -> Iterator[str]:
                 continue
             errors = f"{len(one.errors)} {_three(one.errors)}" if one.errors else " | | | "
             losses = f"{len(one.losses)} {_three(one.losses)}" if one.losses else " | | | "
-            gain = f"{np.exp(np.log(one.gains).mean()):.2f}" if one.gains else ""
-            yield f"| {split} | {said} | {errors}| {losses}| {gain} |\n"
+            held = f"{100 * np.mean(one.held):.1f} %" if one.held else ""
+            gain = f"{np.exp(np.log(one.gains).mean()):.2f} | {one.slower}" if one.gains else " | "
+            yield f"| {split} | {said} | {errors}| {held} | {losses}| {gain} |\n"
 
 
 def _three(values: list[float]) -> str:

@@ -73,13 +73,8 @@ def measure(library: Library, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "patterns", directory)
         for size, count in SIZES.items():
-            found: dict[tuple[str, str], list[float]] = defaultdict(list)
-            for _ in range(rounds):
-                for kind, prefix in (("bare", []), ("layer", layered())):
-                    words = [*prefix, *library.launch(2), program, "300", str(count), *PATTERNS]
-                    for line in output(words).splitlines():
-                        pattern, time = line.split()
-                        found[kind, pattern].append(float(time))
+            words = [*library.launch(2), program, "300", str(count), *PATTERNS]
+            found = _in_turn(layered(), words, rounds)
             for pattern in PATTERNS:
                 row(
                     library.case(f"{pattern} of {size}: layer, MPI_Alloc_mem"),
@@ -90,19 +85,27 @@ def measure(library: Library, rounds: int) -> None:
                 )
 
 
+def _in_turn(
+    layer: Sequence[str | Path], words: Sequence[str | Path], rounds: int
+) -> dict[tuple[str, str], list[float]]:
+    """Times by way (bare, layer) and pattern, of a program without and with the layer in turn."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        for kind, prefix in (("bare", ()), ("layer", layer)):
+            for line in output([*prefix, *words]).splitlines():
+                pattern, time = line.split()
+                found[kind, pattern].append(float(time))
+    return found
+
+
 def measure_memories(library: Library, rounds: int) -> None:
     """Rows of the commonest patterns, from memory as programs have it; the layer chooses for itself."""
     with tempfile.TemporaryDirectory() as directory:
         program = _built(library, "patterns", directory)
         for memory in MEMORIES:
             for size, count in COMMON_SIZES.items():
-                found: dict[tuple[str, str], list[float]] = defaultdict(list)
-                for _ in range(rounds):
-                    for kind, prefix in (("bare", []), ("layer", layered("--share-heap", measures=True))):
-                        words = [*prefix, *library.launch(2), program, "500", str(count), memory, *COMMON]
-                        for line in output(words).splitlines():
-                            pattern, time = line.split()
-                            found[kind, pattern].append(float(time))
+                words = [*library.launch(2), program, "500", str(count), memory, *COMMON]
+                found = _in_turn(layered("--share-heap", measures=True), words, rounds)
                 for pattern in COMMON:
                     row(
                         library.case(f"{pattern} of {size}: layer, {memory}, --share-heap"),

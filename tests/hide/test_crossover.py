@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from haloscope.hide import build_fem
-from support.mpi import CHECKOUT, Mpi
+from support.mpi import Mpi
 
 pytestmark = pytest.mark.timeout(900)
 Fem = Callable[[str], Path]
@@ -55,14 +54,8 @@ def test_both_methods_take_equally_long_at_the_crossover(fem: Fem) -> None:
                     assert factor != 1 or other == pytest.approx(plain, rel=1e-6)
 
 
-def test_where_a_line_crosses_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("benchmarks", "benchmarks/overlap"):
-        monkeypatch.syspath_prepend(str(CHECKOUT / folder))
-    before = set(sys.modules)
-    crossing = importlib.import_module("crossover").crossing
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(CHECKOUT / "benchmarks")):
-            del sys.modules[name]
+def test_where_a_line_crosses_zero(script: Callable[..., Any]) -> None:
+    crossing = script("crossover", "benchmarks/overlap", "benchmarks").crossing
     latencies = np.array([1.0, 2.0, 4.0, 5.0])
     assert crossing(latencies, 3 * latencies - 7.5) == pytest.approx(2.5)
 

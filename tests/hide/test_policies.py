@@ -5,7 +5,6 @@ The library itself runs on the clock of benchmarks/overlap/virtual.cpp; what is 
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,9 +27,8 @@ EVERYWHERE = pytest.mark.parametrize("late", ["both", "output"])
 
 
 @pytest.fixture
-def virtual(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(CHECKOUT / "benchmarks" / "overlap"))
-    return importlib.import_module("virtual")
+def virtual(script: Callable[..., Any]) -> Any:
+    return script("virtual", "benchmarks/overlap")
 
 
 @pytest.fixture

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from support.mpi import CHECKOUT
 
 KIB, MIB = 1 << 10, 1 << 20
 START, CORE, CLAIM, SEEN = 2e-6, 8e9, 3e-7, 5e-6
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(CHECKOUT / "benchmarks" / "stencil"))
-    return importlib.import_module("sharing")
+def model(script: Callable[..., Any]) -> Any:
+    return script("sharing", "benchmarks/stencil")
 
 
 def test_a_receiver_alone_copies_and_claims_one_after_the_other(model: Any) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,28 +11,16 @@ import numpy as np
 import pytest
 
 from support.missing import missing
-from support.mpi import CHECKOUT
 from support.pages import page_data
 
-FOLDERS = (
-    CHECKOUT / "benchmarks" / "hide",
-    CHECKOUT / "benchmarks",
-    CHECKOUT / "studies/hmm-regimes-communication-hiding",
-)
+STUDY = "studies/hmm-regimes-communication-hiding"
 CONSTANT = "1 1\n1\n1\n1\n1\n{log} 0 0\n1\n1\n1\n{log} 0.01\n"  # one regime, without a spread
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`module("cells")` imports a script's module, for this test alone."""
-    before = set(sys.modules)
-    for folder in FOLDERS:
-        monkeypatch.syspath_prepend(str(folder))
-    yield importlib.import_module
-    folders = tuple(map(str, FOLDERS))
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(folders):
-            del sys.modules[name]
+def module(script: Callable[..., Any]) -> Callable[[str], Any]:
+    """`module("cells")` imports a module of the study, or of its benchmark."""
+    return lambda name: script(name, STUDY, "benchmarks", "benchmarks/hide")
 
 
 def simulate(cells: Any, directory: Path, latency: float, **words: float) -> Any:

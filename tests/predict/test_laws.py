@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -189,33 +191,14 @@ def test_a_machine_keeps_its_points_and_rules_come_of_them(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("platform", ["fat-tree-full", "torus"])
-def test_kept_data_that_no_law_has_seen(platform: str) -> None:
+def test_kept_data_that_no_law_has_seen(platform: str, script: Callable[..., Any]) -> None:
     """SimGrid's own reductions on more than 32 ranks, of laws up to 32, at sizes that they have not."""
-    rows = pl.read_parquet(KEPT / "simulated.parquet").with_columns(
-        pl.col("platform", "collective", "algorithm").cast(pl.String)
-    )
-    own = pl.when(pl.col("algorithm") == "ompi").then(pl.lit("default")).otherwise(pl.col("algorithm"))
-    points = rows.filter(
-        (pl.col("platform") == platform)
-        & (pl.col("collective") == "reduce")
-        & pl.col("last").is_not_null()
-        & ~pl.col("algorithm").is_in(["mpich", "mvapich2"])
-    ).select(
-        "collective",
-        algorithm=own,
-        segment=pl.lit(0, pl.Int64),
-        fanout=pl.lit(0, pl.Int64),
-        ranks=pl.col("ranks").cast(pl.Int64),
-        bytes=pl.col("bytes").cast(pl.Int64),
-        status=pl.lit("ok"),
-        time=pl.col("last").cast(pl.Float64),
-    )
-    some = pl.col("bytes").is_in(points["bytes"].unique().sort().to_list()[1:-1:2])
-    made = Laws.of(
-        points.filter((pl.col("ranks") <= 32) & ~some), predict.load_machine(KEPT / f"{platform}.yaml")
-    )
+    kept = script("extrapolation", "benchmarks/predict", "benchmarks")
+    points = kept.points_of(platform).filter(pl.col("collective") == "reduce")
+    seen, unseen = kept.parted(points, "ranks and sizes")
+    made = Laws.of(seen, predict.load_machine(KEPT / f"{platform}.yaml"))
     held, chosen, fastest, default = [], [], [], []
-    for (ranks, size), group in points.filter((pl.col("ranks") > 32) & some).group_by("ranks", "bytes"):
+    for (ranks, size), group in unseen.group_by("ranks", "bytes"):
         truth = {Way("reduce", name): time for name, time in group.select("algorithm", "time").iter_rows()}
         held += [
             one.low <= time <= one.high
