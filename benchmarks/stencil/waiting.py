@@ -85,9 +85,7 @@ def measure(library: Library, rounds: int) -> None:
                 )
 
 
-def _in_turn(
-    layer: Sequence[str | Path], words: Sequence[str | Path], rounds: int
-) -> dict[tuple[str, str], list[float]]:
+def _in_turn(layer: Sequence[str], words: Sequence[str], rounds: int) -> dict[tuple[str, str], list[float]]:
     """Times by way (bare, layer) and pattern, of a program without and with the layer in turn."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(rounds):

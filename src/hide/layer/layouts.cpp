@@ -247,7 +247,7 @@ std::optional<Layout> flatten(MPI_Datatype type) {
   return layout->low() == low && layout->span() == extent ? layout : std::nullopt;
 }
 
-// Open MPI 5 gets types within types wrong by itself, or hangs; what it does so, it does to our tokens, too.
+// Open MPI 5 gets types within types wrong by itself, and so it would get tokens that arrive in them.
 bool packs_types() {
   static const bool does = [] {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
