@@ -149,14 +149,12 @@ std::optional<Layout> flatten(MPI_Datatype type, int depth) {
 
   if (kind == MPI_COMBINER_DUP || kind == MPI_COMBINER_RESIZED) return layout;
   if (count < 1) return {};
-  if (kind == MPI_COMBINER_CONTIGUOUS)
-    return layout.repeat(count, inner) ? std::optional{layout} : std::nullopt;
+  const auto when = [&](bool fits) { return fits ? std::optional{layout} : std::nullopt; };
+  if (kind == MPI_COMBINER_CONTIGUOUS) return when(layout.repeat(count, inner));
   if (kind == MPI_COMBINER_VECTOR && has(3, 0))
-    return layout.repeat(number(1), inner) && layout.repeat(count, number(2) * inner) ? std::optional{layout}
-                                                                                      : std::nullopt;
+    return when(layout.repeat(number(1), inner) && layout.repeat(count, number(2) * inner));
   if (kind == MPI_COMBINER_HVECTOR && has(2, 1))
-    return layout.repeat(number(1), inner) && layout.repeat(count, places[0]) ? std::optional{layout}
-                                                                              : std::nullopt;
+    return when(layout.repeat(number(1), inner) && layout.repeat(count, places[0]));
   if (kind == MPI_COMBINER_SUBARRAY && has(3 * listed + 2, 0))
     return flatten_subarray(layout, inner, numbers);
   const auto of_each = [&](std::int64_t i) { return number(static_cast<std::size_t>(1 + i)); };
