@@ -183,7 +183,7 @@ def test_watching_needs_no_compiler(
     done = command("run", "-o", "twin.halo", "--", "mpiexec", *mpi.launch(2)[1:], twin)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "building" not in done.stderr
-    (unpacked,) = tmp_path.glob("cache/recorder-*")
+    (unpacked,) = tmp_path.glob("cache/ready-recorder-*")
     assert mpi.abi in unpacked.name
     built = watch(mpi, 2, [twin], tmp_path)
     for table in ("regions", "calls", "partners", "sizes"):
