@@ -1,49 +1,79 @@
-"""Puts rows into docs/benchmarks.md: `NAME/run.py | tee rows.json`, then `table.py NAME rows.json`.
+"""Keeps the rows of a benchmark: `NAME/run.py | tee new.json`, then `table.py NAME new.json`.
 
-What was measured before stands until a run has measured it again.
+All rows go into `NAME/rows.csv`, where what was measured before stands until a run has measured it again.
+docs/benchmarks.md shows some: between its marks of that name each line that begins with a row's case gets the
+row's figures. Which rows those are, and in which order, is chosen there.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
-HEAD = "| what | Haloscope | peer | ratio | aim |\n| --- | --- | --- | --- | --- |\n"
+__all__ = ["COLUMNS", "DOCUMENT", "line", "rows", "shown"]
+
+BENCHMARKS = Path(__file__).resolve().parent
+DOCUMENT = BENCHMARKS.parent / "docs" / "benchmarks.md"
+COLUMNS = ("case", "ours", "peer", "unit", "peer_name", "ratio", "ci_low", "ci_high", "target", "met")
+
+Row = Mapping[str, str]
 
 
-def number(value: float) -> str:
-    """With the digits that count."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3f}"
+def rows(name: str) -> dict[str, Row]:
+    """Return all rows that are kept of a benchmark, by their cases."""
+    path = BENCHMARKS / name / "rows.csv"
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["case"]: row for row in csv.DictReader(file)}
 
 
-def line(row: dict[str, Any]) -> str:
-    """A line of the table."""
+def line(row: Row) -> str:
+    """Return a row as a line of a table."""
     ours, peer, ratio, low, high = (
-        number(row[key]) for key in ("ours", "peer", "ratio", "ci_low", "ci_high")
+        _number(row[key]) for key in ("ours", "peer", "ratio", "ci_low", "ci_high")
     )
-    aim = "" if row["target"] is None else f"{row['target']:g}"
-    unit = row["unit"]
-    sides = f"{ours} {unit} | {peer} ({row['peer_name']})"
-    return f"| {row['case']} | {sides} | {ratio} [{low}, {high}] | {aim} |\n"
+    sides = f"{ours} {row['unit']} | {peer} ({row['peer_name']})"
+    aim = f"{float(row['target']):g}" if row["target"] else ""
+    return f"| {row['case']} | {sides} | {ratio} [{low}, {high}] | {aim} |"
 
 
-def main() -> None:
+def shown(text: str, kept: Mapping[str, Row]) -> str:
+    """Return a page's tables with the figures of the rows that they show."""
+    lines = [(one, one.removeprefix("| ").partition(" | ")[0]) for one in text.split("\n")]
+    return "\n".join(line(kept[case]) if case in kept else one for one, case in lines)
+
+
+def _number(text: str) -> str:
+    """With the digits that count."""
+    value = float(text)
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def _read(texts: Iterable[str]) -> dict[str, Row]:
+    """Return the rows that a run printed, but for those that it could not measure."""
+    printed = [json.loads(text) for text in texts]
+    measured = [row for row in printed if row["ours"] is not None]
+    return {
+        row["case"]: {key: "" if row[key] is None else str(row[key]) for key in COLUMNS} for row in measured
+    }
+
+
+def _main() -> None:
     name, file = sys.argv[1:]
+    kept = rows(name) | _read(Path(file).read_text(encoding="utf-8").splitlines())
+    with (BENCHMARKS / name / "rows.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept.values())
     begin, end = (f"<!-- bench-{name}: {place} -->\n" for place in ("begin", "end"))
-    rows = [json.loads(text) for text in Path(file).read_text().splitlines()]
-    text = DOCUMENT.read_text(encoding="utf-8")
-    head, rest = text.split(begin)
+    head, rest = DOCUMENT.read_text(encoding="utf-8").split(begin)
     table, tail = rest.split(end)
-    lines = {words.split(" | ")[0]: words for words in table.splitlines(keepends=True)[2:]}
-    for row in rows:
-        if row["ours"] is not None:
-            lines[f"| {row['case']}"] = line(row)
-    made = "".join([head, begin, HEAD, *lines.values(), end, tail])
-    DOCUMENT.write_text(made, encoding="utf-8")
+    DOCUMENT.write_text("".join([head, begin, shown(table, kept), end, tail]), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

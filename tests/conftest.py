@@ -29,7 +29,7 @@ __all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport"]  # pytest fi
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # the time spent waiting is not the test's
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests run two at a time; those marked `alone`, by themselves."""
+    """Tests of several workers run at a time; those marked `alone`, by themselves."""
     session: str | None = getattr(item.config, "workerinput", {}).get("testrunuid")
     if session is None:
         return (yield)

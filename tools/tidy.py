@@ -63,7 +63,8 @@ def is_clean(file: str, build: str | None, flags: list[str]) -> bool:
     """Check one file, and print what is found."""
     command = commands(build).get(str(Path(file).resolve())) if build else ["c++", *flags]
     try:
-        mark = kept() / key(file, command) if command else None
+        # A machine of CI is new: nothing is kept there, and nothing will be.
+        mark = kept() / key(file, command) if command and os.environ.get("CI") != "true" else None
     except (OSError, subprocess.CalledProcessError):
         mark = None  # the checker will say what is wrong
     if mark and mark.exists():

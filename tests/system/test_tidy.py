@@ -17,6 +17,7 @@ FAULTY = "int zero(int *at) { at = nullptr; return *at; }\n"
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CI", raising=False)  # nothing is kept there
     shutil.copy(CHECKOUT / ".clang-tidy", tmp_path)
     (tmp_path / "one.cpp").write_text('#include "one.hpp"\n')
     (tmp_path / "one.hpp").write_text("#pragma once\n")

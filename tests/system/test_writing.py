@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +32,23 @@ def test_nothing_is_written_beside_the_sources() -> None:
     assert set(found) == TOLD
 
 
+@pytest.mark.parametrize("name", ["overlap", "stencil", "hydro"])
+def test_the_page_shows_rows_that_are_kept(name: str, script: Callable[..., Any]) -> None:
+    table = script("table", "benchmarks")
+    kept = table.rows(name)
+    begin, end = (f"<!-- bench-{name}: {place} -->\n" for place in ("begin", "end"))
+    part = table.DOCUMENT.read_text(encoding="utf-8").split(begin)[1].split(end)[0]
+    assert table.shown(part, kept) == part
+    rows = [line for line in part.splitlines() if re.search(r"\| [-.\d]+ \[[-.\d]+, [-.\d]+\] \|", line)]
+    assert set(rows) <= {table.line(row) for row in kept.values()}
+    for case, row in kept.items():
+        assert float(row["ci_low"]) <= float(row["ratio"]) <= float(row["ci_high"]), case
+        reached = float(row["ratio"]) >= float(row["target"]) if row["target"] else ""
+        assert row["met"] == str(reached), case
+
+
 @pytest.mark.parametrize(
-    "script",
+    "study",
     [
         "caliper-communication-regions/scaling.py",
         "caliper-communication-regions/study.py",
@@ -46,9 +63,9 @@ def test_nothing_is_written_beside_the_sources() -> None:
         "openmpi-collective-algorithms/measured.py",
     ],
 )
-def test_a_study_asks_where_to_write(script: str, tmp_path: Path) -> None:
+def test_a_study_asks_where_to_write(study: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "studies" / script)],
+        [sys.executable, str(CHECKOUT / "studies" / study)],
         cwd=tmp_path,
         timeout=100,
         stdin=subprocess.DEVNULL,

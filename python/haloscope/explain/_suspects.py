@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
-from scipy.stats import binom
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -224,6 +223,8 @@ def _median(values: NDArray[np.float64], wider: float) -> tuple[float, float, fl
     They would do as they are for independent values. But those of one block are compared with the same runs
     of other hosts, which may have been slow or fast by chance, and days have something in common.
     """
+    from scipy.stats import binom  # slow to import, and seldom needed
+
     ordered = np.sort(values)
     below = max(int(binom.ppf(0.025, len(values), 0.5)) - 1, 0)
     low, middle, high = ordered[below], np.median(ordered), ordered[-1 - below]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammainc, gammaln, polygamma, psi
 
 from haloscope.explain.regimes.emissions._emissions import EMPTY, States, positive
@@ -115,6 +114,8 @@ class Gamma(States):
         changes its distance to the shortest duration by at most a factor of two at a time, and
         only to where the weighted likelihood is greater: it never falls.
         """
+        from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
+
         weights = posterior.sum(axis=0)
         smallest, median = float(values.min()), float(np.median(values))
         farthest = smallest  # the shift is not negative

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from scipy.fft import dct, idct
-from scipy.optimize import brentq
 
 from haloscope.explain import _kernels
 from haloscope.explain.regimes.statistics._samples import Sample, row_blocks
@@ -206,6 +205,8 @@ def density(values: NDArray[np.float64], points: int = 512) -> Density | None:
 
 def _diffusion_time(shares: NDArray[np.float64], count: int) -> float:
     """Return the squared bandwidth, on an interval of length 1: a root of the rule's equation."""
+    from scipy.optimize import brentq  # slow to import, and seldom needed
+
     squares = np.arange(1, shares.size, dtype=np.float64) ** 2
     power = (dct(shares)[1:] / 2) ** 2
     rule_of_thumb = 0.28 * count ** (-2 / 5)

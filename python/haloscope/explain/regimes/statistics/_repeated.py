@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import trim_mean, ttest_ind
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,6 +25,8 @@ def means_apart(
     Of the values at each end the share `trimmed` is left out. A value is one run; with less than two on
     either side the bounds are NaN, of runs that are all the same they are the amount itself.
     """
+    from scipy.stats import trim_mean, ttest_ind  # slow to import, and seldom needed
+
     first, second = (np.asarray(values, dtype=np.float64) for values in (own, peer))
     amount = float(trim_mean(first, trimmed) - trim_mean(second, trimmed))
     if min(first.size, second.size) < 2:
