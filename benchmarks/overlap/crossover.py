@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import programs
-from common import emit, estimate
+from common import Estimate, emit, estimate
 from numpy.typing import NDArray
 
 __all__ = ["CASES", "measure"]
@@ -37,10 +37,16 @@ def measure() -> None:
             peer=1e6 * float(np.median(found)),
             peer_name="found under inject",
             unit="us",
-            # Within a fifth, on whichever side.
-            ratio=estimate(np.minimum(found / predicted, predicted / np.maximum(found, 1e-9))),
+            ratio=_folded(estimate(found / predicted)),
             target=AGREED,
         )
+
+
+def _folded(ratio: Estimate) -> Estimate:
+    """Return a ratio as one below 1; not folded turn by turn, as scatter alone would then be a miss."""
+    low, high = sorted(min(end, 1 / max(end, 1e-9)) for end in (ratio.low, ratio.high))
+    middle = min(ratio.median, 1 / max(ratio.median, 1e-9))
+    return Estimate(middle, low, 1.0 if ratio.low <= 1 <= ratio.high else high)
 
 
 def _found(words: list[str], predicted: float, base: float) -> float:
