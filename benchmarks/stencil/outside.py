@@ -71,8 +71,8 @@ CLOVERLEAF = """*clover
 LOOP = r"^Loop time of ([\d.]+)"
 NPB = r"Time in seconds =\s+([\d.]+)"
 MINIAMR = (
-    "--num_refine 4 --max_blocks 3000 --npx 2 --npy 1 --npz 1 --nx 16 --ny 16 --nz 16 --num_objects 1 "
-    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 20 --checksum_freq 4 "
+    "--num_refine 4 --max_blocks 1000 --npx 2 --npy 1 --npz 1 --nx 16 --ny 16 --nz 16 --num_objects 1 "
+    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 100 --checksum_freq 4 "
     "--num_vars 40 --report_perf 1"
 )
 SNAP = """! Input
@@ -146,8 +146,8 @@ PROGRAMS = (
     ),
     Program("SNAP", "snap", ("in", "out"), r"Total Execution time\s+([\d.E+-]+)", {"in": SNAP}, said="out"),
     *(
-        Program(f"NPB {name}", f"npb-{name.lower()}", (), NPB)
-        for name in ("CG.A", "MG.B", "LU.A", "BT.A", "FT.A", "IS.B")
+        Program(f"NPB {kernel.upper()}.{size}", f"npb-{kernel}.{size}", (), NPB)
+        for kernel, size in (("cg", "A"), ("mg", "B"), ("lu", "A"), ("bt", "A"), ("ft", "A"), ("is", "B"))
     ),
 )
 
