@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +73,8 @@ LOOP = r"^Loop time of ([\d.]+)"
 NPB = r"Time in seconds =\s+([\d.]+)"
 MINIAMR = (
     "--num_refine 4 --max_blocks 1000 --npx 2 --npy 1 --npz 1 --nx 16 --ny 16 --nz 16 --num_objects 1 "
-    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 100 --checksum_freq 4 "
-    "--num_vars 40 --report_perf 1"
+    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 100 "
+    "--checksum_freq 4 --num_vars 40 --report_perf 1"
 )
 SNAP = """! Input
 &invar
@@ -153,20 +154,21 @@ PROGRAMS = (
 
 
 def measure(library: Library, rounds: int, programs: Path) -> None:
-    """Rows of all programs that there are for this MPI: its time, and what is copied."""
+    """Rows of all programs that there are for this MPI: what is copied of each, then their times."""
     if "wheel" in library.name:
         return
-    speeds = _speeds(library)
-    for program in PROGRAMS:
-        path = program.path(library, programs)
+    found = [(program, program.path(library, programs)) for program in PROGRAMS]
+    for program, path in found:
         if path is None:
             print(f"{program.name}: no executable for {library.name} in {programs}", file=sys.stderr)
-            continue
-        with tempfile.TemporaryDirectory() as directory:
-            _prepare(program, Path(directory), programs)
-            words = [*library.launch(2), str(path), *program.words]
-            _share(library, program, words, Path(directory), speeds)
-            _compare(library, program, words, Path(directory), rounds)
+    speeds = _speeds(library)
+    for part in (partial(_share, speeds=speeds), partial(_compare, rounds=rounds)):
+        for program, path in found:
+            if path is not None:
+                with tempfile.TemporaryDirectory() as directory:
+                    _prepare(program, Path(directory), programs)
+                    words = [*library.launch(2), str(path), *program.words]
+                    part(library, program, words, Path(directory))
 
 
 def _prepare(program: Program, directory: Path, programs: Path) -> None:
@@ -195,6 +197,8 @@ def _run(program: Program, words: Sequence[str], directory: Path) -> float:
 
 
 def _compare(library: Library, program: Program, words: list[str], directory: Path, rounds: int) -> None:
+    if not rounds:
+        return
     times: dict[str, list[float]] = {"bare": [], "layer": []}
     kinds = {"bare": [], "layer": layered("--share-heap", measures=True)}
     for turn in range(rounds):
