@@ -1,9 +1,8 @@
-"""What a rank pays for the layer on a node of many ranks: memory and start-up, at 2 to 256 ranks.
+"""What a rank pays for the layer on a node of many ranks: memory at 2 to 128 ranks, start-up at up to 256.
 
-Ranks exchange with two neighbours in a ring. A line through what 2 and 4 ranks take is the model; it is
-checked at 8 and more, and says what 256 take. There are more ranks than cores: memory and the processor's
-time are right, and time by the clock says nothing. The last part needs no MPI: processes that map each
-other's memory.
+Ranks exchange with two neighbours in a ring, beside which stands what each of 2 ranks pays. There are more
+ranks than cores: memory and the processor's time are right, and time by the clock says little. Start-up is
+simulated: as many processes without MPI map each other's memory.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from programs import CHECKOUT, Library, layered, output
 
 from haloscope.base.building import build_executable
 
-__all__ = ["measure", "modelled"]
+__all__ = ["measure"]
 
 RANKS = (2, 4, 8, 27, 64, 128)
-FITTED, MODELLED = (2, 4), 256
+SIMULATED = (*RANKS, 256)
 BYTES, ROUNDS = 65536, 20
 INIT, TABLES, ARENA, TOUCHED = 0, 2, 3, 4  # columns of scale.cpp
 CROWDED = {
@@ -52,12 +51,6 @@ def measure(library: Library, rounds: int) -> None:
     _rows("processor time to find the others' memory", _startup(few), "us")
 
 
-def modelled(found: Mapping[int, float], ranks: int) -> float:
-    """Return what the line through the two smallest numbers of ranks says of another one."""
-    small, large = FITTED
-    return found[small] + (found[large] - found[small]) / (large - small) * (ranks - small)
-
-
 def _launches(words: Sequence[str], rounds: int) -> Floats:
     """Return the median over the ranks of each launch, a row each."""
     command, environment = [*words, str(BYTES), str(ROUNDS)], MPI_ENVIRONMENT | CROWDED
@@ -74,20 +67,21 @@ def _startup(rounds: int) -> dict[int, Floats]:
     own = CHECKOUT / "benchmarks" / "stencil" / "startup.cpp"
     program = build_executable("startup", [own, *sources], [heap, halo, own.parent], quiet=True)
     found = {}
-    for ranks in (*RANKS, MODELLED):
+    for ranks in SIMULATED:
         runs = [output([str(program), str(ranks)]).splitlines() for _ in range(rounds)]
         found[ranks] = np.array([np.median([float(line.split()[0]) for line in run]) for run in runs])
     return found
 
 
 def _rows(what: str, found: Mapping[int, Floats], unit: str) -> None:
-    medians = {ranks: float(np.median(values)) for ranks, values in found.items()}
-    for ranks in FITTED:
-        _row(f"{ranks} ranks, a rank: {what}", found[ranks], found[FITTED[0]], "2 ranks", unit)
-    for ranks in sorted({*found, MODELLED} - {*FITTED}):
-        model = np.full(1, modelled(medians, ranks))
-        name = "model of 2 and 4 ranks"
-        _row(f"{ranks} ranks, a rank: {what}", found.get(ranks, model), model, name, unit)
+    for ranks, values in found.items():
+        _row(
+            f"{ranks} ranks, a rank: {what}",
+            values,
+            np.median(found[RANKS[0]], keepdims=True),
+            "2 ranks",
+            unit,
+        )
 
 
 def _row(case: str, ours: Floats, peer: Floats, peer_name: str, unit: str) -> None:

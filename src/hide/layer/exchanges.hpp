@@ -75,8 +75,7 @@ int exchange(const void *sent, MPI_Count send_count, MPI_Datatype send_type, int
   if (!entry || count < 0 || send_count < 0) return call(given);
   const Target target{buffer, count, type, comm};
   const bool brings = source != MPI_PROC_NULL && may_bring_token(target);
-  const bool waits =
-      may_be_ours(send_count, send_type) || bytes_of(count, type) >= layer.options.threshold || must_poll();
+  const bool waits = may_be_ours(send_count, send_type) || is_large(count, type) || must_poll();
   if (!brings && !waits) return call(given);
   Status status{given};
   if (waits && count <= INT32_MAX && send_count <= INT32_MAX)

@@ -15,6 +15,10 @@ namespace haloscope::layer {
 // Relaxed, as nothing that it guards is read after it; so the compiler computes it once for two conditions.
 inline bool seems_running() noexcept { return layer.running.load(std::memory_order_relaxed); }
 
+inline bool is_known_as_small(MPI_Count count, MPI_Datatype type) noexcept {
+  const Shape *shape = known_shape(type);
+  return shape != nullptr && static_cast<std::uint64_t>(shape->size * count) < threshold_of(*shape);
+}
 inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept {
   const Shape *shape = known_shape(type);
   return shape == nullptr ? UINT64_MAX : static_cast<std::uint64_t>(shape->size * count);
@@ -24,8 +28,7 @@ inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept
 inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
 
 inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
-  const auto bytes = bytes_if_known(count, type);
-  return seems_running() && bytes < layer.options.threshold && slot_of(bytes) < 0;
+  return seems_running() && is_known_as_small(count, type) && slot_of(bytes_if_known(count, type)) < 0;
 }
 inline bool sends_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
   return waits_as_it_is() && posts_as_it_is(count, type);
@@ -43,7 +46,7 @@ inline bool knows_no_request() noexcept { return seems_running() && !any_known()
 inline bool waits_for_none() noexcept { return waits_as_it_is() && !any_known(); }
 
 inline bool is_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
-  return seems_running() && buffer != nullptr && bytes_if_known(count, type) < layer.options.threshold;
+  return seems_running() && buffer != nullptr && is_known_as_small(count, type);
 }
 inline bool receives_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
   return waits_as_it_is() && is_small(buffer, count, type);

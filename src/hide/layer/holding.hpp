@@ -92,8 +92,7 @@ inline bool may_wait() noexcept { return is_running() && (any_known() || must_po
 
 // What only large messages and those of a token's length have to go through.
 inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
-  const auto bytes = bytes_of(count, type);
-  return bytes >= layer.options.threshold || slot_of(bytes) >= 0;
+  return is_large(count, type) || slot_of(bytes_of(count, type)) >= 0;
 }
 
 [[gnu::noinline, gnu::cold]] inline int end_possible_token(const Target &target, MPI_Status &status) {

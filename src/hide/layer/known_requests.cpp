@@ -175,7 +175,7 @@ Request *make_request(const Target &target) {
   }
   request->comm = target.comm;
   request->capacity = bytes_of(target.count, target.type);
-  request->large = request->capacity >= layer.options.threshold;
+  request->large = is_large(target.count, target.type);
   return request;
 }
 

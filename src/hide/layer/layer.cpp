@@ -55,12 +55,11 @@ Word word(const char *name, Word otherwise, const std::array<std::pair<const cha
 } // namespace
 
 Options read_options() {
-  constexpr std::size_t shortest = 1024; // longer than any token
   Options options;
   options.threshold =
-      number(threshold_variable, options.threshold, shortest, "a number of bytes, 1024 or more");
+      number(threshold_variable, options.threshold, shortest_carried, "a number of bytes, 1024 or more");
   options.chunk =
-      number("HALOSCOPE_STENCIL_CHUNK", options.chunk, shortest, "a number of bytes, 1024 or more");
+      number("HALOSCOPE_STENCIL_CHUNK", options.chunk, shortest_carried, "a number of bytes, 1024 or more");
   options.pool = number("HALOSCOPE_STENCIL_POOL", options.pool >> 20U, std::size_t{0}, "a number of MiB")
                  << 20U;
   const double patience = number("HALOSCOPE_STENCIL_PATIENCE", static_cast<double>(options.patience) * 1e-9,

@@ -30,9 +30,11 @@ inline Moment now() noexcept { return interpose::monotonic_time(); }
 enum class Choice : std::uint8_t { dynamic, get, coop, steal, fixed, off };
 enum class Attach : std::uint8_t { as_needed, always, never };
 
+inline constexpr std::size_t shortest_carried = 1024; // bytes; longer than any token
+
 // What the environment asks of the layer: docs/reference/stencil.md.
 struct Options {
-  std::size_t threshold = default_threshold; // bytes of the smallest message that is carried
+  std::size_t threshold = default_threshold; // bytes of the smallest message in one piece that is carried
   Choice protocol = Choice::dynamic;
   std::size_t chunk = 65536;
   std::size_t pool = std::size_t{64} << 20; // bytes that a rank may hold for others, and lend to its program

@@ -185,9 +185,9 @@ void arrive(Request &request, const MPI_Status &status) {
     take(request, *token);
   } else {
     if (request.bounce != nullptr) spread(request, request.bounce, bytes);
-    if (bytes < layer.options.threshold) return;
+    if (bytes < shortest_carried) return;
     answer(request.comm, status, bytes, {request.asked, now()});
-    if (request.source >= 0) offer_lane(request.source, bytes);
+    if (bytes >= layer.options.threshold && request.source >= 0) offer_lane(request.source, bytes);
   }
 }
 

@@ -256,7 +256,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
     request.comm = envelope.comm;
     return true;
   }
-  const bool large = bytes >= layer.options.threshold && layer.options.protocol != Choice::off;
+  const bool large = bytes >= threshold_of(shape) && layer.options.protocol != Choice::off;
   if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
   const Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
@@ -372,7 +372,7 @@ bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype ty
                  const Envelope &envelope) {
   const Shape shape = shape_of(type);
   const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
-  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && bytes >= layer.options.threshold &&
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && bytes >= threshold_of(shape) &&
          layer.options.protocol != Choice::off &&
          !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
 }

@@ -126,7 +126,7 @@ int post_receive(void *&buffer, Count &count, MPI_Datatype &type, int source, MP
     return result;
   }
   if (!brings && !lent) return result;
-  if (lent || persistent || bytes >= layer.options.threshold || may_free)
+  if (lent || persistent || is_large(count, type) || may_free)
     return remember_receive(target, lent, source, persistent, *handle, bounce);
   note_small(*handle, target);
   return result;
