@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import ProfileError
 from haloscope.base.units import time_text
@@ -65,10 +65,13 @@ class _Use:
     seconds: float = 0.0
     volume: int = 0  # bytes of all calls
 
-    def add(self, calls: int, seconds: float, volume: int) -> None:
-        self.calls += calls
-        self.seconds += seconds
-        self.volume += volume
+    def add(self, other: _Use) -> None:
+        self.calls += other.calls
+        self.seconds += other.seconds
+        self.volume += other.volume
+
+
+_Key = tuple[str, int, int]  # a collective, ranks, bytes
 
 
 def read_workload(path: Path, share: float = 0.99) -> Workload:
@@ -81,20 +84,13 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
 
     with explain.open(path) as profile:
         rows = profile.table("collectives", exclusive=True).to_dicts()
-    uses: dict[tuple[str, int, int], _Use] = {}
-    other: dict[str, float] = {}
-    for row in rows:
-        name, ranks = row["operation"].lower(), row["comm_size"]
-        if ranks < 2:
-            continue
-        if name not in COLLECTIVES:
-            other[row["operation"]] = other.get(row["operation"], 0.0) + row["time_total"]
-            continue
-        size = 0 if name == "barrier" else row["bytes"] // (ranks if name in _WHOLE else 1)
-        key = name, ranks, size.bit_length() if name in _UNEVEN else size
-        uses.setdefault(key, _Use()).add(row["calls"], row["time_total"], row["calls"] * size)
-    for collective, ranks in {(name, ranks) for name, ranks, _ in uses if name in _ROOTED}:
-        _by_roots(uses, collective, ranks)
+    uses, other = _uses(rows)
+    for name, ranks in {key[:2] for key in uses}:
+        line = sorted(key for key in uses if key[:2] == (name, ranks))
+        if name in _ROOTED:
+            line = _by_roots(uses, line)
+        if name in _UNEVEN:
+            _join(uses, line)
     if not uses:
         there = f" (it calls {', '.join(sorted(other))})" if other else ""
         raise ProfileError(f"{path}: no collective of 2 ranks or more that could be measured is in it{there}")
@@ -114,18 +110,45 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
     )
 
 
-def _by_roots(uses: dict[tuple[str, int, int], _Use], collective: str, ranks: int) -> None:
-    """Let a root's call stand for those of all ranks: the others are in the profile with no bytes."""
-    line = {key: use for key, use in uses.items() if key[:2] == (collective, ranks)}
-    roots = {key: use for key, use in line.items() if use.volume}
+def _uses(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[_Key, _Use], dict[str, float]]:
+    """Return what is in the table `collectives`, and the seconds of what cannot be measured."""
+    uses: dict[_Key, _Use] = {}
+    other: dict[str, float] = {}
+    for row in rows:
+        name, ranks = row["operation"].lower(), row["comm_size"]
+        if ranks < 2:
+            continue
+        if name not in COLLECTIVES:
+            other[row["operation"]] = other.get(row["operation"], 0.0) + row["time_total"]
+            continue
+        size = 0 if name == "barrier" else row["bytes"] // (ranks if name in _WHOLE else 1)
+        use = _Use(row["calls"], row["time_total"], row["calls"] * size)
+        uses.setdefault((name, ranks, size), _Use()).add(use)
+    return uses, other
+
+
+def _by_roots(uses: dict[_Key, _Use], line: list[_Key]) -> list[_Key]:
+    """Let a root's call stand for those of all ranks, which the profile has with no bytes; return the roots."""
+    roots = [key for key in line if key[2]]
     if not roots:
-        return
-    calls = sum(use.calls for use in roots.values())
-    seconds = sum(use.seconds for use in line.values())
-    for key, use in roots.items():
-        uses[key] = _Use(use.calls * ranks, seconds * use.calls / calls, use.volume * ranks)
-    for key in line.keys() - roots.keys():
-        del uses[key]
+        return line
+    calls = sum(uses[key].calls for key in roots)
+    waited = sum(uses.pop(key).seconds for key in line if key not in roots)
+    for key in roots:
+        use, ranks = uses[key], key[1]
+        seconds = use.seconds + waited * use.calls / calls
+        uses[key] = _Use(use.calls * ranks, seconds, use.volume * ranks)
+    return roots
+
+
+def _join(uses: dict[_Key, _Use], line: list[_Key]) -> None:
+    """Put sizes together that are at most twice the smallest of them."""
+    first = line[0]
+    for key in line[1:]:
+        if key[2] <= 2 * first[2]:
+            uses[first].add(uses.pop(key))
+        else:
+            first = key
 
 
 def _longest(seconds: Mapping[Point, float], share: float) -> list[Point]:
