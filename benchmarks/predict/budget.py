@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import Estimate, emit
 
-from haloscope.predict import Way
-from haloscope.predict.tune import Launch, Measuring, measure_within, quick
+from haloscope.predict import Launch, Measuring, Way, few_calls, measure_within
 
 __all__ = ["CASES", "measure"]
 
@@ -105,7 +104,7 @@ def all_losses(calls: int) -> dict[tuple[str, str], float]:
 
 def measure() -> None:
     """Print the rows: without what the rules were made with."""
-    found = all_losses(quick(CALLS))
+    found = all_losses(few_calls(CALLS))
     others = [loss for key, loss in found.items() if key != MADE_WITH]
     for case, loss in zip(CASES, (float(np.mean(others)), max(others)), strict=True):
         ratio = AIM / max(loss, 1e-4)

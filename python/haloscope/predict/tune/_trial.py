@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from haloscope.base.errors import RecorderError
-from haloscope.predict._budget import Launch, Measuring, measure_within
+from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
 from haloscope.predict._laws import Way
 from haloscope.predict.bench._collective import Method, measure
 from haloscope.predict.bench._grid import Unit, lines_of, shuffled
@@ -88,8 +88,12 @@ def measure_best(
 ) -> Sweep:
     """Measure for `budget` seconds what choices should gain the most by, of points that are called so often.
 
-    The library's own choice is measured at all points, however long that takes.
+    The library's own choice is measured at all points, however long that takes. Of each point there are a
+    tenth of the method's calls.
     """
+    method = replace(
+        method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup)
+    )
     units = {
         Way(unit.collective, unit.algorithm.name, unit.segment): unit
         for unit in _units(bench, list(calls), segments)
