@@ -1,4 +1,4 @@
-"""Figures 2 to 5: the paper's algorithms measured here, on a simulated ORFEO, by its formulas and by our model.
+"""Figures 2 to 5: the paper's algorithms measured here; on ORFEO simulated, by its formulas and by our model.
 
     .venv/bin/python studies/openmpi-collective-algorithms/measured.py DIR
 

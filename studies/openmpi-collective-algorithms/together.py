@@ -37,7 +37,11 @@ def formulas(collective: str, ranks: Sequence[int], sizes: Sequence[int]) -> pl.
 
 
 def modelled(
-    machine: predict.Machine, collective: str, names: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]
+    machine: predict.Machine,
+    collective: str,
+    names: Sequence[str],
+    ranks: Sequence[int],
+    sizes: Sequence[int],
 ) -> pl.DataFrame:
     """Our model: latency and bytes of each message, and a port that is busy with one at a time."""
     return predict.model(machine, collective, names, ranks, sizes, formula="hockney").select(*KEYS, "time")
@@ -61,8 +65,8 @@ def picture(
 ) -> Figure:
     """A panel for each algorithm and value, three in a row; `sources` are rows in the order of STYLES.
 
-    Seconds are drawn as microseconds. What a source does not have is not drawn: the library's own choice is only
-    measured, and the paper has formulas of three algorithms of a collective.
+    Seconds are drawn as microseconds. What a source does not have is not drawn: the library's own choice is
+    only measured, and the paper has formulas of three algorithms of a collective.
     """
     rows = pl.concat(
         rows.select(*KEYS, pl.col("time") * 1e6, source=pl.lit(source))

@@ -72,7 +72,7 @@ def _printed(command: _Command) -> _Command:
     "profile",
     type=click.Path(path_type=Path),
     metavar="F.halo",
-    help="Measure what the program of this profile used, each point in proportion to its calls, at most -i times.",
+    help="Measure what the program of this profile used, in proportion to its calls, at most -i times each.",
 )
 @click.option(
     "-n",

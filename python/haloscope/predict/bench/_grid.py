@@ -55,7 +55,8 @@ class Grid:
             found = lines_of(point for point in self.iterations if point.collective in self.collectives)
             if not found:
                 there = ", ".join(sorted({point.collective for point in self.iterations}))
-                raise UsageError(f"{', '.join(self.collectives)}: the program does not use it; it uses {there}")
+                asked = ", ".join(self.collectives)
+                raise UsageError(f"{asked}: the program does not use it; it uses {there}")
             return found
         return {
             (collective, ranks): (0,) if collective == "barrier" else tuple(self.sizes)

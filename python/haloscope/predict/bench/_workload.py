@@ -101,7 +101,8 @@ def read_workload(path: Path, share: float = 0.99) -> Workload:
     seconds = {point: use.seconds for point, use in points.items()}
     kept = _longest(seconds, share)
     if not kept:
-        raise ProfileError(f"{path}: its collectives are of no bytes, or of more than {_MOST_BYTES >> 20} MiB")
+        most = _MOST_BYTES >> 20
+        raise ProfileError(f"{path}: its collectives are of no bytes, or of more than {most} MiB")
     return Workload(
         {point: points[point].calls for point in kept},
         {point: seconds[point] for point in kept},
@@ -128,7 +129,7 @@ def _uses(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[_Key, _Use], dict[str
 
 
 def _by_roots(uses: dict[_Key, _Use], line: list[_Key]) -> list[_Key]:
-    """Let a root's call stand for those of all ranks, which the profile has with no bytes; return the roots."""
+    """Return a line's roots; the call of one stands for those of all ranks, which have no bytes."""
     roots = [key for key in line if key[2]]
     if not roots:
         return line
@@ -177,7 +178,7 @@ def workload_text(work: Workload, points: pl.DataFrame) -> str:
     alone, fastest = (sum(work.calls[point] * times[point] for point in both) for times in (own, best))
     rest = sum(work.seconds.values()) - took + work.left_out + sum(work.other.values())
     return (
-        f"{time_text(took)} of all ranks' time in the program, waiting for late ranks included; measured alone "
-        f"{time_text(alone)} by the library's own choice, {time_text(fastest)} by what was the fastest at each "
-        f"point here; {time_text(rest)} in other collectives"
+        f"{time_text(took)} of all ranks' time in the program, waiting for late ranks included; measured "
+        f"alone {time_text(alone)} by the library's own choice, {time_text(fastest)} by what was the fastest "
+        f"at each point here; {time_text(rest)} in other collectives"
     )
