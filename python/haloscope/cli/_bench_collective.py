@@ -166,7 +166,6 @@ def collective(
     from haloscope.predict.bench import collective as measured
 
     _check_asked(collectives, profile)
-
     names = [word.strip().lower() for text in collectives for word in text.split(",")]
     work = read_workload(profile) if profile else None
     grid = Grid(
