@@ -116,6 +116,7 @@ def draw(
     caption: str,
     title: str = "",
     columns: int = 3,
+    *,
     height: int = 260,
 ) -> Figure:
     """Return a figure of panels, in whose legend each name stands once."""

@@ -9,8 +9,8 @@ ranks and sizes), Hockney's model and the paper's formulas on the same machine's
 whose messages they know, and the library's own choice.
 
 `kept/unseen.parquet` was measured after the laws had been made: numbers of ranks over 256, and such as are no
-powers of two, predicted from all that was kept before. By it laws are judged honestly; whoever changes them after
-looking at its errors must measure others.
+powers of two, predicted from all that was kept before. By it laws are judged honestly; whoever changes them
+after looking at its errors must measure others.
 """
 
 from __future__ import annotations

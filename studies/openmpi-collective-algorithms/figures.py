@@ -90,8 +90,8 @@ def figures(rows: pl.DataFrame) -> list[Figure]:
             together.modelled(free, collective, names, RANKS, [size]),
         )
         said = "Until the last rank is done; measured are medians. On ORFEO bytes take nothing."
-        title = f"Figure {number}: {collective}"
-        made.append(together.picture(sources, names, "ranks", "bytes", [size], said, title))
+        told = {"caption": said, "title": f"Figure {number}: {collective}"}
+        made.append(together.picture(sources, names, "ranks", "bytes", [size], **told))
     return made
 
 

@@ -90,7 +90,7 @@ def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFram
     if number in (3, 5):
         x, each, values, fewer = ("bytes", "ranks", FEWER, FEWEST)
     said = "Until the last rank is done; measured are medians. The formula knows no bytes."
-    first = together.picture(four, names, x, each, fewer, said, title)
+    first = together.picture(four, names, x, each, fewer, caption=said, title=title)
     times = orfeo.with_columns(pl.col("time") * 1e6)
     beside = [
         Panel(

@@ -60,6 +60,7 @@ def picture(
     x: str,
     each: str,
     values: Sequence[int],
+    *,
     caption: str,
     title: str,
 ) -> Figure:

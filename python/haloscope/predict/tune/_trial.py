@@ -91,9 +91,7 @@ def measure_best(
     The library's own choice is measured at all points, however long that takes. Of each point there are a
     tenth of the method's calls.
     """
-    method = replace(
-        method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup)
-    )
+    method = replace(method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup))
     units = {
         Way(unit.collective, unit.algorithm.name, unit.segment): unit
         for unit in _units(bench, list(calls), segments)
