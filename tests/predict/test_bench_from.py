@@ -101,7 +101,7 @@ def test_a_program_s_time_is_that_of_its_calls() -> None:
     points = [row(small, "default", 0.01), row(small, "chain", 0.02), row(large, "default", 0.1)]
     points += [row(large, "chain", 0.05), row(large, "pipeline", 0.01, "failed")]
     text = workload_text(work, pl.DataFrame(points))
-    assert text.startswith("3 s of all ranks' time in the program")
+    assert text.startswith("3.00 s of all ranks' time in the program")
     assert "alone 800 ms by the library's own choice, 600 ms by" in text
     assert text.endswith("750 ms in other collectives")
     # Where the library's own choice failed, nothing is compared.
