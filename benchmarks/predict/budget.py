@@ -1,7 +1,7 @@
 """How near a tenth of a sweep's time comes to the whole sweep: `tune --budget`, on kept data.
 
 For each platform and collective: what was simulated on up to 64 ranks stands for a machine on which a launch
-takes a second by itself. Times that are measured scatter: by 3 % from launch to launch, and each call by 20 %.
+takes a second by itself. Times that are measured scatter: by 3 % from launch to launch, each call by 20 %.
 A whole sweep has 1100 calls of each algorithm at each point. A loss is how much longer what is chosen takes
 than the best, without that scatter; each point of a collective takes as much of the program's time as any
 other. `_budget.py` was made with the allreduce of the torus, and with none of the others.
