@@ -110,7 +110,14 @@ def lines(frame: pl.DataFrame, x: str, y: str, by: str, names: Sequence[str], mo
 
 
 def draw(
-    drawn: Sequence[Panel], xaxis: Trace, yaxis: Trace, caption: str, title: str = "", columns: int = 3
+    drawn: Sequence[Panel],
+    xaxis: Trace,
+    yaxis: Trace,
+    caption: str,
+    title: str = "",
+    columns: int = 3,
+    *,
+    height: int = 260,
 ) -> Figure:
     """Return a figure of panels, in whose legend each name stands once."""
     seen: set[str] = set()
@@ -120,6 +127,6 @@ def draw(
         seen |= {str(trace.get("name", "")) for trace in traces}
         once.append(Panel(panel.title, traces, panel.span))
     columns = min(columns, len(drawn))
-    traces, layout = panels(once, xaxis, yaxis, columns, 260, showlegend=True)
+    traces, layout = panels(once, xaxis, yaxis, columns, height, showlegend=True)
     # The legend stands above the panels' titles.
     return Figure(caption, traces, {**layout, "margin": {"l": 64, "r": 16, "t": 72, "b": 48}}, title)

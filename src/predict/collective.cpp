@@ -278,12 +278,33 @@ Plan planned(const Options &options) {
   plan.collective = options.text("collective", "barrier");
   plan.element = Element::of(options.text("type", "char"));
   plan.windows = options.text("synchronisation", "barrier") == "window";
-  plan.warmup = options.integer("warmup", plan.warmup);
-  plan.iterations = options.integer("iterations", plan.iterations);
   plan.untimed = options.integer("validate", plan.untimed);
   plan.precision = options.number("precision", plan.precision);
   plan.deviations = options.number("deviations", plan.deviations);
   return plan;
+}
+
+// One number for each size, or one for all of them.
+long long at(const std::vector<long long> &numbers, size_t place, long long otherwise) {
+  return numbers.empty() ? otherwise : numbers[std::min(place, numbers.size() - 1)];
+}
+
+void run(const World &world, const Plan &plan, Clock &clock, long long bytes) {
+  if (world.root()) {
+    std::printf("{\"record\":\"begin\",\"bytes\":%lld}\n", bytes);
+    std::fflush(stdout);
+  }
+  Operation operation(plan.collective, world, plan.element, bytes);
+  const std::string_view obstacle = operation.obstacle();
+  if (!operation.known() || !obstacle.empty()) {
+    if (world.root())
+      std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"unsupported\","
+                  "\"reason\":%s}\n",
+                  bytes, quoted(std::string(operation.known() ? obstacle : "no such collective")).c_str());
+    return;
+  }
+  const Point point = measured(world, plan, operation, clock);
+  if (world.root()) print_point(point, bytes, clock.error());
 }
 
 } // namespace
@@ -293,25 +314,16 @@ int main(int count, char **words) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const World world = World::make();
   const Options options(count, words);
-  const Plan plan = planned(options);
+  Plan plan = planned(options);
+  const auto sizes = options.integers("sizes");
+  const auto warmups = options.integers("warmup");
+  const auto iterations = options.integers("iterations");
   Clock clock;
   print_start(world);
-  for (const long long bytes : options.integers("sizes")) {
-    if (world.root()) {
-      std::printf("{\"record\":\"begin\",\"bytes\":%lld}\n", bytes);
-      std::fflush(stdout);
-    }
-    Operation operation(plan.collective, world, plan.element, bytes);
-    const std::string_view obstacle = operation.obstacle();
-    if (!operation.known() || !obstacle.empty()) {
-      if (world.root())
-        std::printf("{\"record\":\"point\",\"bytes\":%lld,\"status\":\"unsupported\","
-                    "\"reason\":%s}\n",
-                    bytes, quoted(std::string(operation.known() ? obstacle : "no such collective")).c_str());
-      continue;
-    }
-    const Point point = measured(world, plan, operation, clock);
-    if (world.root()) print_point(point, bytes, clock.error());
+  for (size_t place = 0; place < sizes.size(); place++) {
+    plan.warmup = at(warmups, place, plan.warmup);
+    plan.iterations = at(iterations, place, plan.iterations);
+    run(world, plan, clock, sizes[place]);
   }
   MPI_Finalize();
   return 0;

@@ -3,7 +3,8 @@
 SimGrid runs `haloscope bench collective` on ORFEO's latencies, 2 to 256 processes; times are those
 of the rank that is done last, messages of 2 bytes (reductions: 1 KiB, to be split; the
 machine has no bandwidth, so that sizes do not matter). Writes the
-table and the figures that are named: `figures.py F.csv [F.json [PAGE.html]]`.
+table and the figures that are named: `figures.py F.csv [F.json [PAGE.html]]`. Figures have what `measured.py`
+leaves in the working directory beside it, which is measured if it is not there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import measured as here
 import polars as pl
-from common import draw, lines
+import together
 
 from haloscope import predict
-from haloscope.explain.regimes.figures import Figure, Panel, axis
+from haloscope.explain.regimes.figures import Figure
 from haloscope.reproduce.study import write_figures
 
 RANKS = (2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 160, 192, 224, 256)
@@ -73,21 +75,23 @@ def against_the_paper(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(rows: pl.DataFrame) -> list[Figure]:
-    """Figures 6 and 7: points are simulated, lines the paper's formulas."""
-    times = rows.with_columns(pl.col("time", "modelled") * 1e6)
-    made = []
-    for number, (collective, names) in enumerate(NAMES.items(), 6):
-        some = times.filter(pl.col("collective") == collective)
-        order = list(names.values())
-        points = lines(some, "ranks", "time", "algorithm", order, {"mode": "markers"})
-        formulas = lines(some, "ranks", "modelled", "algorithm", order, {"mode": "lines"})
-        for trace in formulas:
-            trace["name"] = f"{trace['name']}, formula"
-        panel = Panel(f"{collective}, {BYTES[collective]} bytes", [*points, *formulas])
-        across = axis("processes", type="log", tickvals=[2, 4, 8, 16, 32, 64, 128, 256])
-        up = axis("time, µs", type="log")
-        caption = "Points: SimGrid on ORFEO's latencies; lines: the paper's formulas."
-        made.append(draw([panel], across, up, caption, f"Figure {number}: {collective}"))
+    """Figures 6 and 7: a panel for each algorithm, with all four curves."""
+    measured_here, messages = here.measured(), here.last(here.on_orfeo())
+    free, made = together.latencies_alone(), []
+    for number, (collective, size) in enumerate(BYTES.items(), 6):
+        names = predict.ALGORITHMS[collective]
+        at = pl.col("collective") == collective, pl.col("bytes") == size
+        # SimGrid's own Rabenseifner aborts: its messages, as in Figures 4 and 5.
+        rest = messages.filter(*at, pl.col("algorithm") == "rabenseifner")
+        sources = (
+            measured_here.filter(*at),
+            pl.concat([rows.filter(*at).select(*together.KEYS, "time"), rest]),
+            together.formulas(collective, RANKS, [size]),
+            together.modelled(free, collective, names, RANKS, [size]),
+        )
+        said = "Until the last rank is done; measured are medians. On ORFEO bytes take nothing."
+        told = {"caption": said, "title": f"Figure {number}: {collective}"}
+        made.append(together.picture(sources, names, "ranks", "bytes", [size], **told))
     return made
 
 

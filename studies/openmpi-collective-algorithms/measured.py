@@ -1,4 +1,4 @@
-"""Figures 2 to 5: the paper's algorithms measured here, and on a simulated ORFEO beside our model of it.
+"""Figures 2 to 5: the paper's algorithms measured here; on ORFEO simulated, by its formulas and by our model.
 
     .venv/bin/python studies/openmpi-collective-algorithms/measured.py DIR
 
@@ -18,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "simulated"))
 
 import polars as pl
 import sweep
+import together
 from common import ENVIRONMENT, HALOSCOPE, draw, into, lines
 
 from haloscope import predict
-from haloscope.explain.regimes.figures import Figure, Panel, Trace, axis
+from haloscope.explain.regimes.figures import Figure, Panel, axis
 from haloscope.reproduce.study import write_figures
 
 PAPERS = {
@@ -32,7 +33,8 @@ SIZES = (2, 128, 1024, 16384, 131072, 1048576)
 SHOWN = (1024, 16384, 1048576)  # of Figures 2 and 4
 HERE, ORFEO = (2, 4, 8), (2, 4, 8, 16, 32, 64, 128, 256)
 FEWER = (4, 8, 16, 32, 64, 256)  # of Figures 3 and 5 on ORFEO
-KEYS = ["collective", "algorithm", "ranks", "bytes"]
+FEWEST = (4, 8, 256)  # the same with what is measured here
+KEYS = together.KEYS
 
 
 def measured() -> pl.DataFrame:
@@ -48,7 +50,7 @@ def measured() -> pl.DataFrame:
 
 
 def on_orfeo() -> pl.DataFrame:
-    """Return what SimGrid takes for the same messages on ORFEO, and what our model says."""
+    """Return what SimGrid takes for the same messages on ORFEO: the mean over ranks, and the last."""
     kept = Path("orfeo.csv")
     if not kept.exists():
         chosen = {
@@ -60,46 +62,45 @@ def on_orfeo() -> pl.DataFrame:
             ]
             for ranks in ORFEO
         }
-        pl.DataFrame(list(sweep.simulated(chosen))).select(*KEYS, "time").write_csv(kept)
-    machine = predict.load_machine(sweep.HERE / "orfeo.yaml")
-    models = [
-        predict.model(machine, c, names[1:], ORFEO, SIZES, formula="hockney") for c, names in PAPERS.items()
-    ]
-    modelled = pl.concat(models).rename({"time": "modelled"}).select(*KEYS, "modelled")
-    return pl.read_csv(kept).join(modelled, on=KEYS, how="left")
+        rows = pl.DataFrame(list(sweep.simulated(chosen)))
+        rows.select(*KEYS, "time", last="time_max").write_csv(kept)
+    return pl.read_csv(kept)
 
 
-def panels_of(rows: pl.DataFrame, x: str, each: str, values: tuple[int, ...], collective: str) -> list[Panel]:
-    """Return a panel for each value: points and lines as measured, our model dashed."""
-    names, made = PAPERS[collective], []
-    for value in values:
-        some = rows.filter(pl.col("collective") == collective, pl.col(each) == value)
-        traces = lines(some, x, "time", "algorithm", names, {})
-        if "modelled" in some.columns:
-            dashed: Trace = {"mode": "lines", "opacity": 0.6}
-            for trace in lines(some, x, "modelled", "algorithm", names, dashed):
-                line = {**trace["line"], "dash": "dash"}
-                traces.append({**trace, "name": f"{trace['name']}, our model", "line": line})
-        made.append(Panel(f"{value} {'bytes' if each == 'bytes' else 'processes'}", traces))
-    return made
+def last(orfeo: pl.DataFrame) -> pl.DataFrame:
+    """Return the simulated times of the last rank, which is what the others are, too."""
+    return orfeo.select(*KEYS, time="last")
 
 
 def figures(number: int, collective: str, here: pl.DataFrame, orfeo: pl.DataFrame) -> list[Figure]:
-    """Return Figure 2 or 4, and 3 or 5: time against processes, and against sizes; here and on ORFEO."""
-    up = axis("time, µs", type="log")
-    made = []
-    for rows, where, least in (
-        (here, "Measured on this machine, medians of the slowest rank", HERE),
-        (orfeo, "Simulated ORFEO, mean over ranks; dashed: our model, the end of the last rank", FEWER),
-    ):
-        if number in (2, 4):
-            across = axis("processes", type="log", tickvals=sorted(set(rows["ranks"])))
-            drawn = panels_of(rows, "ranks", "bytes", SHOWN, collective)
-        else:
-            across = axis("bytes", type="log")
-            drawn = panels_of(rows, "bytes", "ranks", least, collective)
-        made.append(draw(drawn, across, up, f"{where}.", f"Figure {number}: {collective}"))
-    return made
+    """Return Figure 2 or 4, and 3 or 5: time against processes, and against sizes.
+
+    The first picture has all four curves, the second one the algorithms side by side as the paper has them.
+    """
+    here, orfeo = (rows.filter(pl.col("collective") == collective) for rows in (here, orfeo))
+    names, title = PAPERS[collective], f"Figure {number}: {collective}"
+    machine = predict.load_machine(sweep.HERE / "orfeo.yaml")
+    four = (
+        here,
+        last(orfeo),
+        together.formulas(collective, ORFEO, SIZES),
+        together.modelled(machine, collective, names[1:], ORFEO, SIZES),
+    )
+    x, each, values, fewer = ("ranks", "bytes", SHOWN, SHOWN)
+    if number in (3, 5):
+        x, each, values, fewer = ("bytes", "ranks", FEWER, FEWEST)
+    said = "Until the last rank is done; measured are medians. The formula knows no bytes."
+    first = together.picture(four, names, x, each, fewer, caption=said, title=title)
+    times = orfeo.with_columns(pl.col("time") * 1e6)
+    beside = [
+        Panel(
+            together.told(value, each),
+            lines(times.filter(pl.col(each) == value), x, "time", "algorithm", names, {}),
+        )
+        for value in values
+    ]
+    caption = "As in the paper, the algorithms side by side: simulated on ORFEO, the mean over ranks."
+    return [first, draw(beside, together.across(x), together.UP, caption, f"{title}, side by side")]
 
 
 def best(rows: pl.DataFrame, names: tuple[str, ...], worst: tuple[str, ...]) -> pl.DataFrame:
@@ -217,10 +218,9 @@ def small(here: pl.DataFrame) -> tuple[pl.DataFrame, Figure]:
 def main() -> None:
     """Measure and simulate what is missing, and write figures and claims."""
     here, orfeo = measured(), on_orfeo()
-    shown = [rows.with_columns(pl.col("^time|modelled$") * 1e6) for rows in (here, orfeo)]
     for collective, numbers in (("bcast", (2, 3)), ("reduce", (4, 5))):
         for number in numbers:
-            write_figures(figures(number, collective, *shown), Path(f"figure-{number}.json"))
+            write_figures(figures(number, collective, here, orfeo), Path(f"figure-{number}.json"))
     claims(here, orfeo).write_csv("claims.csv")
     table, figure = small(here)
     table.write_csv("small.csv", float_precision=3)

@@ -216,3 +216,16 @@ def test_kept_data_that_no_law_has_seen(platform: str, script: Callable[..., Any
     assert np.mean(held) > 0.9
     assert np.mean(chosen) <= np.mean(default)
     assert np.mean(fastest) < np.mean(default)
+
+
+def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
+    """Points that laws are judged by have no number of ranks, or size, that the laws are made of."""
+    kept = script("extrapolation", "benchmarks/predict", "benchmarks")
+    for platform in kept.PLATFORMS:
+        points, later = kept.points_of(platform), kept.points_of(platform, kept.UNSEEN)
+        for split in kept.FRESH:
+            seen, unseen = kept.fresh(points, later, split)
+            assert len(later) == 0 or len(unseen) > 0 or "over" in split
+            assert set(seen["ranks"]).isdisjoint(unseen["ranks"])
+            if "sizes" in split:
+                assert set(seen["bytes"]).isdisjoint(unseen["bytes"])

@@ -12,9 +12,9 @@ import pytest
 
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.predict.bench._sweep import Sweep
+from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._choice import Candidate, batches, choose_from, holm, rules_of
 from haloscope.predict.tune._rules import Rule
-from haloscope.predict.tune._verify import Point
 
 SIZES = tuple(1 << n for n in range(3, 15))
 NAMES = {"default": None, "linear": 1, "chain": 2, "pipeline": 3}

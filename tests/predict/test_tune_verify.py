@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from haloscope.predict.bench._mpi_library import Algorithm
+from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._formats import render, settings
 from haloscope.predict.tune._rules import IDENTIFIERS, Rule, counted_bytes, rule_for
-from haloscope.predict.tune._verify import Bench, Point, Verdict, verify, what_ran, when_asked
+from haloscope.predict.tune._verify import Bench, Verdict, verify, what_ran, when_asked
 from support.mpi import Mpi
 from support.mpis import tools
 

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from haloscope.predict.bench._collective import Method
+from haloscope.predict.bench._workload import Point, Workload
 from haloscope.predict.tune import _tune
 from haloscope.predict.tune._choice import Candidate
 from haloscope.predict.tune._gains import program_gain, summary, table
 from haloscope.predict.tune._rules import read_text
-from haloscope.predict.tune._sources import Workload
 from haloscope.predict.tune._trial import Trial, gain_interval, mean_gain, not_holding, slower
 from haloscope.predict.tune._tune import Plan, Tuning
-from haloscope.predict.tune._verify import Bench, Point
+from haloscope.predict.tune._verify import Bench
 from support.mpi import Mpi
 from support.mpis import tools
 from support.watched import program, watch

@@ -103,6 +103,45 @@ def test_claims_are_counted_point_by_point(script: Imported) -> None:
     assert found["pipeline"]["holds_here"] is None
 
 
+def test_figures_have_all_four_curves(script: Imported, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = script("openmpi-collective-algorithms", "measured")
+    figures = script("openmpi-collective-algorithms", "figures")
+    monkeypatch.setattr(measured, "ORFEO", (2, 4, 8))  # 256 processes take longer
+    monkeypatch.setattr(measured, "SIZES", (2, *measured.SHOWN))
+    monkeypatch.setattr(figures, "RANKS", (2, 4, 8))
+    rows = [
+        (collective, name, ranks, size, 2e-6, 3e-6)
+        for collective, names in measured.PAPERS.items()
+        for name in names
+        for ranks in measured.ORFEO
+        for size in measured.SIZES
+    ]
+    every = pl.DataFrame(rows, schema=[*measured.KEYS, "time", "last"], orient="row")
+    here = every.filter(pl.col("ranks") <= 8).drop("last")
+    orfeo = every.filter(pl.col("algorithm") != "default")
+    monkeypatch.setattr(figures.here, "measured", lambda: here)
+    monkeypatch.setattr(figures.here, "on_orfeo", lambda: orfeo)
+    simulated = every.filter(pl.col("algorithm") != "rabenseifner").drop("last")
+    made = figures.figures(simulated)
+    for number, collective in ((2, "bcast"), (3, "bcast"), (4, "reduce"), (5, "reduce")):
+        made.append(measured.figures(number, collective, here, orfeo)[0])
+    for figure in made:
+        names = [trace["name"] for trace in figure.traces if trace["showlegend"]]
+        assert sorted(names) == sorted(figures.together.STYLES)
+        panels: dict[str, set[str]] = {}
+        for trace in figure.traces:
+            panels.setdefault(trace["xaxis"], set()).add(trace["name"])
+        # All four where the paper has a formula, and three or more panels have them.
+        assert sum(len(names) == 4 for names in panels.values()) >= 3
+        times = {trace["name"]: set(trace["y"]) for trace in figure.traces}
+        assert times["measured on this machine"] == {2.0}
+        assert times["simulated on ORFEO"] <= {2.0, 3.0}
+        # The least that a message takes on ORFEO is 0.15 µs.
+        assert 0.15 <= min(times["the paper's formula, ORFEO"]) < 1
+        assert 0.15 <= min(times["our model, ORFEO"]) < 1
+        assert figure.layout["yaxis"]["title"]["text"] == "time, µs"
+
+
 def test_patterns_of_hpcg_have_its_sizes(script: Imported) -> None:
     if shutil.which("smpicxx") is None:
         missing("SimGrid is not installed: apt-get install libsimgrid-dev")

@@ -8,13 +8,14 @@ import click
 
 from reference import options_of, verbs
 
-MOST = 177
+MOST = 178
 # The names that stand for several things, each with the reason.
 SEVERAL = {
     "-o": "the result: of another kind for each verb",
     "--output": "as -o",
     "--once": "inject: a message that is late once; top: one table",
     "--by": "history: what costs are summed by; report: any column of the runs",
+    "--from": "top: tables of other nodes; bench collective: the profile of a program",
     "--format": "the forms of a result: of another kind for each verb",
     "-n": "how many processes: bench collective and model take several numbers",
     "--algorithm": "names of algorithms; bench collective knows all, too",

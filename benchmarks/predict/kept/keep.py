@@ -1,6 +1,7 @@
 """Keeps what smpi_sweep.py measured: simulated.parquet, and a machine model for each platform.
 
     python keep.py DIRECTORY POINTS.csv…
+    python keep.py FILE.parquet POINTS.csv…    # points alone, such as unseen.parquet
     python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: openmpi.parquet, medians
 
 A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
@@ -74,16 +75,19 @@ def main() -> None:
         kept_sweep(place, files[0])
         return
     rows = packed(files)
-    for (platform,), messages in rows.filter(pl.col("collective") == "p2p").group_by("platform"):
-        (place / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
+    file = place
+    if place.suffix != ".parquet":
+        file = place / "simulated.parquet"
+        for (platform,), messages in rows.filter(pl.col("collective") == "p2p").group_by("platform"):
+            (place / f"{platform}.yaml").write_text(machine(str(platform), messages), encoding="utf-8")
     points = rows.filter(pl.col("collective") != "p2p").with_columns(
         pl.col("platform", "collective", "algorithm", "reason").cast(pl.Categorical),
         pl.col("ranks").cast(pl.Int16),
         pl.col("bytes").cast(pl.Int32),
         pl.col("mean", "last").cast(pl.Float32),
     )
-    points.write_parquet(place / "simulated.parquet", compression="zstd", compression_level=22)
-    print(f"{len(points)} points, {(place / 'simulated.parquet').stat().st_size} bytes")
+    points.write_parquet(file, compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {file.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ SETTINGS = {
 }
 FIELDS = ("platform", "collective", "algorithm", "ranks", "bytes", "mean", "last", "reason")
 _VALID = re.compile(r"Valid algorithms: ([^\n]*?)\.?\n")
-_PATIENCE = 15  # times the seconds of a point, until a launch in which nothing comes is given up
+_PATIENCE = 300  # times the seconds of a point, until a launch in which nothing comes is given up
 Job = tuple[str, str, tuple[int, ...]]
 
 

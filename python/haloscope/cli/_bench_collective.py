@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from haloscope.base.errors import UsageError
 from haloscope.cli._measuring import (
     Launching,
     format_option,
@@ -34,6 +36,7 @@ Examples:
   haloscope bench collective bcast reduce -n 2:8 -m 2:1048576 -o sweep.jsonl
   haloscope bench collective bcast -n 8 --algorithm default,chain --segment 0,8192,65536
   haloscope bench collective all -n 64,128 --map-by core,node -- srun --mpi=pmix
+  haloscope bench collective --from app.halo -o sweep.jsonl
   haloscope bench collective bcast -n 64 --platform fat-tree -i 3 -x 1
 """
 _READ_EXAMPLES = """\b
@@ -63,7 +66,14 @@ def _printed(command: _Command) -> _Command:
 
 
 @click.command(cls=Launching, epilog=_COLLECTIVE_EXAMPLES)
-@click.argument("collectives", nargs=-1, required=True, metavar="COLLECTIVE...")
+@click.argument("collectives", nargs=-1, metavar="[COLLECTIVE...]")
+@click.option(
+    "--from",
+    "profile",
+    type=click.Path(path_type=Path),
+    metavar="F.halo",
+    help="Measure what the program of this profile used, in proportion to its calls, at most -i times each.",
+)
 @click.option(
     "-n",
     "ranks",
@@ -129,6 +139,7 @@ def _printed(command: _Command) -> _Command:
 @_printed
 def collective(
     collectives: Sequence[str],
+    profile: Path | None,
     ranks: list[int] | None,
     sizes: list[int],
     iterations: int,
@@ -147,14 +158,16 @@ def collective(
     """Measure collectives with every algorithm of the MPI library, and with its own choice.
 
     COLLECTIVE is allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather,
-    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all. LAUNCHER starts
-    the ranks instead of mpiexec.
+    gatherv, reduce, reduce_scatter, reduce_scatter_block, scatter, scatterv, or all; with --from all that
+    the program used need not be named. LAUNCHER starts the ranks instead of mpiexec.
     """
     from haloscope.predict.bench import CollectiveMethod as Method
-    from haloscope.predict.bench import Grid
+    from haloscope.predict.bench import Grid, read_workload, workload_text
     from haloscope.predict.bench import collective as measured
 
+    _check_asked(collectives, profile)
     names = [word.strip().lower() for text in collectives for word in text.split(",")]
+    work = read_workload(profile) if profile else None
     grid = Grid(
         names,
         ranks or (),
@@ -162,6 +175,7 @@ def collective(
         () if "all" in algorithms else algorithms,
         segments,
         mappings=mappings or (None,),
+        iterations=work.iterations(iterations) if work else {},
     )
     method = Method(
         warmup=warmup, iterations=iterations, validate=5 if check else None, time_limit=time_limit()
@@ -177,6 +191,16 @@ def collective(
     _say_failures(sweep)
     if sweep.interrupted:
         raise KeyboardInterrupt
+    if work:
+        say(f"{profile}: {workload_text(work, sweep.points)}")
+
+
+def _check_asked(collectives: Sequence[str], profile: Path | None) -> None:
+    if not collectives and profile is None:
+        raise UsageError("which collectives? name some, or all, or a profile by --from")
+    source = click.get_current_context().get_parameter_source
+    if profile and ParameterSource.COMMANDLINE in (source("ranks"), source("sizes")):
+        raise UsageError("--from: the profile says how many processes and what sizes: leave out -n and -m")
 
 
 @click.command(epilog=_READ_EXAMPLES)

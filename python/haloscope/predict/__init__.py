@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
     from haloscope.predict._fitting import fit_points
     from haloscope.predict._kinds import Kind, kind_of
     from haloscope.predict._law import Estimate
@@ -36,9 +37,11 @@ __all__ = [
     "Decision",
     "Estimate",
     "Kind",
+    "Launch",
     "Laws",
     "Level",
     "Machine",
+    "Measuring",
     "Sweep",
     "Way",
     "algorithms_of",
@@ -46,11 +49,13 @@ __all__ = [
     "error_summary",
     "error_table",
     "errors",
+    "few_calls",
     "fit_points",
     "kind_of",
     "load_machine",
     "losses",
     "machines",
+    "measure_within",
     "model",
     "noise",
     "predict",
@@ -73,10 +78,12 @@ if not TYPE_CHECKING:
             "Estimate": "_law",
             "FORMULAS": "_model",
             "Kind": "_kinds",
+            "Launch": "_budget",
             "Laws": "_laws",
             "Level": "_machine",
             "kind_of": "_kinds",
             "Machine": "_machine",
+            "Measuring": "_budget",
             "Sweep": "bench._sweep",
             "Way": "_laws",
             "algorithms_of": "_model",
@@ -84,10 +91,12 @@ if not TYPE_CHECKING:
             "error_summary": "_prediction",
             "error_table": "_prediction",
             "errors": "_prediction",
+            "few_calls": "_budget",
             "fit_points": "_fitting",
             "load_machine": "_machine_files",
             "losses": "_prediction",
             "machines": "_machine_files",
+            "measure_within": "_budget",
             "model": "_model",
             "noise": "bench._surroundings",
             "predict": "_prediction",

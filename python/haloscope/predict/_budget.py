@@ -4,6 +4,9 @@ What is known of an algorithm is its law. At a point where the best that was mea
 measuring an algorithm is expected to save E[max(0, b - T)] a call, T being log-normal with the law's
 interval; weighed by how often the point is called, and divided by the seconds that the launch takes, that is
 what launches are compared by.
+
+A point is measured by a tenth of the calls that it is measured by elsewhere: so ten points are known to a few
+per cent in the time of one that is known to one per cent, and what is chosen is measured again anyway.
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from haloscope.predict._laws import DEFAULT, Way
 if TYPE_CHECKING:
     from haloscope.predict._machine import Machine
 
-__all__ = ["Launch", "Measuring", "expected_saving", "measure_within"]
+__all__ = ["Launch", "Measuring", "expected_saving", "few_calls", "measure_within"]
 
 _UNKNOWN = 0.7  # deviation of the logarithm of a time of which nothing is known but the library's own choice
 _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
 _DEVIATIONS = 1.96
 _LAUNCH = 1.0  # seconds, until one has been seen
 _WORTH = 1e-4  # of all time in collectives: what is expected to save less is not measured
+_FEWEST = 10  # calls of which a median can be told
 
 Place = tuple[str, int, int]
 """A collective, ranks and bytes."""
@@ -39,6 +43,11 @@ class Launch:
     way: Way
     ranks: int
     sizes: tuple[int, ...]
+
+
+def few_calls(calls: int) -> int:
+    """Return how many calls of a point are enough where time is short, of so many otherwise."""
+    return max(min(calls, _FEWEST), calls // 10)
 
 
 def expected_saving(best: float, middle: float, deviation: float) -> float:

@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._sweep import Sweep, frame, joined, measured_points
     from haloscope.predict.bench._sweep_page import write_page
     from haloscope.predict.bench._system import Pair, System, topology
+    from haloscope.predict.bench._workload import Point as CollectivePoint
+    from haloscope.predict.bench._workload import Workload, read_workload, workload_text
 
 __all__ = [
     "P2P_TESTS",
     "CollectiveMethod",
+    "CollectivePoint",
     "Failure",
     "Grid",
     "Library",
@@ -46,6 +49,7 @@ __all__ = [
     "StencilResult",
     "Sweep",
     "System",
+    "Workload",
     "collective",
     "frame",
     "joined",
@@ -58,9 +62,11 @@ __all__ = [
     "p2p_record",
     "p2p_row",
     "read_any",
+    "read_workload",
     "stencil",
     "stream",
     "topology",
+    "workload_text",
     "write_osu",
     "write_page",
     "write_stencil",
@@ -71,6 +77,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "CollectiveMethod": "_collective:Method",
+            "CollectivePoint": "_workload:Point",
             "Failure": "_p2p",
             "Grid": "_grid",
             "Library": "_mpi_library",
@@ -87,6 +94,7 @@ if not TYPE_CHECKING:
             "stencil": "_exchanges",
             "Sweep": "_sweep",
             "System": "_system",
+            "Workload": "_workload",
             "frame": "_sweep",
             "joined": "_sweep",
             "library": "_mpi_library",
@@ -97,8 +105,10 @@ if not TYPE_CHECKING:
             "p2p_record": "_p2p_output:record",
             "p2p_row": "_p2p_output:row",
             "read_any": "_foreign",
+            "read_workload": "_workload",
             "stream": "_stream",
             "topology": "_system",
+            "workload_text": "_workload",
             "write_osu": "_foreign",
             "write_page": "_sweep_page",
             "write_stencil": "_exchanges:write",

@@ -57,12 +57,17 @@ class Method:
         """Return the method as a sweep's first line has it."""
         return asdict(self)
 
-    def options(self) -> list[str]:
-        """Return the method as the options of the measuring program."""
+    def options(self, iterations: Sequence[int] = ()) -> list[str]:
+        """Return the method as the options of the measuring program.
+
+        `iterations` are those of each size, with as many calls before them in proportion, if they are not
+        the method's own.
+        """
+        calls = iterations or (self.iterations,)
         given = {
             "synchronisation": self.synchronisation,
-            "warmup": self.warmup,
-            "iterations": self.iterations,
+            "warmup": ",".join(str(-(-self.warmup * number // self.iterations)) for number in calls),
+            "iterations": ",".join(map(str, calls)),
             "type": self.type,
             "validate": -1 if self.validate is None else self.validate,
             "precision": self.precision or 0,
@@ -178,7 +183,7 @@ def _launched(
             unit.collective,
             "--sizes",
             ",".join(map(str, unit.sizes)),
-            *method.options(),
+            *method.options([unit.iterations[size] for size in unit.sizes] if unit.iterations else ()),
         ],
         unit.ranks,
         settings,

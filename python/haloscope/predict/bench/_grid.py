@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from haloscope.base.errors import UsageError
 from haloscope.base.units import bytes_text
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm, Library
 from haloscope.predict.bench._surroundings import free_memory
+from haloscope.predict.bench._workload import Point
 
-__all__ = ["Grid", "Unit", "shuffled", "units"]
+__all__ = ["Grid", "Unit", "lines_of", "shuffled", "units"]
 
 _MOST = (1 << 31) - 1  # counts and displacements are C's int
 _COLLECTING = frozenset({"allgather", "allgatherv", "gather", "gatherv"})
@@ -26,7 +27,9 @@ class Grid:
     Empty `collectives` or the word `all`, and empty `algorithms`, mean all that the library offers;
     empty `ranks` mean as many as there are cores here. `default` is the library's own choice.
     `segments` (bytes) and `fanouts` are for algorithms that have such a setting, 0 is the library's
-    own. `mappings` are words of the launcher such as `core` or `node`, None is its own.
+    own. `mappings` are words of the launcher such as `core` or `node`, None is its own. `iterations` says
+    how often each of some points is measured, such as `Workload.iterations`; only these are measured then,
+    whatever `ranks` and `sizes` say.
     """
 
     collectives: Sequence[str]
@@ -36,13 +39,39 @@ class Grid:
     segments: Sequence[int] = (0,)
     fanouts: Sequence[int] = (0,)
     mappings: Sequence[str | None] = (None,)
+    iterations: Mapping[Point, int] = field(default_factory=dict)
 
     def completed(self, library: Library, ranks: int) -> Grid:
         """Return the same grid with what is empty filled in."""
         every = not self.collectives or "all" in self.collectives
-        names = library.collectives() if every else tuple(dict.fromkeys(self.collectives))
-        mappings = self.mappings or (None,)
-        return replace(self, collectives=names, ranks=self.ranks or (ranks,), mappings=mappings)
+        used = sorted({point.collective for point in self.iterations}) or library.collectives()
+        names = tuple(used if every else dict.fromkeys(self.collectives))
+        counts = sorted({point.ranks for point in self.iterations}) or self.ranks or (ranks,)
+        return replace(self, collectives=names, ranks=counts, mappings=self.mappings or (None,))
+
+    def lines(self) -> dict[tuple[str, int], tuple[int, ...]]:
+        """Return the sizes of each collective and number of ranks. Raises `UsageError` if there are none."""
+        if self.iterations:
+            found = lines_of(point for point in self.iterations if point.collective in self.collectives)
+            if not found:
+                there = ", ".join(sorted({point.collective for point in self.iterations}))
+                asked = ", ".join(self.collectives)
+                raise UsageError(f"{asked}: the program does not use it; it uses {there}")
+            return found
+        return {
+            (collective, ranks): (0,) if collective == "barrier" else tuple(self.sizes)
+            for collective in self.collectives
+            for ranks in self.ranks
+        }
+
+
+def lines_of(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Return the sizes of each collective and number of ranks."""
+    lines: dict[tuple[str, int], tuple[int, ...]] = {}
+    for point in sorted(points):
+        line = point.collective, point.ranks
+        lines[line] = (*lines.get(line, ()), point.bytes)
+    return lines
 
 
 @dataclass(frozen=True)
@@ -57,6 +86,8 @@ class Unit:
     sizes: tuple[int, ...]
     launch: int = 0
     """Which of the launches of the same it is, from 0."""
+    iterations: Mapping[int, int] = field(default_factory=dict)
+    """How often each size is measured; empty: as the method says."""
 
     @property
     def collective(self) -> str:
@@ -88,15 +119,23 @@ def units(
     says nothing.
     """
     _check_names(grid, library)
-    if min(grid.ranks) < 2:
+    lines = grid.lines()
+    if min(ranks for _, ranks in lines) < 2:
         raise UsageError("-n: a collective needs 2 processes or more")
-    _check_sizes(grid, None if remote else free_memory())
+    _check_sizes(lines, None if remote else free_memory())
+    often = grid.iterations
     made = [
-        Unit(chosen, segment, fanout, ranks, mapping, sizes)
-        for collective in grid.collectives
-        for sizes in [(0,) if collective == "barrier" else tuple(grid.sizes)]
+        Unit(
+            chosen,
+            segment,
+            fanout,
+            ranks,
+            mapping,
+            sizes,
+            iterations={size: often[Point(collective, ranks, size)] for size in sizes} if often else {},
+        )
+        for (collective, ranks), sizes in lines.items()
         for chosen, segment, fanout in _algorithms(grid, library, collective)
-        for ranks in grid.ranks
         for mapping in grid.mappings
     ]
     rounds = [[replace(unit, launch=launch) for unit in made] for launch in range(launches)]
@@ -136,25 +175,21 @@ def _check_names(grid: Grid, library: Library) -> None:
             )
 
 
-def _check_sizes(grid: Grid, free: int | None) -> None:
-    for collective in grid.collectives:
-        if collective == "barrier":
-            continue
-        for ranks in grid.ranks:
-            size = max(grid.sizes)
-            many = collective in _COLLECTING | _EXCHANGING | _SPREADING
-            if size * (ranks if many else 1) > _MOST:
-                raise UsageError(
-                    f"{collective} of {bytes_text(size)} among {ranks} processes overflows MPI's "
-                    "counts (2^31 - 1): ask for smaller sizes (-m)"
-                )
-            needed = ranks * size * _buffers(collective, ranks)
-            if free is not None and needed > free:
-                raise UsageError(
-                    f"{collective} of {bytes_text(size)} among {ranks} processes needs "
-                    f"{bytes_text(needed)} of memory, and {bytes_text(free)} are free: ask for "
-                    "smaller sizes (-m) or fewer processes (-n)"
-                )
+def _check_sizes(lines: Mapping[tuple[str, int], Sequence[int]], free: int | None) -> None:
+    for (collective, ranks), sizes in lines.items():
+        size, many = max(sizes), collective in _COLLECTING | _EXCHANGING | _SPREADING
+        if size * (ranks if many else 1) > _MOST:
+            raise UsageError(
+                f"{collective} of {bytes_text(size)} among {ranks} processes overflows MPI's "
+                "counts (2^31 - 1): ask for smaller sizes (-m)"
+            )
+        needed = ranks * size * _buffers(collective, ranks)
+        if free is not None and needed > free:
+            raise UsageError(
+                f"{collective} of {bytes_text(size)} among {ranks} processes needs "
+                f"{bytes_text(needed)} of memory, and {bytes_text(free)} are free: ask for "
+                "smaller sizes (-m) or fewer processes (-n)"
+            )
 
 
 def _buffers(collective: str, ranks: int) -> int:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.predict.bench._workload import Point
     from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
     from haloscope.predict.tune._formats import check_output, settings, usage
     from haloscope.predict.tune._gains import Gains, program_gain, program_text, summary, table, write_page
-    from haloscope.predict.tune._sources import Choice, Workload, read_workload
+    from haloscope.predict.tune._sources import Choice
     from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
     from haloscope.predict.tune._tune import Plan, Tuning, tune, write_rules
-    from haloscope.predict.tune._verify import Bench, Point
+    from haloscope.predict.tune._verify import Bench
 
 __all__ = [
     "Bench",
@@ -24,7 +25,6 @@ __all__ = [
     "Point",
     "Trial",
     "Tuning",
-    "Workload",
     "check_output",
     "choose_by_model",
     "choose_from",
@@ -34,7 +34,6 @@ __all__ = [
     "model_points",
     "program_gain",
     "program_text",
-    "read_workload",
     "settings",
     "steps_of_all",
     "summary",
@@ -52,10 +51,9 @@ if not TYPE_CHECKING:
             "Bench": "_verify",
             "Candidate": "_choice",
             "Plan": "_tune",
-            "Point": "_verify",
+            "Point": "_choice",
             "Trial": "_trial",
             "Tuning": "_tune",
-            "Workload": "_sources",
             "check_output": "_formats",
             "choose_by_model": "_choice",
             "choose_from": "_choice",
@@ -65,7 +63,6 @@ if not TYPE_CHECKING:
             "model_points": "_choice",
             "program_gain": "_gains",
             "program_text": "_gains",
-            "read_workload": "_sources",
             "settings": "_formats",
             "steps_of_all": "_trial",
             "summary": "_gains",

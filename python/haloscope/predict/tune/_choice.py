@@ -19,8 +19,8 @@ import numpy as np
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.predict._laws import Laws
 from haloscope.predict._prediction import choose, predict
+from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._rules import DEFAULT, Rule, counted_bytes
-from haloscope.predict.tune._verify import Point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,7 +25,7 @@ from haloscope.predict.tune._tune import Tuning
 if TYPE_CHECKING:
     import polars as pl
 
-    from haloscope.predict.tune._sources import Workload
+    from haloscope.predict.bench._workload import Workload
 
 
 __all__ = ["Gains", "percent", "program_gain", "program_text", "said", "summary", "table", "write_page"]

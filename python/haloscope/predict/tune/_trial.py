@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from haloscope.base.errors import RecorderError
-from haloscope.predict._budget import Launch, Measuring, measure_within
+from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
 from haloscope.predict._laws import Way
 from haloscope.predict.bench._collective import Method, measure
-from haloscope.predict.bench._grid import Unit, shuffled
+from haloscope.predict.bench._grid import Unit, lines_of, shuffled
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm
 from haloscope.predict.bench._surroundings import surroundings
 from haloscope.predict.bench._sweep import Journal, Sweep, identity, row_of
+from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._choice import Candidate, holm
-from haloscope.predict.tune._verify import Bench, Point
+from haloscope.predict.tune._verify import Bench
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,14 +58,6 @@ class Trial:
         return np.log(self.default / self.tuned)
 
 
-def _lines(points: Iterable[Point]) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Return the sizes of each collective and number of ranks."""
-    lines: dict[tuple[str, int], list[int]] = {}
-    for point in sorted(points):
-        lines.setdefault((point.collective, point.ranks), []).append(point.bytes)
-    return {line: tuple(sizes) for line, sizes in lines.items()}
-
-
 def steps_of_all(bench: Bench, points: Sequence[Point], segments: Sequence[int], launches: int = 1) -> int:
     """Return how many points `measure_all` measures."""
     return launches * sum(len(unit.sizes) for unit in _units(bench, points, segments))
@@ -95,8 +88,10 @@ def measure_best(
 ) -> Sweep:
     """Measure for `budget` seconds what choices should gain the most by, of points that are called so often.
 
-    The library's own choice is measured at all points, however long that takes.
+    The library's own choice is measured at all points, however long that takes. Of each point there are a
+    tenth of the method's calls.
     """
+    method = replace(method, iterations=few_calls(method.iterations), warmup=few_calls(method.warmup))
     units = {
         Way(unit.collective, unit.algorithm.name, unit.segment): unit
         for unit in _units(bench, list(calls), segments)
@@ -120,7 +115,7 @@ def measure_best(
 def _units(bench: Bench, points: Sequence[Point], segments: Sequence[int]) -> list[Unit]:
     return [
         Unit(one.with_segment(segment), segment, 0, ranks, bench.mapping, sizes)
-        for (collective, ranks), sizes in _lines(points).items()
+        for (collective, ranks), sizes in lines_of(points).items()
         for one in bench.library.algorithms(collective)
         for segment in (segments if one.segments else (0,))
     ]
@@ -138,7 +133,7 @@ def measure_both(
     lot = random.Random(method.seed + 1)
     found: dict[Point, tuple[list[float], list[float]]] = {point: ([], []) for point in points}
     for _ in range(rounds):
-        for (collective, ranks), sizes in _lines(points).items():
+        for (collective, ranks), sizes in lines_of(points).items():
             ways = [Algorithm(collective), Algorithm(collective, _TUNED, None, _pairs(environment))]
             lot.shuffle(ways)
             order = tuple(lot.sample(sizes, len(sizes)))

@@ -14,10 +14,11 @@ from haloscope.predict._progress import Progress, silent
 from haloscope.predict.bench._collective import Method
 from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.bench._system import launcher_of
+from haloscope.predict.bench._workload import Point, Workload
 from haloscope.predict.tune._choice import Candidate, rules_of
 from haloscope.predict.tune._formats import check_output, render, settings
 from haloscope.predict.tune._rules import Rule
-from haloscope.predict.tune._sources import Choice, Workload, chosen_from, kind_of_source
+from haloscope.predict.tune._sources import Choice, chosen_from, kind_of_source
 from haloscope.predict.tune._trial import (
     Trial,
     gain_interval,
@@ -27,7 +28,7 @@ from haloscope.predict.tune._trial import (
     runs_of,
     slower,
 )
-from haloscope.predict.tune._verify import Bench, Point, Verdict, said, verify, what_ran
+from haloscope.predict.tune._verify import Bench, Verdict, said, verify, what_ran
 
 __all__ = ["Plan", "Tuning", "tune", "write_rules"]
 

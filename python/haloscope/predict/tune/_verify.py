@@ -23,13 +23,13 @@ from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.toolchain import compiler_identity, run_logged, toolchain
 from haloscope.predict.bench._collective import launch_environment
 from haloscope.predict.bench._mpi_library import Algorithm, Library, describe, library, program
+from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._formats import Format, format_of, settings
 from haloscope.predict.tune._mpich_rules import Tree, canary
 from haloscope.predict.tune._rules import counted_bytes
 
 __all__ = [
     "Bench",
-    "Point",
     "Seen",
     "Verdict",
     "algorithms_header",
@@ -60,18 +60,6 @@ class Seen:
 
 
 Ran = frozenset[Seen]
-
-
-@dataclass(frozen=True, order=True)
-class Point:
-    """A collective of OSU's size on so many ranks."""
-
-    collective: str
-    ranks: int
-    bytes: int
-
-    def __str__(self) -> str:
-        return f"{self.collective} of {self.bytes} B on {self.ranks} ranks"
 
 
 @dataclass(frozen=True)
