@@ -2,7 +2,7 @@
 
     python tools/sbom.py
 
-asks pip for the metadata of what `requirements/runtime.lock` has, and writes `packaging/sbom.cdx.json`. `make lock`
+has pip download what `requirements/runtime.lock` names, and writes `packaging/sbom.cdx.json` by its metadata. `make lock`
 calls it. The wheel brings the file, and `docs/reference/licences.md` shows it. It has what is needed under any
 Python that Haloscope runs in, whichever runs this.
 """
@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -46,7 +47,7 @@ _FILES_SAY = {
     "scipy": "BSD-3-Clause",
 }
 
-Metadata = Mapping[str, Any]  # as pip's report and `importlib.metadata` have it
+Metadata = Mapping[str, Any]  # as `importlib.metadata` has it in JSON
 Found = Mapping[str, Mapping[str, Metadata]]  # by Python, and by name
 
 
@@ -182,16 +183,25 @@ def _inside(name: str, version: str, licence: str, use: str) -> dict[str, Any]:
     return made | {"licenses": [{"expression": licence}], "scope": "required", "properties": told}
 
 
-def _asked(python: str) -> dict[str, Metadata]:
-    """Return the metadata of what is locked for a Python, from pip."""
-    words = [f"{name}=={version}" for name, version in locked(python).items()]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps"]
+def _asked() -> dict[str, dict[str, Metadata]]:
+    """Return the metadata of what is locked for each Python, from the wheels that pip finds."""
+    known: dict[tuple[str, str], Metadata] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        where = ["--only-binary", ":all:", "--python-version", python, "--target", scratch, "--report", "-"]
-        done = subprocess.run([*pip, *where, *words], check=True, capture_output=True, text=True)
-    found = [one["metadata"] for one in json.loads(done.stdout)["install"]]
-    return {_plain(one["name"]): one for one in found}
+        for python in PYTHONS:
+            words = [f"{name}=={of}" for name, of in locked(python).items() if (name, of) not in known]
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+            subprocess.run([*pip, "--python-version", python, "--dest", scratch, *words], check=True)
+            for wheel in Path(scratch).glob("*.whl"):
+                package = _inside_wheel(wheel)
+                known[_plain(package["name"]), package["version"]] = package
+                wheel.unlink()
+    return {python: {name: known[name, of] for name, of in locked(python).items()} for python in PYTHONS}
+
+
+def _inside_wheel(wheel: Path) -> Metadata:
+    (place,) = [one for one in zipfile.Path(wheel).iterdir() if one.name.endswith(".dist-info")]
+    return metadata.PathDistribution(place).metadata.json  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    BILL.write_text(written(bill({python: _asked(python) for python in PYTHONS})), "utf-8")
+    BILL.write_text(written(bill(_asked())), "utf-8")
