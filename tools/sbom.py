@@ -3,8 +3,8 @@
     python tools/sbom.py
 
 has pip download what `requirements/runtime.lock` names, and writes `packaging/sbom.cdx.json` by its metadata.
-`make lock` calls it. The wheel brings the file, and `docs/reference/licences.md` shows it. It has what is needed
-under any Python that Haloscope runs in, whichever runs this.
+`make lock` calls it. The wheel brings the file, and `docs/reference/licences.md` shows it. It has what is
+needed under any Python that Haloscope runs in, whichever runs this.
 """
 
 from __future__ import annotations
