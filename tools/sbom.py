@@ -190,7 +190,8 @@ def _asked() -> dict[str, dict[str, Metadata]]:
         for python in PYTHONS:
             words = [f"{name}=={of}" for name, of in locked(python).items() if (name, of) not in known]
             pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-            subprocess.run([*pip, "--python-version", python, "--dest", scratch, *words], check=True)
+            if words:
+                subprocess.run([*pip, "--python-version", python, "--dest", scratch, *words], check=True)
             for wheel in Path(scratch).glob("*.whl"):
                 package = _inside_wheel(wheel)
                 known[_plain(package["name"]), package["version"]] = package
