@@ -13,7 +13,7 @@ from sbom import BILL, PYTHONS, licence_of, locked
 
 TOLD: dict[str, Any] = json.loads(BILL.read_text("utf-8"))
 # What is only there to build Haloscope.
-BUILD = {"exceptiongroup", "packaging", "pathspec", "scikit-build-core"}
+BUILD = {"exceptiongroup", "pathspec", "scikit-build-core"}
 
 
 def properties(component: dict[str, Any]) -> dict[str, str]:
