@@ -201,7 +201,7 @@ def _asked() -> dict[str, dict[str, Metadata]]:
 
 def _inside_wheel(wheel: Path) -> Metadata:
     (place,) = [one for one in zipfile.Path(wheel).iterdir() if one.name.endswith(".dist-info")]
-    return metadata.PathDistribution(place).metadata.json  # type: ignore[arg-type]
+    return metadata.PathDistribution(place).metadata.json
 
 
 if __name__ == "__main__":
