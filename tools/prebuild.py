@@ -111,6 +111,8 @@ def pack(folder: Path, archive: Path) -> None:
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.mtime = member.uid = member.gid = 0
         member.uname = member.gname = ""
+        # Not the umask of who built it.
+        member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
         return member
 
     with tarfile.open(archive, "w:xz") as files:

@@ -69,9 +69,11 @@ def check_guide(guide: Path, mpi: Mpi, haloscope: Path, directory: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # with the build of a recorder, on a machine that may be busy
-@pytest.mark.parametrize("name", ["tutorial", "how-to"])
+@pytest.mark.parametrize(
+    "name", ["tutorial/README", "tutorial/faster", "tutorial/solver", "how-to/README", "how-to/launchers"]
+)
 def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
-    check_guide(DOCS / name / "README.md", any_mpi, haloscope, tmp_path)
+    check_guide(DOCS / f"{name}.md", any_mpi, haloscope, tmp_path)
 
 
 @pytest.mark.slow

@@ -76,6 +76,7 @@ def test_wheel_carries_what_the_recorder_is_built_from(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"haloscope/py.typed", "haloscope/explain/libhaloscope-explain.so"} <= names
     assert {"haloscope/predict/machines/orfeo.yaml", "haloscope/predict/page/model.js"} <= names
+    assert any(name.endswith(".dist-info/sboms/haloscope.cdx.json") for name in names)
     recorders = [name for name in names if name.endswith("/recorder.tar.xz")]
     assert len(recorders) == 2
     for tree in ("include", "src", "apps"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import prebuild
 from haloscope.base.extras import extras, remedy
 from haloscope.base.version import own_version
 from support.missing import missing
@@ -79,6 +81,22 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
+
+
+def test_an_archive_is_of_its_files_alone(tmp_path: Path) -> None:
+    """Not of when, in which order, by whom and with which umask they were made."""
+    files = {"lib/a.so": 0o755, "lib/always/a.so": 0o755, "notes": 0o644, "tool": 0o755}
+    for name, order, mask in (("one", list(files), 0o022), ("other", [*reversed(files)], 0o077)):
+        for at, file in enumerate(order):
+            path = tmp_path / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file)
+            path.chmod(files[file] & ~mask)
+            os.utime(path, (at, at))
+        (tmp_path / name / "link").symlink_to("lib/a.so")
+        (tmp_path / name / "lib").chmod(0o777 & ~mask)
+        prebuild.pack(tmp_path / name, tmp_path / f"{name}.tar.xz")
+    assert (tmp_path / "one.tar.xz").read_bytes() == (tmp_path / "other.tar.xz").read_bytes()
 
 
 @pytest.mark.parametrize("shell", ["bash", "csh"])

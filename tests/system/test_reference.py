@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,15 @@ def test_every_verb_has_a_page() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES.glob("*.md"))
     assert done.returncode == 0, done.stderr
     assert [verb for verb in done.stdout.splitlines() if f"<!-- options: {verb} -->" not in text] == []
+
+
+def test_every_verb_has_a_how_to() -> None:
+    text = (CHECKOUT / "docs/how-to/README.md").read_text("utf-8")
+    _, _, rows = text.partition("| verb | how to |")
+    first = re.findall(r"^\|(.*?)\|", rows.partition("\n\n")[0], re.MULTILINE)
+    named = re.findall(r"`([a-z0-9 ]+)`", "".join(first))
+    done = run("--verbs")
+    assert sorted(named) == sorted(done.stdout.splitlines())
 
 
 def test_readme_has_every_verb() -> None:
