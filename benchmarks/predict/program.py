@@ -46,10 +46,10 @@ def words_of(program: str, grid: tuple[int, int, int]) -> list[str]:
     """The command on a grid of ranks."""
     x, y, z = grid
     if program == "cg":
-        return ["cg", *"--nx 16 --ny 16 --nz 16 --iterations 3".split()]
+        return ["cg", *"--nx 16 --ny 16 --nz 16 --iterations 2".split()]
     if program == "sweep":
-        sizes = f"--procs {x},{y},{z} --zones {8 * x},{8 * y},{8 * z}"
-        return ["sweep", *f"{sizes} --groups 8 --quad 32 --niter 3".split()]
+        sizes = f"--procs {x},{y},{z} --zones {10 * x},{10 * y},{10 * z}"
+        return ["sweep", *f"{sizes} --groups 8 --quad 16 --niter 3".split()]
     sizes = f"--npx {x} --npy {y} --npz {z} --init_x 2 --init_y 2 --init_z 2 --nx 8 --ny 8 --nz 8"
     steps = "--num_vars 4 --num_tsteps 4 --stages_per_ts 4 --num_refine 1 --refine_freq 2"
     sphere = "--object 2 0 0.5 0.5 0.5 0 0 0 0.35 0.35 0.35 0 0 0"
