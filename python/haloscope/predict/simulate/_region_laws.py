@@ -35,7 +35,7 @@ _COUNTS = ("sends", "bytes", "calls", "call_bytes")
 
 @dataclass(frozen=True)
 class Measured:
-    """A profile: what an average rank did in each region itself, by path, and who ran where.
+    """A profile: what an average rank did in each region itself, by path.
 
     `own` has seconds of `computing` and in `mpi`, and counts: `sends`, `bytes`, `calls` of collectives, and
     their `call_bytes`.
@@ -47,7 +47,6 @@ class Measured:
     regions: list[str]
     names: list[str]
     parents: NDArray[np.int64]
-    grid: Grid | None
     own: pl.DataFrame
 
     @classmethod
@@ -56,9 +55,9 @@ class Measured:
         with explain.open(profile) as opened:
             require_pattern(opened)
             info, tree = dict(opened.info), opened.regions
-            ranks, grid = int(info["ranks"]), grid_of(opened)
+            ranks = int(info["ranks"])
             own = _own(opened, ranks)
-        return cls(profile, ranks, info, tree.names, tree.full_names, tree.parents, grid, own)
+        return cls(profile, ranks, info, tree.names, tree.full_names, tree.parents, own)
 
     def along(self, names: Sequence[str], column: str) -> Numbers:
         """Return a column by regions of these names; a region that it lacks did nothing."""
@@ -84,18 +83,12 @@ def _own(opened: explain.Profile, ranks: int) -> pl.DataFrame:
 
 
 class RegionLaws:
-    """Laws of profiles of one program at `points` numbers of ranks."""
+    """Laws of profiles of one program at `points` numbers of ranks; `runs` has those of each."""
 
     def __init__(self, profiles: Sequence[Path], scale: str) -> None:
         """Read the profiles. Raises `UsageError` if laws cannot be had of them."""
-        read = sorted((Measured.of(profile) for profile in profiles), key=lambda one: one.ranks)
-        self.largest = read[-1]
-        for one in read:
-            if one.info.get("program") != self.largest.info.get("program"):
-                raise UsageError(
-                    f"{one.profile} and {self.largest.profile}: are of two programs, "
-                    f"{one.info.get('program')} and {self.largest.info.get('program')}; name profiles of one"
-                )
+        read = [Measured.of(profile) for profile in profiles]
+        _require_one_program(read)
         self.points = sorted({one.ranks for one in read})
         if len(self.points) < FEWEST_POINTS:
             known = ", ".join(map(str, self.points))
@@ -104,8 +97,14 @@ class RegionLaws:
                 "name more profiles, or one alone"
             )
         self.runs = [[one for one in read if one.ranks == ranks] for ranks in self.points]
-        self.is_grid = all(one.grid is not None for one in read)
+        self.largest = self.runs[-1][0]
+        self._grids = [_grid(runs[0]) for runs in self.runs]
         self._strong = scale == "strong"
+
+    @property
+    def is_grid(self) -> bool:
+        """True if on all numbers of ranks a grid explains who sends to whom."""
+        return None not in self._grids
 
     def values(self, column: str) -> Numbers:
         """Return a column of `Measured.own`, mean over the runs of a point, shape (regions, points)."""
@@ -130,8 +129,8 @@ class RegionLaws:
 
         On a grid they go by how long the way through it is: what a wave of messages has to wait for.
         """
-        lengths = [_length(runs[0].grid, runs[0].ranks) for runs in self.runs]
-        return beyond(lengths, took, _length(self.largest.grid, ranks))
+        lengths = [_length(*place) for place in zip(self._grids, self.points, strict=True)]
+        return beyond(lengths, took, _length(self._grids[-1], ranks))
 
     def grown(self, ranks: int) -> Grown:
         """Return what an average rank does at a number of ranks, in the regions of the largest profile."""
@@ -154,6 +153,21 @@ class RegionLaws:
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((there > 0) & (here > 0), here / there, 1.0)
         return np.asarray(times)
+
+
+def _require_one_program(read: Sequence[Measured]) -> None:
+    first = read[0]
+    for one in read:
+        if one.info.get("program") != first.info.get("program"):
+            raise UsageError(
+                f"{first.profile} and {one.profile}: are of two programs, {first.info.get('program')} and "
+                f"{one.info.get('program')}; name profiles of one"
+            )
+
+
+def _grid(one: Measured) -> Grid | None:
+    with explain.open(one.profile) as opened:
+        return grid_of(opened)
 
 
 def _length(grid: Grid | None, ranks: int) -> float:
