@@ -291,7 +291,7 @@ def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale:
 
 
 def test_more_ranks_than_files_are_open(haloscope: Path, cg_8: Path, tmp_path: Path) -> None:
-    """Each rank has a trace of its own, which is open as long as it runs; 1024 are what users usually have."""
+    """Each rank has a trace of its own, which is open as long as it runs; 1024 are what users have."""
     command = f"ulimit -Sn 64 && exec {haloscope} simulate --platform torus -n 125 -o 125.halo {cg_8}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240

@@ -1,4 +1,4 @@
-"""`haloscope simulate` of several profiles: a program at another number of ranks, and its own simulation there."""
+"""`haloscope simulate` of several profiles: a program at other numbers of ranks, and its simulation there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import haloscope
@@ -19,8 +18,8 @@ from haloscope.predict.simulate._profile_patterns import Grown, pattern_of
 from support.missing import missing
 from support.profiles import Draft, draft, path_rows, process_rows
 
-KNOWN = (4, 6, 8, 12, 16)
-HELD_OUT = 64
+KNOWN = (6, 9, 12, 18, 27)
+HELD_OUT = 96
 CLOSE = 0.05
 
 
@@ -80,7 +79,7 @@ def test_regions_take_what_is_predicted(
     assert rows["exchange"]["messages"] > 0.8 * rows["exchange"]["time"]
     with haloscope.open(tmp_path / "predicted.halo") as opened:
         assert opened.info["ranks"] == HELD_OUT
-        assert "by laws of 5 profiles of 4 to 16 ranks" in opened.info["command"]
+        assert "by laws of 5 profiles of 6 to 27 ranks" in opened.info["command"]
 
 
 def test_the_command_prints_it(haloscope: Path, profiles: list[Path], tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_where_profiles_ran_elsewhere_waiting_is_not_known(tmp_path: Path) -> No
 
 
 def sleeping(ranks: int, name: str = "sleeping") -> Draft:
-    """A profile whose region computes a millisecond for each rank, and is as long in calls without messages."""
+    """A profile whose region computes a millisecond for each rank, and is as long in calls of no message."""
     seconds = 1e-3 * ranks
     rows = [
         {"path": path, "rank": rank, "instances": 1, "time": 2 * seconds, "p2p_time": path * seconds}
@@ -129,7 +128,7 @@ def test_what_cannot_be_predicted_is_said(tmp_path: Path) -> None:
     other = sleeping(5, "another").write(tmp_path / "another.halo")
     for asked, ranks, words in (
         (places, None, "-n N"),
-        (places[:4], 32, "4, 6, 8, 12 ranks: laws of growth need 5"),
+        (places[:4], 32, "6, 9, 12, 18 ranks: laws of growth need 5"),
         ([*places, other], 32, "are of two programs"),
         (places[:1], 32, "five numbers of ranks"),
     ):

@@ -178,7 +178,7 @@ class _Reading:
         return grid.grown(count)
 
     def _fill_tiles(self, nodes: Sequence[Node], count: int, grown: Grown) -> None:
-        """Set the recorded ranks again and again, side by side; what a tile lacks at its edge is in the sums."""
+        """Set the recorded ranks side by side, again and again; between two tiles nothing is sent."""
         own = self._computing()
         before = own.group_by("path").agg(pl.col("compute").sum() / self.ranks)
         times = {
@@ -220,9 +220,9 @@ class _Reading:
             members = count if size >= self.ranks else size
             if grown is not None:
                 each = max(1, round(each * grown.calls[path]))
-                data = round(data * grown.call_bytes[path])
+            large = data if grown is None else round(data * grown.call_bytes[path])
             if members > 1:
-                nodes[path].collectives.append(Collective(blocking_name(operation), members, data, each))
+                nodes[path].collectives.append(Collective(blocking_name(operation), members, large, each))
 
 
 def _axes(offset: Offset) -> int:

@@ -153,7 +153,7 @@ class _Prediction:
     ) -> tuple[Numbers, Numbers]:
         """Return the bounds of an interval by the jackknife+ (Barber, Candès, Ramdas, Tibshirani, 2021).
 
-        The least and the most that laws say without a point, less and more by what they miss it by, as a share.
+        The least and the most that laws say without a point, less and more by the share that they miss it by.
         """
         took = nested @ (self.laws.values("computing") + self.laws.values("mpi"))
         said = nested @ (computing.left_out + patterns + waiting.left_out)

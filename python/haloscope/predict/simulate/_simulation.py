@@ -34,8 +34,8 @@ class Simulation:
     compiled with smpicc), the profile of one, whose trace is replayed, or its pattern if it has none,
     or a trace in SimGrid's text: a directory with a file a rank, or the list of the files. `platform` is
     the name or the file of a network or machine. `ranks` are needed for a program; the pattern of a
-    profile is scaled to them, `weak` or `strong`. `what` may also be profiles of five or more numbers of ranks
-    of one program: computing then follows the laws that they show, and there is a `prediction`.
+    profile is scaled to them, `weak` or `strong`. `what` may be profiles of one program at five numbers of
+    ranks or more: computing then follows the laws that they show, and there is a `prediction`.
 
     `collectives` is whose choice of algorithms is taken: openmpi, mpich, mvapich2, intelmpi or smpi;
     `algorithms` has SimGrid's name of the algorithm for single collectives. Latencies, bandwidths

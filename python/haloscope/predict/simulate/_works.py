@@ -93,7 +93,11 @@ class ProfileWork:
 
 
 def replay(
-    pattern: Recorded | Pattern, profile: Path, options: Options, output: Path, about: Mapping[str, str | float]
+    pattern: Recorded | Pattern,
+    profile: Path,
+    options: Options,
+    output: Path,
+    about: Mapping[str, str | float],
 ) -> None:
     """Simulate what a profile has of a program, and write the profile of that."""
     with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
