@@ -158,8 +158,8 @@ def line(one: Judged) -> str:
     worst = one.rows["path"][one.errors.arg_max() or 0]
     return (
         f"| {'timed' if one.compute else 'none'} | {one.program} | {one.ranks} | × {one.factor:g} "
-        f"| {len(one.rows)} | {_percent(one.errors.mean())} | {_percent(one.errors.max())} (`{worst}`) | {_percent(one.whole)} "
-        f"| {one.held} | {one.swapped} |\n"
+        f"| {len(one.rows)} | {_percent(one.errors.mean())} | {_percent(one.errors.max())} (`{worst}`) "
+        f"| {_percent(one.whole)} | {one.held} | {one.swapped} |\n"
     )
 
 

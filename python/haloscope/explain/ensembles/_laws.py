@@ -65,7 +65,10 @@ def _terms() -> tuple[Term, ...]:
 
 TERMS = _terms()
 FALLING = np.array([term.power < 0 for term in TERMS])
-STEEP = np.array([term.power > 1 or term.log > 1 for term in TERMS])
+_POWERS = {Fraction(text) for text in ("1/3", "1/2", "2/3", "1")}
+NATURAL = np.array(
+    [abs(term.power) in _POWERS if not term.log else term.log == 1 and term.power in (0, 1) for term in TERMS]
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = F
 
     A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
     `bounded` laws may rise towards c₀, too: c₁ < 0 with a power below 0, as shares of ranks inside of a grid.
-    They rise no faster than p · log₂(p), as what one of many ranks does: noise looks like a steep law else.
+    Their terms are those alone that trees, rows, squares and cubes of ranks have: among all of them noise would
+    choose, and steep ones would be far off where nothing was measured.
     """
     x = np.asarray(points, dtype=np.float64)
     y = np.atleast_2d(np.asarray(values, dtype=np.float64))
@@ -112,7 +116,7 @@ def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = F
     errors = _smape(left_out, y[:, None, :])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.abs(factor[:, :, None] * (basis / scale) / y[:, None, :]).max(axis=2)
-    is_allowed = ((factor > 0) & ~STEEP) | FALLING if bounded else factor > 0
+    is_allowed = NATURAL & ((factor > 0) | FALLING) if bounded else factor > 0
     errors[~(is_allowed & (shares >= _LEAST_SHARE) & np.isfinite(errors))] = np.inf
     mean = y.mean(axis=1)
     flat = _smape(np.broadcast_to(mean[:, None], y.shape), y)
