@@ -111,7 +111,7 @@ class RegionLaws:
         means = [
             np.mean([one.along(self.largest.names, column) for one in runs], axis=0) for runs in self.runs
         ]
-        return np.array(means).T
+        return np.asarray(np.array(means).T)
 
     def computing(self, ranks: int) -> Beyond:
         """Return what laws say of seconds of computing.

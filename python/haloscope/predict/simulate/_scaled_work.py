@@ -74,7 +74,7 @@ class ScaledWork:
                 return None
             step(f"what is known: {one.ranks} ranks on {network.name}")
             columns.append(self._pattern_of(one, _as_recorded(one, network, options)))
-        return np.array(columns).T
+        return np.asarray(np.array(columns).T)
 
     def _pattern_of(self, one: Measured, options: Options) -> Numbers:
         alike = Grown.same(self.laws.is_grid, one.own["computing"].to_numpy())
