@@ -105,8 +105,8 @@ def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = F
 
     A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
     `bounded` laws may rise towards c₀, too: c₁ < 0 with a power below 0, as shares of ranks inside of a grid.
-    Their terms are those alone that trees, rows, squares and cubes of ranks have: among all of them noise would
-    choose, and steep ones would be far off where nothing was measured.
+    Their terms are only those that trees, rows, squares and cubes of ranks have: among all of them noise
+    would choose, and steep ones would be far off where nothing was measured.
     """
     x = np.asarray(points, dtype=np.float64)
     y = np.atleast_2d(np.asarray(values, dtype=np.float64))
