@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 import common  # noqa: E402
 
 BENCHMARK = "predict"
-TOPICS = ("p2p", "collective", "models", "extrapolation", "budget", "tune", "simulate", "place")
+TOPICS = ("p2p", "collective", "models", "extrapolation", "budget", "tune", "simulate", "program", "place")
 KEYS = ("ours", "peer", "peer_name", "unit", "ratio", "ci_low", "ci_high", "target", "met")
 
 

@@ -1,4 +1,4 @@
-"""How long simulations take: seconds and memory that are allowed, over those taken.
+"""How long simulations and formulas take: seconds and memory that are allowed, over those taken.
 
 One run of each: a second one would not fit into the time of `make bench`. Computing takes no
 simulated time. The program's collectives are Open MPI's and, for comparison, SMPI's own simple
@@ -17,6 +17,10 @@ import time
 from pathlib import Path
 
 from common import Estimate, emit
+from extrapolation import HERE, points_of
+
+from haloscope import predict
+from haloscope.predict import Laws
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
 CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
@@ -26,7 +30,12 @@ PROGRAM = "simulate cg, 1024 ranks on a torus, Open MPI's collectives"
 QUICKER = "simulate cg, 1024 ranks on a torus, simple collectives"
 MEMORY = "simulate cg, 1024 ranks, memory"
 REPLAY = "replay a pattern of cg without preconditioner, 4096 ranks on a torus"
-CASES = (PROGRAM, QUICKER, MEMORY, REPLAY)
+MOST = "the same, 16384 ranks"
+MOST_MEMORY = "the same, 16384 ranks, memory"
+MILLION = 10**6
+FORMULA = "model of a binomial bcast by Hockney, a million ranks"
+LAWS = "model of all algorithms of five collectives by laws, a million ranks"
+CASES = (PROGRAM, QUICKER, MEMORY, REPLAY, MOST, MOST_MEMORY, FORMULA, LAWS)
 
 
 def measure() -> None:
@@ -39,9 +48,32 @@ def measure() -> None:
         many = ("-n", "1024", "-o", output)
         _report(PROGRAM, _simulate(300, *many, *CG), 120, "s")
         _report(QUICKER, _simulate(300, *SIMPLE, *many, *CG), 120, "s")
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        _report(MEMORY, memory, 8192, "MiB")
-        _report(REPLAY, _simulate(300, *SIMPLE, "-n", "4096", "-o", output, small), 300, "s")
+        _report(MEMORY, _most_memory(), 8192, "MiB")
+        for case, ranks in ((REPLAY, 4096), (MOST, 16384)):
+            words = ("-n", str(ranks), "-o", output, small)
+            _report(case, _simulate(300, *SIMPLE, *words), 300, "s")
+        _report(MOST_MEMORY, _most_memory(), 8192, "MiB")  # the most of all that ran so far
+    formulas()
+
+
+def formulas() -> None:
+    """Prints what a million ranks cost the models that only compute."""
+    level = {"name": "all", "cores": 1 << 20, "latency": "1 us", "bandwidth": "10 GB/s"}
+    machine = predict.Machine.model_validate({"name": "million", "levels": [level]})
+    begin = time.perf_counter()
+    predict.model(machine, "bcast", ["binomial"], [MILLION], [8192], formula="hockney")
+    _report(FORMULA, time.perf_counter() - begin, 1, "s")
+    laws = Laws.of(points_of("torus"), predict.load_machine(HERE / "kept" / "torus.yaml"))
+    begin = time.perf_counter()
+    for collective in laws.collectives:
+        for way in laws.ways(collective):
+            laws.estimate(way, MILLION, 8192)
+    _report(LAWS, time.perf_counter() - begin, 1, "s")
+
+
+def _most_memory() -> float:
+    """MiB of the largest process so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def _simulate(limit: float, *words: str) -> float:

@@ -86,6 +86,14 @@ def test_levels_that_nobody_measured_are_foreseen(true: object) -> None:
         assert law.estimate(ranks, size).time == pytest.approx(true(ranks, size), rel=0.05), (ranks, size)  # type: ignore[operator]
 
 
+def test_a_million_ranks_are_only_numbers() -> None:
+    """Formulas, where a simulation would have a million processes: on more cores than the machine has."""
+    found = laws()
+    for way, true in ((RING, ring), (TREE, tree)):
+        assert found.estimate(way, 10**6, 2048).time == pytest.approx(true(10**6, 2048), rel=0.1)
+    assert found.choose("allreduce", 10**6, 2048).fastest == TREE
+
+
 def test_what_was_measured_is_as_it_was() -> None:
     law = Law(Growths(machine()), times(tree))
     for (ranks, size), time in times(tree).items():

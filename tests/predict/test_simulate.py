@@ -19,7 +19,8 @@ from haloscope import explain
 from haloscope.base.errors import SimulationError
 from haloscope.predict.bench import CollectiveMethod, Grid, collective
 from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
-from haloscope.predict.simulate._pattern import Pattern, _share
+from haloscope.predict.simulate._pattern import _share
+from haloscope.predict.simulate._profile_patterns import pattern_of
 from support.missing import missing
 from support.mpi import Mpi
 from support.profiles import draft, path_rows, process_rows
@@ -266,7 +267,7 @@ def test_a_pattern_computes_between_nested_regions_and_sends_within_the_world(tm
             {"path": 2, "rank": 0, "partner": partner, "sends": 3, "bytes_sent": 30} for partner in (1, -1)
         ],
     )
-    root = Pattern.of(written.write(tmp_path / "a.halo"), None, "weak", 1.0).root
+    root = pattern_of(written.write(tmp_path / "a.halo"), None, "weak", 1.0).root
     (solve,) = root.children
     (halo,) = solve.children
     assert [node.own[1][1] for node in (root, solve, halo)] == pytest.approx([4, 4, 0.5])
@@ -287,6 +288,16 @@ def test_a_scaled_pattern(simulate: Simulate, cg_8: Path, tmp_path: Path, scale:
     pairs = (3 * 4 - 2) ** 3 - 4**3
     largest = 8 * 8 * 8 if scale == "weak" else 8 * 8 * 8 // 4
     assert found == (3, 3 * pairs, largest, 7, 26)
+
+
+def test_more_ranks_than_files_are_open(haloscope: Path, cg_8: Path, tmp_path: Path) -> None:
+    """Each rank has a trace of its own, which is open as long as it runs; 1024 are what users have."""
+    command = f"ulimit -Sn 64 && exec {haloscope} simulate --platform torus -n 125 -o 125.halo {cg_8}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert explain.open(tmp_path / "125.halo").info["ranks"] == 125
 
 
 def test_what_if(simulate: Simulate, cg_8: Path) -> None:

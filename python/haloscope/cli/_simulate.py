@@ -20,6 +20,7 @@ Examples:
   haloscope simulate --platform torus -n 1024 --scale weak cg-64.halo -o torus-1024.halo
   haloscope simulate --platform torus --collectives mpich,bcast=binomial_tree cg-64.halo
   haloscope simulate --platform dragonfly cg-64.halo --sensitivity 0,1,2,4
+  haloscope simulate --platform torus -n 512 cg-8.halo cg-16.halo cg-27.halo cg-32.halo cg-64.halo
 """
 
 
@@ -146,7 +147,7 @@ class _Simulating(click.Command):
     metavar="F,F,...",
     help="Simulate with latencies times each factor; print each region's time and slope.",
 )
-@format_option(*FORMAT, text="Print the table of --sensitivity for people, or for programs.")
+@format_option(*FORMAT, text="Print a table for people, or for programs.")
 @click.argument("what", nargs=-1, type=click.UNPROCESSED, metavar="WHAT...")
 def simulate(
     what: tuple[str, ...],
@@ -167,7 +168,8 @@ def simulate(
     WHAT is a bundled application or a program that was compiled with smpicc, with its arguments; or
     a profile (its trace, else its pattern); or a trace in SimGrid's text, a directory with a file a
     rank or the list of the files.
-    The result is a profile like any other.
+    The result is a profile like any other. Of profiles of one program at five numbers of ranks or more,
+    the time of each region with N ranks is predicted, too, and printed.
     """
     from haloscope import explain
     from haloscope.cli._measuring import time_limit
@@ -189,6 +191,9 @@ def simulate(
     )
     if sensitivity is not None:
         explain.render(simulation.sensitivity(sensitivity, progress), form, "sensitivity", sys.stdout)
+        return
+    if simulation.has_prediction:
+        explain.render(simulation.prediction(output, progress), form, "prediction", sys.stdout)
         return
     profile = simulation.run(output, progress)
     click.echo("\n".join(explain.summary(explain.open(profile))), err=True)

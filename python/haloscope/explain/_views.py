@@ -236,6 +236,16 @@ _VIEWS: Mapping[str, Sequence[View]] = {
         text("status", "status"),
     ],
     "sensitivity": [text("region", "path"), time("slope", "slope"), part("share", "share")],
+    "prediction": [
+        text("region", "path"),
+        time("time", "time"),
+        time("from", "low"),
+        time("to", "high"),
+        time("computing", "computing"),
+        time("messages", "messages"),
+        time("waiting", "waiting"),
+        text("own computing, p ranks", "law"),
+    ],
     "tune": [
         text("collective", "collective"),
         exact("ranks", "ranks"),

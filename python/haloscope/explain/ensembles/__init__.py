@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from haloscope.explain.ensembles._beyond import FEWEST_POINTS, Beyond, beyond
     from haloscope.explain.ensembles._dominance import dominance
     from haloscope.explain.ensembles._ensemble import Ensemble, open_all
     from haloscope.explain.ensembles._ensemble_page import write_ensemble_page
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from haloscope.explain.ensembles._view import View
 
 __all__ = [
+    "FEWEST_POINTS",
     "QUANTITIES",
+    "Beyond",
     "Ensemble",
     "Speeds",
     "View",
+    "beyond",
     "dominance",
     "efficiency",
     "families",
@@ -42,10 +46,13 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "Beyond": "_beyond",
             "Ensemble": "_ensemble",
+            "FEWEST_POINTS": "_beyond",
             "QUANTITIES": "_quantities",
             "Speeds": "_size_classes",
             "View": "_view",
+            "beyond": "_beyond",
             "dominance": "_dominance",
             "efficiency": "_scaling",
             "families": "_levels",

@@ -64,6 +64,11 @@ def _terms() -> tuple[Term, ...]:
 
 
 TERMS = _terms()
+FALLING = np.array([term.power < 0 for term in TERMS])
+_POWERS = {Fraction(text) for text in ("1/3", "1/2", "2/3", "1")}
+NATURAL = np.array(
+    [abs(term.power) in _POWERS if not term.log else term.log == 1 and term.power in (0, 1) for term in TERMS]
+)
 
 
 @dataclass(frozen=True)
@@ -90,14 +95,18 @@ class Laws:
         constant = f"{self.constant[row]:.3g}"
         if self.chosen[row] < 0:
             return f"{constant} {unit}".strip()
-        term = f"{self.factor[row]:.3g} · {TERMS[self.chosen[row]]}"
-        return f"({constant} + {term}) {unit}".strip() if unit else f"{constant} + {term}"
+        sign = "-" if self.factor[row] < 0 else "+"
+        text = f"{constant} {sign} {abs(self.factor[row]):.3g} · {TERMS[self.chosen[row]]}"
+        return f"({text}) {unit}" if unit else text
 
 
-def fit(points: Sequence[float] | Numbers, values: Numbers) -> Laws:
+def fit(points: Sequence[float] | Numbers, values: Numbers, *, bounded: bool = False) -> Laws:
     """Return the laws of rows of values at `points`, each greater than or equal to 1, shape (rows, points).
 
     A constant is judged by all points, as Extra-P does it, a term by predicting each point from the others.
+    `bounded` laws may rise towards c₀, too: c₁ < 0 with a power below 0, as shares of ranks inside of a grid.
+    Their terms are only those that trees, rows, squares and cubes of ranks have: among all of them noise
+    would choose, and steep ones would be far off where nothing was measured.
     """
     x = np.asarray(points, dtype=np.float64)
     y = np.atleast_2d(np.asarray(values, dtype=np.float64))
@@ -107,7 +116,8 @@ def fit(points: Sequence[float] | Numbers, values: Numbers) -> Laws:
     errors = _smape(left_out, y[:, None, :])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.abs(factor[:, :, None] * (basis / scale) / y[:, None, :]).max(axis=2)
-    errors[~((factor > 0) & (shares >= _LEAST_SHARE) & np.isfinite(errors))] = np.inf
+    is_allowed = NATURAL & ((factor > 0) | FALLING) if bounded else factor > 0
+    errors[~(is_allowed & (shares >= _LEAST_SHARE) & np.isfinite(errors))] = np.inf
     mean = y.mean(axis=1)
     flat = _smape(np.broadcast_to(mean[:, None], y.shape), y)
     best = errors.argmin(axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,18 +38,29 @@ class Grid:
 
     def neighbour(self, rank: int, offset: Offset) -> int | None:
         """Return the rank at an offset, if there is one."""
-        place = self.coordinates(np.array([rank]))[0] + offset
-        for axis, (size, wraps) in enumerate(zip(self.dims, self.wraps, strict=True)):
-            if not wraps and not 0 <= place[axis] < size:
+        x, y, _ = self.dims
+        coordinates = (rank % x, rank // x % y, rank // (x * y))
+        found = 0
+        for axis in (2, 1, 0):
+            place, size = coordinates[axis] + offset[axis], self.dims[axis]
+            if not self.wraps[axis] and not 0 <= place < size:
                 return None
-            place[axis] %= size
-        return int(place[0] + self.dims[0] * (place[1] + self.dims[1] * place[2]))
+            found = found * size + place % size
+        return found
+
+    @property
+    def cube(self) -> float:
+        """The ranks of a cube, or square, through which the way from corner to corner is as long."""
+        used = [size for size in self.dims if size > 1] or [1]
+        return float((sum(used) / len(used)) ** len(used))
 
     def grown(self, ranks: int) -> Grid:
         """Return the grid of so many ranks with the same kinds of axes: as near to a cube as it can be.
 
         Axes of one rank stay so where others can grow.
         """
+        if ranks == prod(self.dims):
+            return self
         used = [axis for axis, size in enumerate(self.dims) if size > 1] or [0, 1, 2]
         sizes = _factors(ranks, len(used))
         dims = [1, 1, 1]

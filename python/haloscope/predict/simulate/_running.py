@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -167,6 +168,7 @@ def _run(words: list[str], environment: Mapping[str, str], what: str, options: O
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    _allow_files(child.pid)
     said: list[str] = []
     ends = ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
     readers = [threading.Thread(target=_forward, args=(pipe, to, said), daemon=True) for pipe, to in ends]
@@ -184,6 +186,13 @@ def _run(words: list[str], environment: Mapping[str, str], what: str, options: O
         for reader in readers:
             reader.join(5)
     _judge(status, said, what)
+
+
+def _allow_files(process: int) -> None:
+    """SimGrid has the trace of each rank open: let it have as many files as this user may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError):  # it may be over
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
 
 
 def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:

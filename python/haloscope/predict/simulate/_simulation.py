@@ -16,6 +16,7 @@ from haloscope.predict._progress import Progress, silent
 from haloscope.predict.simulate._description import Change, host_names
 from haloscope.predict.simulate._platform import Platform, load_platform
 from haloscope.predict.simulate._running import Options
+from haloscope.predict.simulate._scaled_work import ScaledWork
 from haloscope.predict.simulate._simgrid import smpirun
 from haloscope.predict.simulate._works import ProfileWork, ProgramWork, TraceWork, Work, sensitivity, what_if
 
@@ -33,7 +34,8 @@ class Simulation:
     compiled with smpicc), the profile of one, whose trace is replayed, or its pattern if it has none,
     or a trace in SimGrid's text: a directory with a file a rank, or the list of the files. `platform` is
     the name or the file of a network or machine. `ranks` are needed for a program; the pattern of a
-    profile is scaled to them, `weak` or `strong`.
+    profile is scaled to them, `weak` or `strong`. `what` may be profiles of one program at five numbers of
+    ranks or more: computing then follows the laws that they show, and there is a `prediction`.
 
     `collectives` is whose choice of algorithms is taken: openmpi, mpich, mvapich2, intelmpi or smpi;
     `algorithms` has SimGrid's name of the algorithm for single collectives. Latencies, bandwidths
@@ -66,11 +68,7 @@ class Simulation:
         Raises `UsageError` for what cannot be simulated, `SimulationError` for a program that does
         not end well.
         """
-        from haloscope.watch import Output, expand
-
-        options = self._options
-        prepared = Output.prepare(None if output is None else Path(output))
-        place = expand(prepared.pattern, options.ranks, self._work.name)
+        options, place = self._options, self._place(output)
         with progress(1) as step:
             step(f"simulating {options.ranks} ranks on {self._network.name}")
             what_if(self._work, options, place)
@@ -86,6 +84,32 @@ class Simulation:
         with progress(len(factors)) as step:
             return sensitivity(self._work, options, factors, step)
 
+    @property
+    def has_prediction(self) -> bool:
+        """True of several profiles of a program."""
+        return isinstance(self._work, ScaledWork)
+
+    def prediction(self, output: str | Path | None = None, progress: Progress = silent) -> pl.DataFrame:
+        """Simulate what several profiles say of `ranks` ranks, and return a row for each region.
+
+        `time` is of an average rank, `low` and `high` are the bounds of its interval; it is the sum of
+        `computing`, of `messages`, as simulated, and of `waiting`, null where the network that the profiles
+        are of is not known. `law` is that of the region's own computing. The profile of the simulation is
+        written as by `run`.
+        """
+        work, options = self._work, self._options
+        if not isinstance(work, ScaledWork):
+            raise UsageError("a prediction needs profiles of a program at five numbers of ranks or more")
+        place = self._place(output)
+        with progress(work.simulations) as step:
+            return work.prediction(options, place, step)
+
+    def _place(self, output: str | Path | None) -> Path:
+        from haloscope.watch import Output, expand
+
+        prepared = Output.prepare(None if output is None else Path(output))
+        return expand(prepared.pattern, self._options.ranks, self._work.name)
+
     @cached_property
     def _network(self) -> Platform:
         network = load_platform(self.platform)
@@ -97,6 +121,11 @@ class Simulation:
         words = [str(self.what)] if isinstance(self.what, (str, Path)) else [str(one) for one in self.what]
         if not words:
             raise UsageError("name what to simulate: cg --nx 16, or ./app, or a profile")
+        if len(words) > 1 and all(map(is_profile, words)):
+            if self.ranks is None:
+                raise UsageError("several profiles are scaled to a number of ranks: -n N")
+            host_names(self._network, self.ranks)
+            return ScaledWork([Path(word) for word in words], self.ranks, self.scale, self.compute_factor)
         if is_profile(words[0]):
             return ProfileWork(_alone(words), self.ranks, self.scale, self.compute_factor)
         if _is_trace(Path(words[0])):

@@ -18,11 +18,12 @@ from haloscope.base.building import applications
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import _simgrid
 from haloscope.predict.simulate._pattern import Pattern
+from haloscope.predict.simulate._profile_patterns import pattern_of
 from haloscope.predict.simulate._recorded import Recorded
 from haloscope.predict.simulate._running import Options, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
 
-__all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "sensitivity", "what_if"]
+__all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "replay", "sensitivity", "what_if"]
 
 
 class Work(Protocol):
@@ -82,19 +83,27 @@ class ProfileWork:
 
     def __init__(self, profile: Path, ranks: int | None, scale: str, compute: float = 1) -> None:
         trace = _recorded(profile, ranks, compute)
-        self.pattern: Recorded | Pattern = trace or Pattern.of(profile, ranks, scale, compute)
+        self.pattern: Recorded | Pattern = trace or pattern_of(profile, ranks, scale, compute)
         self.ranks = self.pattern.ranks
         self.name = self.pattern.program
-        self.profile, self.scale = profile, scale
+        self.profile = profile
 
     def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
-        with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
-            listing = write_traces(self.pattern, Path(name))
-            named = {
-                "program": self.name,
-                "command": f"{self.pattern.what} of {self.profile}, {self.pattern.how}",
-            }
-            simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
+        replay(self.pattern, self.profile, options, output, about)
+
+
+def replay(
+    pattern: Recorded | Pattern,
+    profile: Path,
+    options: Options,
+    output: Path,
+    about: Mapping[str, str | float],
+) -> None:
+    """Simulate what a profile has of a program, and write the profile of that."""
+    with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
+        listing = write_traces(pattern, Path(name))
+        named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
+        simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
 
 
 def _recorded(profile: Path, ranks: int | None, compute: float) -> Recorded | None:

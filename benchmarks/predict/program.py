@@ -1,0 +1,214 @@
+"""How far predictions of whole programs are off at numbers of ranks that were not measured.
+
+    python benchmarks/predict/program.py [docs/benchmarks.md [0|1]]   # with it: its table, made anew
+
+cg, sweep and amr grow with the number of ranks (weak scaling) on a simulated torus. Profiles of 8 to 64
+ranks are known; those of 128, 256 and 512 ranks are predicted from them, and then simulated. Once computing
+takes no time: simulated times are exact then, and all is messages and waiting for them. Once it is timed on
+this machine while it simulates, as `simulate` does unless told otherwise: it has to be quiet. A region counts
+that takes a hundredth of the run or more, with what is nested in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from common import Estimate, emit
+
+import haloscope
+from haloscope.predict.simulate import Simulation
+
+__all__ = ["CASES", "measure"]
+
+BEGIN, END = "<!-- bench-program: begin -->\n", "<!-- bench-program: end -->\n"
+# Nearly cubes, as (x, y, z).
+KNOWN = ((2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 3), (4, 4, 3), (4, 4, 4))
+# Those that are predicted, and times how much the bandwidth of the profiles' network.
+HELD_OUT = (((8, 4, 4), 1.0), ((8, 8, 4), 1.0), ((8, 8, 8), 1.0), ((8, 8, 4), 0.02))
+COMPUTING = (0.0, 1.0)  # times as long as timed here
+AIM = 0.15  # of a region's time
+LEAST = 0.01  # of the run's time
+PLATFORM, COLLECTIVES = "torus", "smpi"
+PROGRAMS = ("cg", "sweep", "amr")
+
+
+def words_of(program: str, grid: tuple[int, int, int]) -> list[str]:
+    """The command on a grid of ranks."""
+    x, y, z = grid
+    if program == "cg":
+        return ["cg", *"--nx 8 --ny 8 --nz 8 --iterations 1".split()]
+    if program == "sweep":
+        sizes = f"--procs {x},{y},{z} --zones {4 * x},{4 * y},{4 * z}"
+        return ["sweep", *f"{sizes} --groups 8 --gset 1 --quad 8 --niter 2".split()]
+    sizes = f"--npx {x} --npy {y} --npz {z} --init_x 2 --init_y 2 --init_z 2 --nx 4 --ny 4 --nz 4"
+    steps = "--num_vars 2 --num_tsteps 2 --stages_per_ts 4 --num_refine 1 --refine_freq 2"
+    sphere = "--object 2 0 0.5 0.5 0.5 0 0 0 0.35 0.35 0.35 0 0 0"
+    return ["amr", *f"{sizes} {steps} {sphere}".split()]
+
+
+def simulated(
+    program: str, grid: tuple[int, int, int], output: Path, compute: float, factor: float = 1.0
+) -> Path:
+    """The profile of the program itself on so many simulated ranks."""
+    begun = time.perf_counter()
+    ranks = int(np.prod(grid))
+    simulation = Simulation(
+        words_of(program, grid),
+        PLATFORM,
+        ranks,
+        collectives=COLLECTIVES,
+        bandwidth_factor=factor,
+        compute_factor=compute,
+    )
+    simulation.run(output)
+    took = time.perf_counter() - begun
+    print(f"program: {program} on {ranks} ranks, {took:.0f} s", file=sys.stderr, flush=True)
+    return output
+
+
+def times_of(profile: Path) -> pl.DataFrame:
+    """Path and time of an average rank of all."""
+    with haloscope.open(profile) as opened:
+        ranks = opened.info["ranks"]
+        return opened.table("regions").select("path", truth=pl.col("time_mean") * pl.col("ranks") / ranks)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Regions of one program at one number of ranks: what was predicted, and what it took."""
+
+    program: str
+    compute: float
+    ranks: int
+    factor: float
+    rows: pl.DataFrame
+
+    @property
+    def errors(self) -> pl.Series:
+        """Relative errors of the regions that count."""
+        return self.rows.select((pl.col("time") / pl.col("truth") - 1).abs()).to_series()
+
+    @property
+    def whole(self) -> float:
+        """That of the whole program."""
+        row = self.rows.row(by_predicate=pl.col("path") == "<program>", named=True)
+        return float(abs(row["time"] / row["truth"] - 1))
+
+    @property
+    def held(self) -> str:
+        """How many intervals hold what it took."""
+        holds = self.rows.select((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high")))
+        return f"{int(holds.to_series().sum())} of {len(self.rows)}"
+
+    @property
+    def swapped(self) -> int:
+        """How many pairs of regions, apart by more than the aim, come in the wrong order."""
+        said, truth = self.rows["time"].to_numpy(), self.rows["truth"].to_numpy()
+        is_apart = truth[:, None] > truth[None, :] * (1 + AIM)
+        return int((is_apart & (said[:, None] <= said[None, :])).sum())
+
+
+def judge(program: str, compute: float, folder: Path) -> Iterator[Judged]:
+    """Predict and simulate one program."""
+    known = [
+        simulated(program, grid, folder / f"{program}-{int(np.prod(grid))}.halo", compute) for grid in KNOWN
+    ]
+    for grid, factor in HELD_OUT:
+        ranks = int(np.prod(grid))
+        asked = Simulation(known, PLATFORM, ranks, collectives=COLLECTIVES, bandwidth_factor=factor)
+        said = asked.prediction(folder / "said.halo")
+        truth = times_of(simulated(program, grid, folder / "truth.halo", compute, factor))
+        rows = said.join(truth, on="path")
+        whole = rows.filter(path="<program>")["truth"][0]
+        one = Judged(program, compute, ranks, factor, rows.filter(pl.col("truth") >= LEAST * whole))
+        print(line(one), end="", file=sys.stderr, flush=True)
+        yield one
+
+
+def results(computing: Sequence[float] = COMPUTING) -> list[Judged]:
+    """Of all programs."""
+    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
+        raise RuntimeError("no SimGrid: apt-get install libsimgrid-dev")
+    with tempfile.TemporaryDirectory() as name:
+        cases = [(program, compute) for compute in computing for program in PROGRAMS]
+        return [one for case in cases for one in judge(*case, Path(name))]
+
+
+def lines(judged: Sequence[Judged]) -> Iterator[str]:
+    """The table, as Markdown."""
+    yield "| computing | program | ranks | bandwidth | regions | off by, mean | worst | the whole "
+    yield "| held | swapped |\n"
+    yield "| --- " * 10 + "|\n"
+    yield from map(line, judged)
+
+
+def line(one: Judged) -> str:
+    """A row of it."""
+    worst = one.rows["path"][one.errors.arg_max() or 0]
+    return (
+        f"| {'timed' if one.compute else 'none'} | {one.program} | {one.ranks} | × {one.factor:g} "
+        f"| {len(one.rows)} | {_percent(one.errors.mean())} | {_percent(one.errors.max())} (`{worst}`) "
+        f"| {_percent(one.whole)} | {one.held} | {one.swapped} |\n"
+    )
+
+
+def _percent(share: object) -> str:
+    assert isinstance(share, float)
+    return f"{100 * share:.3g} %"
+
+
+KINDS = {0.0: "no computing", 1.0: "computing"}
+CASES = tuple(
+    f"{program}, {kind}: regions at unseen ranks, {what}"
+    for program in PROGRAMS
+    for kind in KINDS.values()
+    for what in ("mean", "worst")
+)
+
+
+def measure() -> None:
+    """Print two rows a program and kind, and the table on standard error."""
+    judged = results()
+    for program in PROGRAMS:
+        for compute, kind in KINDS.items():
+            own = [one.errors for one in judged if (one.program, one.compute) == (program, compute)]
+            errors = pl.concat(own)
+            for what, share in (("mean", errors.mean()), ("worst", errors.max())):
+                assert isinstance(share, float)
+                ratio = AIM / max(share, 1e-3)
+                emit(
+                    "predict",
+                    f"{program}, {kind}: regions at unseen ranks, {what}",
+                    ours=100 * share,
+                    peer=100 * AIM,
+                    peer_name="at most",
+                    unit="%",
+                    ratio=Estimate(ratio, ratio, ratio),
+                    target=1.0,
+                )
+
+
+def write(document: Path, computing: Sequence[float]) -> None:
+    """Put the table into a document, between its marks."""
+    made = list(lines(results(computing)))
+    head, rest = document.read_text(encoding="utf-8").split(BEGIN)
+    tail = rest.split(END)[1]
+    document.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        write(Path(sys.argv[1]), [float(word) for word in sys.argv[2:]] or COMPUTING)
+    else:
+        measure()
