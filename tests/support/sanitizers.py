@@ -78,7 +78,7 @@ class Sanitized:
         return subprocess.run(
             [str(self.recorder.join), str(records), str(directory / "run.halo")],
             env={**os.environ, **report_options(directory, options)},
-            timeout=20,
+            timeout=100,  # with a sanitizer, on a machine that may be busy
             capture_output=True,
             text=True,
             check=False,
