@@ -11,11 +11,23 @@ import os
 import subprocess
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EMITTED", "MPI_ENVIRONMENT", "Estimate", "emit", "estimate", "melt_of", "undisturbed"]
+__all__ = [
+    "EMITTED",
+    "MPI_ENVIRONMENT",
+    "Estimate",
+    "between",
+    "emit",
+    "emit_allowed",
+    "estimate",
+    "melt_of",
+    "put_between",
+    "undisturbed",
+]
 
 # Benchmark and case of every row that was printed.
 EMITTED: set[tuple[str, str]] = set()
@@ -84,6 +96,35 @@ def emit(
     }
     EMITTED.add((benchmark, case))
     print(json.dumps(record), flush=True)
+
+
+def emit_allowed(benchmark: str, case: str, taken: float, allowed: float, unit: str) -> None:
+    """Prints what was taken beside the most that is allowed."""
+    ratio = allowed / max(taken, 1e-9)
+    emit(
+        benchmark,
+        case,
+        ours=taken,
+        peer=allowed,
+        peer_name="allowed",
+        unit=unit,
+        ratio=Estimate(ratio, ratio, ratio),
+        target=1.0,
+    )
+
+
+def between(document: Path, name: str) -> tuple[str, str, str]:
+    """Return a document in three: to the end of a benchmark's first mark, between its marks, and the rest."""
+    begin, end = f"<!-- bench-{name}: begin -->\n", f"<!-- bench-{name}: end -->"
+    head, rest = document.read_text(encoding="utf-8").split(begin)
+    middle, tail = rest.split(end)
+    return head + begin, middle, end + tail
+
+
+def put_between(document: Path, name: str, text: str) -> None:
+    """Put a text between the marks of a benchmark."""
+    head, _, tail = between(document, name)
+    document.write_text(f"{head}{text}{tail}", encoding="utf-8")
 
 
 def melt_of(steps: int) -> str:

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from common import between, put_between
+
 __all__ = ["COLUMNS", "DOCUMENT", "line", "rows", "shown"]
 
 BENCHMARKS = Path(__file__).resolve().parent
@@ -69,10 +71,7 @@ def _main() -> None:
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept.values())
-    begin, end = (f"<!-- bench-{name}: {place} -->\n" for place in ("begin", "end"))
-    head, rest = DOCUMENT.read_text(encoding="utf-8").split(begin)
-    table, tail = rest.split(end)
-    DOCUMENT.write_text("".join([head, begin, shown(table, kept), end, tail]), encoding="utf-8")
+    put_between(DOCUMENT, name, shown(between(DOCUMENT, name)[1], kept))
 
 
 if __name__ == "__main__":

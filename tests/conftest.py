@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -111,6 +112,13 @@ def two_nodes() -> Iterator[Cluster]:
         missing(reason)
     with cluster(nodes=2, slots=2) as up:
         yield up
+
+
+@pytest.fixture(scope="session")
+def simgrid() -> None:
+    """SimGrid's SMPI, for what asks for it."""
+    if not all(map(shutil.which, ("smpirun", "smpicc", "smpicxx"))):
+        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
 
 
 @pytest.fixture(scope="session")

@@ -17,14 +17,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 import numpy as np  # noqa: E402
 import programs  # noqa: E402
-from common import Estimate, emit, estimate  # noqa: E402
+from common import Estimate, emit, estimate, put_between  # noqa: E402
 from hidden import chain, policy_words, run  # noqa: E402
 from virtual import LAWS, POLICIES, POLLS, STAY, Simulation, Steps, word  # noqa: E402
 
 __all__ = ["CASES", "measure", "tables"]
 
 BENCHMARK = "overlap"
-BEGIN, END = "<!-- bench-policies: begin -->\n", "<!-- bench-policies: end -->"
 SEEDS, ROUNDS = 9, 5
 CHEAP, DEAR = 2e-4, 1e-2  # a poll, in units of the work
 DEADLINE = 1.1
@@ -121,8 +120,4 @@ def _cells(row: Sequence[Estimate]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    page = Path(sys.argv[1])
-    head, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    made = tables(Simulation(programs.virtual()))
-    page.write_text(f"{head}{BEGIN}\n{made}\n\n{END}{tail}", encoding="utf-8")
+    put_between(Path(sys.argv[1]), "policies", f"\n{tables(Simulation(programs.virtual()))}\n\n")

@@ -1,4 +1,4 @@
-"""Overlap and the matrix-free finite elements: every figure, a module a topic, 12 minutes in all.
+"""Overlap and the matrix-free finite elements: every figure, a module a topic, 20 minutes in all.
 
 A module has `measure()`, which prints its rows with `common.emit`, and `CASES`, the names of them
 all: those that did not come are printed with null values, and why on standard error. As arguments,

@@ -27,7 +27,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import Estimate, emit
+from common import Estimate, emit, emit_allowed, put_between
 
 from haloscope import predict
 from haloscope.predict import Laws, Way
@@ -37,7 +37,6 @@ __all__ = ["CASES", "measure"]
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "kept" / "simulated.parquet"
 UNSEEN = HERE / "kept" / "unseen.parquet"
-BEGIN, END = "<!-- bench-extrapolation: begin -->\n", "<!-- bench-extrapolation: end -->\n"
 PLATFORMS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
 SELECTORS = ("ompi", "mpich", "mvapich2")
 MOST_SEEN = 32
@@ -309,8 +308,11 @@ def measure() -> None:
     print("".join(lines(results)), file=sys.stderr)
     for split in (*SPLITS, *FRESH):
         one = of(results, split, "law")
-        _row(f"unseen {split}: loss, mean", float(np.mean(one.losses)), MEAN_LOSS)
-        _row(f"unseen {split}: loss, worst", float(max(one.losses)), WORST_LOSS)
+        for what, loss, most in (
+            ("mean", float(np.mean(one.losses)), MEAN_LOSS),
+            ("worst", max(one.losses), WORST_LOSS),
+        ):
+            emit_allowed("predict", f"unseen {split}: loss, {what}", 100 * loss, 100 * most, "%")
         share = float(np.mean(one.held))
         ratio = share / HELD
         emit(
@@ -325,30 +327,8 @@ def measure() -> None:
         )
 
 
-def _row(case: str, share: float, target: float) -> None:
-    ratio = target / max(share, 1e-3)
-    emit(
-        "predict",
-        case,
-        ours=100 * share,
-        peer=100 * target,
-        peer_name="at most",
-        unit="%",
-        ratio=Estimate(ratio, ratio, ratio),
-        target=1.0,
-    )
-
-
-def write(document: Path) -> None:
-    """Put the tables into a document, between its marks."""
-    made = list(lines(all_results()))
-    head, rest = document.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    document.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
-
-
 if __name__ == "__main__":
     if len(sys.argv) == 2:
-        write(Path(sys.argv[1]))
+        put_between(Path(sys.argv[1]), "extrapolation", "".join(lines(all_results())))
     else:
         measure()

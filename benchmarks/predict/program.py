@@ -24,14 +24,13 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import Estimate, emit
+from common import emit_allowed, put_between
 
 import haloscope
 from haloscope.predict.simulate import Simulation
 
 __all__ = ["CASES", "measure"]
 
-BEGIN, END = "<!-- bench-program: begin -->\n", "<!-- bench-program: end -->\n"
 # Nearly cubes, as (x, y, z).
 KNOWN = ((2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 3), (4, 4, 3), (4, 4, 4))
 # Those that are predicted, and times how much the bandwidth of the profiles' network.
@@ -186,29 +185,13 @@ def measure() -> None:
             errors = pl.concat(own)
             for what, share in (("mean", errors.mean()), ("worst", errors.max())):
                 assert isinstance(share, float)
-                ratio = AIM / max(share, 1e-3)
-                emit(
-                    "predict",
-                    f"{program}, {kind}: regions at unseen ranks, {what}",
-                    ours=100 * share,
-                    peer=100 * AIM,
-                    peer_name="at most",
-                    unit="%",
-                    ratio=Estimate(ratio, ratio, ratio),
-                    target=1.0,
-                )
-
-
-def write(document: Path, computing: Sequence[float]) -> None:
-    """Put the table into a document, between its marks."""
-    made = list(lines(results(computing)))
-    head, rest = document.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    document.write_text("".join([head, BEGIN, *made, END, tail]), encoding="utf-8")
+                case = f"{program}, {kind}: regions at unseen ranks, {what}"
+                emit_allowed("predict", case, 100 * share, 100 * AIM, "%")
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        write(Path(sys.argv[1]), [float(word) for word in sys.argv[2:]] or COMPUTING)
+        chosen = [float(word) for word in sys.argv[2:]] or COMPUTING
+        put_between(Path(sys.argv[1]), "program", "".join(lines(results(chosen))))
     else:
         measure()

@@ -197,8 +197,6 @@ def _run(program: Program, words: Sequence[str], directory: Path) -> float:
 
 
 def _compare(library: Library, program: Program, words: list[str], directory: Path, rounds: int) -> None:
-    if not rounds:
-        return
     times: dict[str, list[float]] = {"bare": [], "layer": []}
     kinds = {"bare": [], "layer": layered("--share-heap", measures=True)}
     for turn in range(rounds):

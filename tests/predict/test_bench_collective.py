@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, collective
+from support.benching import Bench
 from support.mpi import Mpi
 from support.mpis import tools
 from support.pages import page_data
@@ -23,32 +23,9 @@ Measured = Callable[..., tuple[Sweep, list[str]]]
 _OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
-class Bench:
-    """The command in an environment where one MPI is the MPI, in a directory of its own."""
-
-    def __init__(self, command: Path, environment: Mapping[str, str], directory: Path) -> None:
-        self.command = [str(command), "bench", "collective"]
-        self.environment = dict(environment)
-        self.directory = directory
-
-    def __call__(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*self.command, *words],
-            env=self.environment,
-            cwd=self.directory,
-            timeout=250,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == expect, done.stderr
-        return done
-
-
 @pytest.fixture
 def bench(mpi: Mpi, haloscope: Path, tmp_path: Path) -> Bench:
-    return Bench(haloscope, {**tools(mpi), "HALOSCOPE_TIME_LIMIT": "30"}, tmp_path)
+    return Bench(haloscope, mpi, tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import pytest
 
 from haloscope.predict.bench import CollectivePoint as Point
 from haloscope.predict.bench import Sweep, Workload, read_workload, workload_text
+from support.benching import Bench
 from support.mpi import Mpi
-from support.mpis import tools
 from support.programs import Compiler
 from support.watched import watch
 
@@ -61,22 +60,9 @@ def test_what_a_program_used(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler
     assert work.iterations(60) == often
     assert work.iterations(1000)[Point("allreduce", 2, 16)] == 120
 
-    def bench(*words: str, status: int = 0) -> str:
-        done = subprocess.run(
-            [str(haloscope), "bench", "collective", *words],
-            env={**tools(mpi), "HALOSCOPE_TIME_LIMIT": "30"},
-            cwd=tmp_path,
-            timeout=200,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == status, done.stderr
-        return done.stderr
-
+    bench = Bench(haloscope, mpi, tmp_path)
     asked = ("--from", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
-    said = bench("allreduce", *asked, "-o", "s.jsonl")
+    said = bench("allreduce", *asked, "-o", "s.jsonl").stderr
     assert "measured alone" in said.splitlines()[-1]
     found = {
         Point(row["collective"], row["ranks"], row["bytes"]): (row["status"], row["iterations"])
@@ -85,9 +71,9 @@ def test_what_a_program_used(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler
     # What takes a hundredth of the time may be left out.
     used = read_workload(profile).iterations(60)
     assert found == {point: ("ok", used[point]) for point in used if point.collective == "allreduce"}
-    assert "the program does not use it; it uses" in bench("bcast", *asked, status=2)
-    assert "leave out -n and -m" in bench(*asked, "-m", "8", status=2)
-    assert "by --from" in bench("-n", "2", status=2)
+    assert "the program does not use it; it uses" in bench("bcast", *asked, expect=2).stderr
+    assert "leave out -n and -m" in bench(*asked, "-m", "8", expect=2).stderr
+    assert "by --from" in bench("-n", "2", expect=2).stderr
 
 
 def test_a_program_s_time_is_that_of_its_calls() -> None:

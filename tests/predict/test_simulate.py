@@ -21,9 +21,10 @@ from haloscope.predict.bench import CollectiveMethod, Grid, collective
 from haloscope.predict.simulate import Simulation, SmpiLibrary, load_platform
 from haloscope.predict.simulate._pattern import _share
 from haloscope.predict.simulate._profile_patterns import pattern_of
-from support.missing import missing
 from support.mpi import Mpi
 from support.profiles import draft, path_rows, process_rows
+
+pytestmark = pytest.mark.usefixtures("simgrid")
 
 Simulate = Callable[..., subprocess.CompletedProcess[str]]
 IDEAL = ("--latency-factor", "0", "--bandwidth-factor", "inf")
@@ -101,12 +102,6 @@ int main(int argc, char **argv) {
   return !strcmp(what, "status") ? 5 : 0;
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def simgrid() -> None:
-    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
-        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,18 +14,13 @@ from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import beyond
 from haloscope.predict.simulate import Simulation
 from haloscope.predict.simulate._profile_patterns import Grown, pattern_of
-from support.missing import missing
 from support.profiles import Draft, draft, path_rows, process_rows
+
+pytestmark = pytest.mark.usefixtures("simgrid")
 
 KNOWN = (6, 9, 12, 18, 27)
 HELD_OUT = 96
 CLOSE = 0.05
-
-
-@pytest.fixture(scope="module", autouse=True)
-def simgrid() -> None:
-    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
-        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
 
 
 @pytest.fixture(scope="module")

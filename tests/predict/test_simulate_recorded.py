@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +11,11 @@ import haloscope
 from haloscope.base.errors import UsageError
 from haloscope.predict.simulate import Simulation
 from support.applications import Application
-from support.missing import missing
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import watch
+
+pytestmark = pytest.mark.usefixtures("simgrid")
 
 TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 RANKS = 4
@@ -54,12 +54,6 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def simgrid() -> None:
-    if not (shutil.which("smpirun") and shutil.which("smpicxx")):
-        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
 
 
 def rows(path: Path, table: str, columns: list[str]) -> list[tuple[object, ...]]:

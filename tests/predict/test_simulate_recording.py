@@ -7,7 +7,6 @@ requests are tested. Other programs have parts that it has not; SIMULATED leaves
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ from typing import Any
 import pytest
 
 from support.invariants import check
-from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import PROGRAMS, Watched, program, watch
+
+pytestmark = pytest.mark.usefixtures("simgrid")
 
 RANKS = {
     "p2p": 2,
@@ -37,12 +37,6 @@ OPTIONS = {"series": ("--series", "time/step", "--series", "inner")}
 TABLES = ("regions", "ranks", "calls", "sizes", "partners", "collectives", "communicators", "series")
 # Where ranks are is not what they say.
 OTHER = ("host", "pid", "same_node", "offnode")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def simgrid() -> None:
-    if not (shutil.which("smpirun") and shutil.which("smpicc")):
-        missing("SimGrid is not installed: apt-get install libsimgrid-dev")
 
 
 def simulated(haloscope: Path, directory: Path, name: str, ranks: int, *options: str) -> Watched:

@@ -36,8 +36,7 @@ def test_nothing_is_written_beside_the_sources() -> None:
 def test_the_page_shows_rows_that_are_kept(name: str, script: Callable[..., Any]) -> None:
     table = script("table", "benchmarks")
     kept = table.rows(name)
-    begin, end = (f"<!-- bench-{name}: {place} -->\n" for place in ("begin", "end"))
-    part = table.DOCUMENT.read_text(encoding="utf-8").split(begin)[1].split(end)[0]
+    _, part, _ = table.between(table.DOCUMENT, name)
     assert table.shown(part, kept) == part
     rows = [line for line in part.splitlines() if re.search(r"\| [-.\d]+ \[[-.\d]+, [-.\d]+\] \|", line)]
     assert set(rows) <= {table.line(row) for row in kept.values()}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from haloscope.predict._growth import Growths
 from haloscope.predict._law import Law
 from haloscope.predict._laws import DEFAULT, Way
+from haloscope.predict.bench._workload import enough
 
 if TYPE_CHECKING:
     from haloscope.predict._machine import Machine
@@ -30,7 +31,6 @@ _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
 _DEVIATIONS = 1.96
 _LAUNCH = 1.0  # seconds, until one has been seen
 _WORTH = 1e-4  # of all time in collectives: what is expected to save less is not measured
-_FEWEST = 10  # calls of which a median can be told
 
 Place = tuple[str, int, int]
 """A collective, ranks and bytes."""
@@ -47,7 +47,7 @@ class Launch:
 
 def few_calls(calls: int) -> int:
     """Return how many calls of a point are enough where time is short, of so many otherwise."""
-    return max(min(calls, _FEWEST), calls // 10)
+    return enough(calls // 10, calls)
 
 
 def expected_saving(best: float, middle: float, deviation: float) -> float:

@@ -15,20 +15,18 @@ namespace haloscope::layer {
 // Relaxed, as nothing that it guards is read after it; so the compiler computes it once for two conditions.
 inline bool seems_running() noexcept { return layer.running.load(std::memory_order_relaxed); }
 
-inline bool is_known_as_small(MPI_Count count, MPI_Datatype type) noexcept {
-  const Shape *shape = known_shape(type);
-  return shape != nullptr && static_cast<std::uint64_t>(shape->size * count) < threshold_of(*shape);
-}
 inline std::uint64_t bytes_if_known(MPI_Count count, MPI_Datatype type) noexcept {
   const Shape *shape = known_shape(type);
-  return shape == nullptr ? UINT64_MAX : static_cast<std::uint64_t>(shape->size * count);
+  return shape == nullptr ? UINT64_MAX : bytes_of(count, *shape);
 }
 
 // A call may block in MPI: there is nothing that has to go on beside it.
 inline bool waits_as_it_is() noexcept { return seems_running() && !must_poll(); }
 
 inline bool posts_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
-  return seems_running() && is_known_as_small(count, type) && slot_of(bytes_if_known(count, type)) < 0;
+  const Shape *shape = known_shape(type);
+  return seems_running() && shape != nullptr && !is_large(count, *shape) &&
+         slot_of(bytes_of(count, *shape)) < 0;
 }
 inline bool sends_as_it_is(MPI_Count count, MPI_Datatype type) noexcept {
   return waits_as_it_is() && posts_as_it_is(count, type);
@@ -46,7 +44,8 @@ inline bool knows_no_request() noexcept { return seems_running() && !any_known()
 inline bool waits_for_none() noexcept { return waits_as_it_is() && !any_known(); }
 
 inline bool is_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
-  return seems_running() && buffer != nullptr && is_known_as_small(count, type);
+  const Shape *shape = known_shape(type);
+  return seems_running() && buffer != nullptr && shape != nullptr && !is_large(count, *shape);
 }
 inline bool receives_small(const void *buffer, MPI_Count count, MPI_Datatype type) noexcept {
   return waits_as_it_is() && is_small(buffer, count, type);

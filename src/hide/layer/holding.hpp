@@ -92,7 +92,8 @@ inline bool may_wait() noexcept { return is_running() && (any_known() || must_po
 
 // What only large messages and those of a token's length have to go through.
 inline bool may_be_ours(MPI_Count count, MPI_Datatype type) noexcept {
-  return is_large(count, type) || slot_of(bytes_of(count, type)) >= 0;
+  const Shape shape = shape_of(type);
+  return is_large(count, shape) || slot_of(bytes_of(count, shape)) >= 0;
 }
 
 [[gnu::noinline, gnu::cold]] inline int end_possible_token(const Target &target, MPI_Status &status) {

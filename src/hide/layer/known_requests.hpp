@@ -38,18 +38,15 @@ inline Shape shape_of(MPI_Datatype type) {
   const Shape *known = known_shape(type);
   return known != nullptr ? *known : ask_shape(type);
 }
-// Bytes of the smallest message of this shape that is carried. One with holes is copied, whoever carries it,
-// and by most MPIs slowly.
-inline std::uint64_t threshold_of(const Shape &shape) noexcept {
-  return shape.contiguous ? layer.options.threshold : shortest_carried;
+inline std::uint64_t bytes_of(MPI_Count count, const Shape &shape) noexcept {
+  return static_cast<std::uint64_t>(shape.size * count);
 }
-inline bool is_large(MPI_Count count, MPI_Datatype type) {
-  const Shape shape = shape_of(type);
-  return static_cast<std::uint64_t>(shape.size * count) >= threshold_of(shape);
+inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype type) { return bytes_of(count, shape_of(type)); }
+// Whether a message is long enough to be carried.
+inline bool is_large(MPI_Count count, const Shape &shape) noexcept {
+  return bytes_of(count, shape) >= (shape.contiguous ? layer.options.threshold : layer.threshold_with_holes);
 }
-inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
-  return static_cast<std::uint64_t>(shape_of(type).size * count);
-}
+inline bool is_large(MPI_Count count, MPI_Datatype type) { return is_large(count, shape_of(type)); }
 // Where so many elements lie, if that is of the simple kind.
 std::optional<Layout> layout_of(MPI_Datatype type, MPI_Count count);
 void forget_types() noexcept; // handles of types are used again

@@ -123,6 +123,7 @@ void start() {
   real.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (!wrong.empty()) interpose::complain(wrong + "; no message is carried: let haloscope stencil set it");
   if (worst != 0) return;
+  layer.threshold_with_holes = packs_types() ? shortest_carried : layer.options.threshold;
   real.Query_thread(&level);
   layer.several_threads = level == MPI_THREAD_MULTIPLE;
   std::string why;

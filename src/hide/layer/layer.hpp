@@ -53,6 +53,7 @@ using Transferred = void (*)(const char *protocol, std::uint64_t bytes, std::uin
 struct Layer : interpose::Entered {
   std::atomic<bool> abandoned{false}; // there are requests that the program has freed while they were active
   Options options;
+  std::size_t threshold_with_holes = 0; // the same of messages that MPI copies block by block
   std::unique_ptr<Node> node;
   Transferred transferred = nullptr; // the recorder's
 };

@@ -185,7 +185,7 @@ void arrive(Request &request, const MPI_Status &status) {
     take(request, *token);
   } else {
     if (request.bounce != nullptr) spread(request, request.bounce, bytes);
-    if (bytes < shortest_carried) return;
+    if (bytes < layer.threshold_with_holes) return;
     answer(request.comm, status, bytes, {request.asked, now()});
     if (bytes >= layer.options.threshold && request.source >= 0) offer_lane(request.source, bytes);
   }

@@ -247,7 +247,7 @@ bool is_ours(Mode mode, const Message &message, Trial *&trial) {
 bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                 const Envelope &envelope) {
   const Shape shape = shape_of(type);
-  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
+  const std::uint64_t bytes = bytes_of(count, shape);
   const int reserved = slot_of(bytes);
   if (envelope.dest < 0 || count < 0) return false;
   request.ahead = send_ahead(mode, buffer, count, type, envelope);
@@ -256,7 +256,7 @@ bool begin_send(Request &request, Mode mode, const void *buffer, MPI_Count count
     request.comm = envelope.comm;
     return true;
   }
-  const bool large = bytes >= threshold_of(shape) && layer.options.protocol != Choice::off;
+  const bool large = is_large(count, shape) && layer.options.protocol != Choice::off;
   if (!large && reserved < 0) return false;
   const int peer = layer.node->find(envelope.comm, envelope.dest);
   const Message message{buffer, count, type, envelope, bytes, shape.contiguous, peer};
@@ -371,8 +371,8 @@ Request *begin_send(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype
 bool would_carry(Mode mode, const void *buffer, MPI_Count count, MPI_Datatype type,
                  const Envelope &envelope) {
   const Shape shape = shape_of(type);
-  const auto bytes = static_cast<std::uint64_t>(shape.size) * static_cast<std::uint64_t>(count);
-  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && bytes >= threshold_of(shape) &&
+  const std::uint64_t bytes = bytes_of(count, shape);
+  return envelope.dest >= 0 && count > 0 && count <= INT32_MAX && is_large(count, shape) &&
          layer.options.protocol != Choice::off &&
          !why_passed(mode, buffer, bytes, shape.contiguous, layer.node->find(envelope.comm, envelope.dest));
 }

@@ -15,10 +15,10 @@ from haloscope.predict.bench._mpi_library import COLLECTIVES, DEFAULT
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Point", "Workload", "read_workload", "workload_text"]
+__all__ = ["Point", "Workload", "enough", "read_workload", "workload_text"]
 
 _MOST_BYTES = 1 << 26
-_FEWEST = 10  # calls of a point that are measured, however seldom the program calls it
+_FEWEST = 10  # calls of which a median can be told
 # A profile has a scatter's bytes of the whole at its root, and of an all-to-all what a rank has for all.
 _WHOLE = frozenset({"alltoall", "alltoallv", "scatter", "scatterv"})
 _ROOTED = ("scatter", "scatterv")
@@ -56,7 +56,12 @@ class Workload:
         """
         done = {point: number / point.ranks for point, number in self.calls.items()}
         share = min(1.0, most / max(done.values()))
-        return {point: max(min(_FEWEST, most), round(share * number)) for point, number in done.items()}
+        return {point: enough(round(share * number), most) for point, number in done.items()}
+
+
+def enough(calls: int, most: int) -> int:
+    """Return how many calls of a point to measure: so many, but ten at least, or `most` if that is less."""
+    return max(min(_FEWEST, most), calls)
 
 
 @dataclass
