@@ -1,8 +1,9 @@
-"""Take the pictures in docs/pictures: `.venv/bin/python tools/picture.py`, set up by `make test`.
+"""Take the pictures in docs/pictures: `.venv/bin/python tools/picture.py [HPCG]`, set up by `make test`.
 
 `report.png`: watches the bundled sweep as the tutorial does, and photographs its report in headless
 Chromium. `regimes.png`: the same of the page about made-up times of two methods, like those of the
-paper's Table 1.
+paper's Table 1. `gallery-*.png`: parts of the pages of other runs, of LAMMPS if it is there, and of HPCG if
+its file is named; what is missing keeps its picture.
 """
 
 from __future__ import annotations
@@ -19,11 +20,25 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
+MELT = """units lj
+lattice fcc 0.8442
+region box block 0 20 0 20 0 20
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify every 20 delay 0 check no
+fix 1 all nve
+run 200
+"""
 SWEEP = "--procs 2,2,2 --zones 32,64,64 --groups 32 --quad 64 --gset 16 --dset 8 --niter 10"
 
 
-def report(directory: Path) -> Path:
-    """The page of a run on eight ranks, more than this machine may have cores."""
+def watched(directory: Path, ranks: int, program: str | Path, words: str, *options: str) -> Path:
+    """The profile of a run, on more ranks than this machine may have cores."""
     polite = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -31,16 +46,42 @@ def report(directory: Path) -> Path:
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     }
-    environment = {**os.environ, **polite}
     # A link, so that the page shows a short command.
-    sweep = subprocess.check_output([HALOSCOPE, "where", "sweep"], text=True).strip()
-    (directory / "sweep").symlink_to(sweep)
-    launch = ["mpiexec", "-n", "8", "./sweep", *SWEEP.split()]
-    profile, page = directory / "sweep.halo", directory / "sweep.html"
-    watch: list[str | Path] = [HALOSCOPE, "run", "-o", profile, "--", *launch]
-    subprocess.run(watch, cwd=directory, env=environment, check=True)
-    subprocess.run([HALOSCOPE, "report", profile, "-o", page], check=True)
+    link, profile = directory / Path(program).name, directory / f"{Path(program).name}-{ranks}.halo"
+    if not link.is_symlink():
+        link.symlink_to(program)
+    launch = ["mpiexec", "-n", str(ranks), f"./{link.name}", *words.split()]
+    command: list[str | Path] = [HALOSCOPE, "run", *options, "-o", profile, "--", *launch]
+    subprocess.run(command, cwd=directory, env={**os.environ, **polite}, check=True)
+    return profile
+
+
+def bundled(name: str) -> str:
+    """The file of a bundled application."""
+    return subprocess.check_output([HALOSCOPE, "where", name], text=True).strip()
+
+
+def report(directory: Path, *profiles: Path) -> Path:
+    """The page about profiles."""
+    page = directory / f"{profiles[0].stem}.html"
+    subprocess.run([HALOSCOPE, "report", *profiles, "-o", page], check=True)
     return page
+
+
+def gallery(directory: Path, hpcg: Path | None) -> None:
+    """Photograph pages of programs that have little in common."""
+    cube = "--procs 2,2,2 --zones 16,16,16 --groups 16 --quad 16 --gset 4 --dset 8 --niter 3"
+    photograph(report(directory, watched(directory, 8, bundled("sweep"), cube, "--trace")), "gallery-sweep.png", "timeline")
+    counts = [watched(directory, ranks, bundled("cg"), "--nx 24 --ny 24 --nz 24") for ranks in (1, 2, 4, 8, 16, 27)]
+    photograph(report(directory, counts[3]), "gallery-cg.png", "time-plot")
+    photograph(report(directory, *counts), "gallery-scaling.png", "sections")
+    if lammps := shutil.which("lmp"):
+        (directory / "in.melt").write_text(MELT, encoding="ascii")
+        profile = watched(directory, 8, lammps, "-in in.melt -log none", "--callsites")
+        photograph(report(directory, profile), "gallery-lammps.png", "matrix-plot")
+    if hpcg:
+        profile = watched(directory, 8, hpcg.absolute(), "--nx=24 --ny=24 --nz=24 --rt=1")
+        photograph(report(directory, profile), "gallery-hpcg.png", "sizes-plot")
 
 
 def regimes(directory: Path) -> Path:
@@ -66,12 +107,15 @@ def photograph(page: Path, name: str, first: str | None = None) -> None:
         view.locator("[data-waiting='0']").wait_for(state="attached")
         view.wait_for_timeout(1000)  # the plots draw themselves after loading
         if first is not None:
-            view.evaluate(f"document.getElementById('{first}').scrollIntoView()")
+            place = f"document.getElementById('{first}')"
+            view.evaluate(f"({place}.closest('.pair') || {place}.closest('section') || {place}).scrollIntoView()")
         view.screenshot(path=PICTURES / name)
         browser.close()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as directory:
-        photograph(report(Path(directory)), "report.png")
-        photograph(regimes(Path(directory)), "regimes.png", "heat")
+    with tempfile.TemporaryDirectory() as name:
+        here = Path(name)
+        photograph(report(here, watched(here, 8, bundled("sweep"), SWEEP)), "report.png")
+        photograph(regimes(here), "regimes.png", "heat")
+        gallery(here, Path(sys.argv[1]) if len(sys.argv) > 1 else None)

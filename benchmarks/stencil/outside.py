@@ -72,8 +72,8 @@ CLOVERLEAF = """*clover
 LOOP = r"^Loop time of ([\d.]+)"
 NPB = r"Time in seconds =\s+([\d.]+)"
 MINIAMR = (
-    "--num_refine 4 --max_blocks 1000 --npx 2 --npy 1 --npz 1 --nx 16 --ny 16 --nz 16 --num_objects 1 "
-    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 100 "
+    "--num_refine 2 --max_blocks 400 --npx 2 --npy 1 --npz 1 --nx 16 --ny 16 --nz 16 --num_objects 1 "
+    "--object 2 0 -1.71 -1.71 -1.71 0.04 0.04 0.04 1.7 1.7 1.7 0.0 0.0 0.0 --num_tsteps 20 "
     "--checksum_freq 4 --num_vars 40 --report_perf 1"
 )
 SNAP = """! Input
@@ -91,14 +91,14 @@ SNAP = """! Input
   nz=32
   lz=0.32
   nmom=2
-  nang=48
-  ng=16
+  nang=24
+  ng=4
   epsi=1.0E-4
   iitm=5
   oitm=30
   timedep=1
-  tf=0.5
-  nsteps=5
+  tf=0.1
+  nsteps=1
   mat_opt=1
   src_opt=1
   scatp=0

@@ -88,6 +88,7 @@ int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "ring";
   int never;
   if (!strcmp(what, "ring")) ring();
+  for (int i = 2; i < argc && rank == 0; i++) printf("[%s]\n", argv[i]);
   if (!strcmp(what, "latencies")) latencies();
   if (!strcmp(what, "deadlock"))
     MPI_Recv(&never, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -187,6 +188,17 @@ def test_latencies_of_a_machine_are_exact(
     measured = dict(line.split() for line in lines if line[:1].isdigit())
     expected = [0.15, 0.15, 0.32, 0.35, 0.43, 0.43, 0.69, 1.82]
     assert [float(value) for value in measured.values()] == pytest.approx(expected, abs=1e-3)
+
+
+def test_names_and_arguments_with_spaces(simulate: Simulate, program: Path, tmp_path: Path) -> None:
+    """Which smpirun, a script, takes apart."""
+    spaced = tmp_path / "a b"
+    spaced.mkdir()
+    shutil.copy(program, spaced / "it's mine")
+    words = ("--platform", "torus", "-n", 2, "--", spaced / "it's mine", "ring", "x  y", "$HOME", "")
+    done = simulate(*words, env={**os.environ, "TMPDIR": str(spaced)})
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line[:1] == "["] == ["[x  y]", "[$HOME]", "[]"]
 
 
 def test_messages_take_the_same_time_without_the_recorder(

@@ -8,7 +8,8 @@ last measured point; between sizes a line joins the two next to it.
 
 The interval holds what those judgements were off by for each doubling of the ranks, how far the pairs are
 apart, and at sizes in between how far lines from either side are apart: a change of protocol may lie anywhere
-there.
+there. Where only powers of two of ranks were measured, nothing says what an algorithm does with other numbers:
+such as are made for powers of two take two steps more, one before all others and one after them.
 """
 
 from __future__ import annotations
@@ -123,7 +124,15 @@ class Law:
         distance = self.distance(ranks)
         for_ranks = self._widths[0].half(away, distance)
         for_sizes = self._widths[1].half(between, float(size not in self.sizes))
-        return middle, float(np.sqrt(_FLOOR**2 + for_ranks**2 + for_sizes**2))
+        return middle, float(np.sqrt(_FLOOR**2 + for_ranks**2 + for_sizes**2 + self._steps(ranks) ** 2))
+
+    def _steps(self, ranks: int) -> float:
+        """Return the logarithm of what two steps more are of all, where they may be, else 0."""
+        counts = np.append(self.ranks, ranks)
+        is_power = counts & (counts - 1) == 0
+        if is_power[-1] or not is_power[:-1].all():
+            return 0.0
+        return float(np.log1p(2 / (ranks.bit_length() - 1)))
 
     def distance(self, ranks: int) -> float:
         """Return the doublings from the nearest measured number of ranks."""

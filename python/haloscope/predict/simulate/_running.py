@@ -25,7 +25,7 @@ from haloscope.predict.simulate._description import Change, host_names, platform
 from haloscope.predict.simulate._platform import Platform
 from haloscope.predict.simulate._simgrid import SimulationBuild, build_simulation, smpirun
 
-__all__ = ["Options", "command", "simulated"]
+__all__ = ["Options", "command", "scratch", "simulated"]
 
 _NOISE = ("Execution failed with code", "Segmentation fault", "Aborted", "Backtrace (", "  ->  ")
 _ABORT = re.compile(r"haloscope: rank \d+ called MPI_Abort, code")
@@ -60,6 +60,12 @@ _SELECTORS = {
     "intelmpi": "impi",
     "smpi": "default",
 }
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Return a directory for what smpirun reads, which takes a name apart where it has spaces."""
+    usual = tempfile.gettempdir()
+    return tempfile.TemporaryDirectory(prefix="haloscope-simulate-", dir="/tmp" if " " in usual else usual)
 
 
 def settings(options: Options) -> list[str]:
@@ -118,12 +124,12 @@ def simulated(
     `about` is added to the profile's `info`. Raises `SimulationError`.
     """
     simulation = build_simulation()
-    with tempfile.TemporaryDirectory(prefix="haloscope-simulate-") as name:
+    with scratch() as name:
         directory = Path(name)
         profile = directory / "simulated.halo"
         if traces is None:
-            words = command(options, directory, "-wrapper", str(_wrapper(directory, simulation)))
-            words += program
+            wrapper = _wrapper(directory, simulation, program[1:])
+            words = [*command(options, directory, "-wrapper", str(wrapper)), program[0]]
         else:
             words = command(options, directory, "-replay", str(traces))
             words.append(str(simulation.replayer))
@@ -150,11 +156,17 @@ def _lines(about: Mapping[str, str | float]) -> str:
     return "".join(f"{name}={value}\n" for name, value in (texts | numbers).items())
 
 
-def _wrapper(directory: Path, simulation: SimulationBuild) -> Path:
-    """What puts the recorder into SMPI's process, and not into smpirun, which is a script."""
-    script = directory / "preload"
-    libraries = shlex.quote(f"{simulation.recorder}:{simulation.before_smpi}")
-    script.write_text(f'#!/bin/sh\nLD_PRELOAD={libraries} exec "$@"\n', encoding="utf-8")
+def _wrapper(directory: Path, simulation: SimulationBuild, arguments: Sequence[str]) -> Path:
+    """What puts the recorder into SMPI's process, and not into smpirun, which is a script.
+
+    It has the program's arguments, too, which smpirun would take apart at spaces; so would the linker the
+    names of libraries.
+    """
+    script, links = directory / "preload", (directory / "recorder.so", directory / "before.so")
+    for link, library in zip(links, (simulation.recorder, simulation.before_smpi), strict=True):
+        link.symlink_to(library)
+    preload = "LD_PRELOAD=" + ":".join(map(str, links))
+    script.write_text(f'#!/bin/sh\n{preload} exec "$@" {shlex.join(arguments)}\n', encoding="utf-8")
     script.chmod(0o700)
     return script
 

@@ -20,7 +20,7 @@ from haloscope.predict.simulate import _simgrid
 from haloscope.predict.simulate._pattern import Pattern
 from haloscope.predict.simulate._profile_patterns import pattern_of
 from haloscope.predict.simulate._recorded import Recorded
-from haloscope.predict.simulate._running import Options, simulated
+from haloscope.predict.simulate._running import Options, scratch, simulated
 from haloscope.predict.simulate._traces import trace_list, write_traces
 
 __all__ = ["ProfileWork", "ProgramWork", "TraceWork", "Work", "replay", "sensitivity", "what_if"]
@@ -69,7 +69,7 @@ class TraceWork:
         self.place = place
 
     def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
-        with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
+        with scratch() as name:
             listing = Path(name) / "list"
             listing.write_text("".join(f"{file}\n" for file in self.files), encoding="utf-8")
             named = {"program": self.name, "command": f"trace {self.place}"}
@@ -100,7 +100,7 @@ def replay(
     about: Mapping[str, str | float],
 ) -> None:
     """Simulate what a profile has of a program, and write the profile of that."""
-    with tempfile.TemporaryDirectory(prefix="haloscope-trace-") as name:
+    with scratch() as name:
         listing = write_traces(pattern, Path(name))
         named = {"program": pattern.program, "command": f"{pattern.what} of {profile}, {pattern.how}"}
         simulated(replace(options, privatize=False), output, {**named, **about}, traces=listing)
