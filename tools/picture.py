@@ -71,8 +71,14 @@ def report(directory: Path, *profiles: Path) -> Path:
 def gallery(directory: Path, hpcg: Path | None) -> None:
     """Photograph pages of programs that have little in common."""
     cube = "--procs 2,2,2 --zones 16,16,16 --groups 16 --quad 16 --gset 4 --dset 8 --niter 3"
-    photograph(report(directory, watched(directory, 8, bundled("sweep"), cube, "--trace")), "gallery-sweep.png", "timeline")
-    counts = [watched(directory, ranks, bundled("cg"), "--nx 24 --ny 24 --nz 24") for ranks in (1, 2, 4, 8, 16, 27)]
+    photograph(
+        report(directory, watched(directory, 8, bundled("sweep"), cube, "--trace")),
+        "gallery-sweep.png",
+        "timeline",
+    )
+    counts = [
+        watched(directory, ranks, bundled("cg"), "--nx 24 --ny 24 --nz 24") for ranks in (1, 2, 4, 8, 16, 27)
+    ]
     photograph(report(directory, counts[3]), "gallery-cg.png", "time-plot")
     photograph(report(directory, *counts), "gallery-scaling.png", "sections")
     if lammps := shutil.which("lmp"):
@@ -108,7 +114,9 @@ def photograph(page: Path, name: str, first: str | None = None) -> None:
         view.wait_for_timeout(1000)  # the plots draw themselves after loading
         if first is not None:
             place = f"document.getElementById('{first}')"
-            view.evaluate(f"({place}.closest('.pair') || {place}.closest('section') || {place}).scrollIntoView()")
+            view.evaluate(
+                f"({place}.closest('.pair') || {place}.closest('section') || {place}).scrollIntoView()"
+            )
         view.screenshot(path=PICTURES / name)
         browser.close()
 

@@ -102,6 +102,19 @@ def test_what_was_measured_is_as_it_was() -> None:
         assert one.low < time < one.high
 
 
+@pytest.mark.parametrize("ranks", [5, 12, 24, 48, 100])
+def test_steps_between_powers_of_two_are_within_the_interval(ranks: int) -> None:
+    """One before all others, and one after them: as nothing of them was measured, they may be there or not."""
+    stepping = 1 + 2 / math.floor(math.log2(ranks))
+    law = Law(Growths(machine()), times(tree))
+    for size in SIZES:
+        one = law.estimate(ranks, size)
+        assert one.low < one.time * stepping < one.high
+        assert one.low < one.time < one.high
+    measured = Law(Growths(machine()), times(tree, (*RANKS, 3, 6, 12, 24, 48, 96)))
+    assert measured.estimate(40, 8).half < law.estimate(40, 8).half / 2
+
+
 def test_between_sizes_a_line_holds() -> None:
     law = Law(Growths(machine()), times(tree))
     for size in (20, 1000, 30_000, 1_000_000):

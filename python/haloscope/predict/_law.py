@@ -8,8 +8,8 @@ last measured point; between sizes a line joins the two next to it.
 
 The interval holds what those judgements were off by for each doubling of the ranks, how far the pairs are
 apart, and at sizes in between how far lines from either side are apart: a change of protocol may lie anywhere
-there. Where only powers of two of ranks were measured, nothing says what an algorithm does with other numbers:
-such as are made for powers of two take two steps more, one before all others and one after them.
+there. Where only powers of two of ranks were measured, nothing says what an algorithm does with others: some
+that are made for powers of two take two steps more, one before all others and one after them.
 """
 
 from __future__ import annotations
