@@ -63,9 +63,14 @@ _SELECTORS = {
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Return a directory for what smpirun reads, which takes a name apart where it has spaces."""
+    """Return a directory for what smpirun reads."""
+    return tempfile.TemporaryDirectory(prefix="haloscope-simulate-", dir=_temporary())
+
+
+def _temporary() -> str:
+    """Return where temporary files go: smpirun takes names apart where they have spaces."""
     usual = tempfile.gettempdir()
-    return tempfile.TemporaryDirectory(prefix="haloscope-simulate-", dir="/tmp" if " " in usual else usual)
+    return "/tmp" if " " in usual else usual
 
 
 def settings(options: Options) -> list[str]:
@@ -135,6 +140,7 @@ def simulated(
             words.append(str(simulation.replayer))
         environment = {
             **os.environ,
+            "TMPDIR": _temporary(),
             "HALOSCOPE_OUTPUT": str(profile).replace("%", "%%"),
             "HALOSCOPE_ABOUT": _lines(about),
         }
