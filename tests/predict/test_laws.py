@@ -104,7 +104,7 @@ def test_what_was_measured_is_as_it_was() -> None:
 
 @pytest.mark.parametrize("ranks", [5, 12, 24, 48, 100])
 def test_steps_between_powers_of_two_are_within_the_interval(ranks: int) -> None:
-    """One before all others, and one after them: as nothing of them was measured, they may be there or not."""
+    """One before all others, and one after them: nothing of them was measured, so they may be there."""
     stepping = 1 + 2 / math.floor(math.log2(ranks))
     law = Law(Growths(machine()), times(tree))
     for size in SIZES:

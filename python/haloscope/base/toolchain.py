@@ -120,7 +120,8 @@ def run_logged(command: list[str], what: str, log: Path, environment: dict[str, 
     if done.returncode:
         lines = done.stdout.decode("utf-8", "replace").splitlines()
         log.write_text("\n".join([" ".join(command), *lines[-_LOG_LINES:], ""]), encoding="utf-8")
-        reason = next((line.strip() for line in lines if "error" in line.lower()), "")
+        said = [line.strip() for line in lines if line.strip("- ")]
+        reason = next((line for line in said if "error" in line.lower()), " ".join(said[:2]))
         raise RecorderError(f"{what} failed; the compiler's words are in {log}: {reason[:200]}")
 
 

@@ -47,18 +47,19 @@ def findings(profile: Path, again: tuple[Path, ...], bench: tuple[Path, ...], fo
     from what the machine does.
     """
     from haloscope import explain
-    from haloscope.explain.findings import finding_lines
+    from haloscope.explain.findings import finding_lines, is_crowded
     from haloscope.explain.findings import findings as found_in
 
     known = _known(bench)
     with explain.open(profile) as opened:
         opened.verify()  # a damaged file is refused, even if what rules read of it is whole
         found = found_in(opened, known, repeats=again)
+        crowded = is_crowded(opened)
         is_partial = bool(opened.info.get("partial"))
     if form == "json":
         click.echo(json.dumps([finding.record() for finding in found], ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(finding_lines(found, profile)))
+        click.echo("\n".join(finding_lines(found, profile, is_crowded=crowded)))
     if is_partial:
         say_remarks(["the profile is partial: findings are about the ranks that it has"])
 

@@ -18,7 +18,7 @@ from haloscope.explain._summary import warnings
 from haloscope.explain._tables import call_rows, info, run_information
 from haloscope.explain._tree import Scope, region_text
 from haloscope.explain._views import views
-from haloscope.explain.findings import findings
+from haloscope.explain.findings import findings, is_crowded
 
 if TYPE_CHECKING:
     from haloscope.explain._profile import Profile
@@ -46,6 +46,7 @@ def page_data(profile: Profile) -> dict[str, Any]:
         "warnings": [printable(warning) for warning in warnings(told)],
         "about": _about(profile),
         "findings": _findings(profile),
+        "crowded": is_crowded(profile),
         **_regions(tree),
         "inclusive": _columns(profile, Scope(tree), rank_rows(profile, Scope(tree))),
         "exclusive": _columns(profile, exclusive, own),

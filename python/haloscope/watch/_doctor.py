@@ -85,7 +85,8 @@ def _compiler(verbs: tuple[str, ...]) -> Finding:
     try:
         return Finding(True, "C++ compiler", compiler_identity(compiler()))
     except RecorderError as error:
-        return Finding(False, "C++ compiler", "", str(error), verbs)
+        what, _, remedy = str(error).partition(": ")
+        return Finding(False, "C++ compiler", what, remedy, verbs)
 
 
 def _tool(name: str, verbs: tuple[str, ...]) -> Finding:

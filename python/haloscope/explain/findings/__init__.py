@@ -9,10 +9,20 @@ from haloscope.base.lazy import lazily
 if TYPE_CHECKING:
     from haloscope.explain.findings._find import RULES, Rule, findings
     from haloscope.explain.findings._finding import Evidence, Finding
-    from haloscope.explain.findings._ground import Measured
+    from haloscope.explain.findings._ground import Measured, is_crowded
     from haloscope.explain.findings._telling import finding_line, finding_lines
 
-__all__ = ["RULES", "Evidence", "Finding", "Measured", "Rule", "finding_line", "finding_lines", "findings"]
+__all__ = [
+    "RULES",
+    "Evidence",
+    "Finding",
+    "Measured",
+    "Rule",
+    "finding_line",
+    "finding_lines",
+    "findings",
+    "is_crowded",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
@@ -26,5 +36,6 @@ if not TYPE_CHECKING:
             "finding_line": "_telling",
             "finding_lines": "_telling",
             "findings": "_find",
+            "is_crowded": "_ground",
         },
     )

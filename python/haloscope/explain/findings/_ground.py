@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from haloscope.explain._profile import Profile
 
-__all__ = ["FAMILIES", "LEAST_GAIN", "POLL", "WAITING", "Family", "Ground", "Measured", "place_text"]
+__all__ = [
+    "FAMILIES",
+    "LEAST_GAIN",
+    "POLL",
+    "WAITING",
+    "Family",
+    "Ground",
+    "Measured",
+    "is_crowded",
+    "place_text",
+]
 
 Family = Literal["p2p", "coll", "other"]
 FAMILIES: tuple[Family, ...] = ("p2p", "coll", "other")
@@ -201,14 +211,8 @@ class Ground:
 
     @cached_property
     def is_crowded(self) -> bool:
-        """Whether a host has more ranks than CPUs for them, so that some wait for a CPU."""
-        rows = self.profile.table("binding").head(_MOST_CPUS_LOOKED_AT)
-        for (_host,), of_host in rows.group_by("host"):
-            lists = [numbers_of(text) for text in of_host["cpus"].drop_nulls().unique().to_list()]
-            cpus = {cpu for numbers in lists for cpu in numbers or []}
-            if cpus and len(of_host) > len(cpus):
-                return True
-        return False
+        """Whether a host has more ranks than CPUs for them."""
+        return is_crowded(self.profile)
 
     def waiting_function(self, rows: NDArray[np.bool_]) -> str | None:
         """Return where some ranks wait most beyond what any rank does, as `MPI_Recv in region halo`."""
@@ -308,3 +312,14 @@ def _outside_of_phases(profile: Profile) -> NDArray[np.int64]:
         if tree.names[path] in phases or kept[parent] != parent:
             kept[path] = kept[parent]
     return kept
+
+
+def is_crowded(profile: Profile) -> bool:
+    """Return whether a host has more ranks than CPUs for them, so that some wait for a CPU."""
+    rows = profile.table("binding").head(_MOST_CPUS_LOOKED_AT)
+    for (_host,), of_host in rows.group_by("host"):
+        lists = [numbers_of(text) for text in of_host["cpus"].drop_nulls().unique().to_list()]
+        cpus = {cpu for numbers in lists for cpu in numbers or []}
+        if cpus and len(of_host) > len(cpus):
+            return True
+    return False

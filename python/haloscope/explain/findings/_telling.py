@@ -23,10 +23,14 @@ def finding_line(finding: Finding) -> str:
     return printable(f"finding: {gain}{finding.sentence}")
 
 
-def finding_lines(found: Sequence[Finding], path: Path) -> list[str]:
-    """Return findings for a terminal: what, what it brings, what to do, and where to look."""
+def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = False) -> list[str]:
+    """Return findings for a terminal: what, what it brings, what to do, and where to look.
+
+    `is_crowded`: there are more ranks than CPUs.
+    """
     if not found:
-        return ["no findings: no rule explains 2 % of the run's time"]
+        told = "; that there are more ranks than CPUs, and they take turns, is none" if is_crowded else ""
+        return [f"no findings: no rule explains 2 % of the run's time{told}"]
     lines = []
     for number, finding in enumerate(found, 1):
         lines.append(printable(f"{number}. {finding.rule}: {finding.sentence}"))

@@ -91,7 +91,7 @@ function showSites() {
 }
 
 function showFindings() {
-  const { findings } = RUN;
+  const { findings, crowded } = RUN;
   findingsInto(at("findings-list"), findings, (p, id) => {
     if (p !== null) {
       press(at("nesting"), "exclusive");
@@ -100,7 +100,7 @@ function showFindings() {
     at(id).closest("section, div").scrollIntoView({ behavior: "smooth" });
   });
   at("findings-source").textContent = findings.length ? "What would bring most comes first. The rules are in docs/reference/findings.md. Source: haloscope findings."
-    : "None: no rule explains 2 % of the run's time.";
+    : "None: no rule explains 2 % of the run's time" + (crowded ? "; that there are more ranks than CPUs, and they take turns, is none." : ".");
 }
 
 function showCalls() {
