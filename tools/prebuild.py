@@ -90,6 +90,8 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
             sources[kind] = (folder / SOURCES).read_text(encoding="ascii")
             subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
             newest = max(newest, *map(needed_glibc, binaries(folder)))
+            for shared in folder.rglob("*.so"):
+                require_loadable(shared)
             if kind == "recorder":
                 # Headers may declare what is in another library, such as that of Fortran.
                 wraps &= wrapped(folder / "libhaloscope-watch.so")
@@ -132,6 +134,14 @@ def binaries(directory: Path) -> list[Path]:
     """Return the programs and libraries below a directory."""
     found = [path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink()]
     return [path for path in found if is_elf(path)]
+
+
+def require_loadable(shared: Path) -> None:
+    """Load a library before a program, and find all that it calls. Raises `SystemExit` if that fails."""
+    environment = {"LD_PRELOAD": str(shared), "LD_BIND_NOW": "1"}
+    done = subprocess.run(["/bin/true"], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode or done.stderr:
+        sys.exit(f"{shared.name}: cannot be loaded: {done.stderr.strip()}")
 
 
 def needed_glibc(binary: Path) -> tuple[int, int]:

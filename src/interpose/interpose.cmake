@@ -67,10 +67,16 @@ function(generate_wrappers)
   add_custom_target(generated DEPENDS ${FILES})
 endfunction()
 
-# Of these sources, the generated ones, and what finds the MPI library.
+# Of these sources, the generated ones, and what finds the MPI library. COMPUTES: it calls functions of libm.
 function(preloaded_library name)
-  add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${ARGN} ${INTERPOSE}/library.cpp ${INTERPOSE}/report.cpp)
-  older_glibc(${name})
+  cmake_parse_arguments(IS "COMPUTES" "" "" ${ARGN})
+  set(SOURCES ${IS_UNPARSED_ARGUMENTS})
+  add_library(${name} SHARED ${GENERATED}/wrappers.cpp ${SOURCES} ${INTERPOSE}/library.cpp ${INTERPOSE}/report.cpp)
+  if(IS_COMPUTES)
+    older_glibc(${name} COMPUTES)
+  else()
+    older_glibc(${name})
+  endif()
   # The standard ABI is C's alone: its Fortran bindings are a library of their own that calls MPI_*, as SMPI's do.
   if(HALOSCOPE_ABI MATCHES "openmpi|mpich")
     target_sources(${name} PRIVATE ${GENERATED}/fortran_wrappers.cpp ${INTERPOSE}/fortran.cpp)

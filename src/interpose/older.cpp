@@ -88,8 +88,9 @@ HALOSCOPE_OLDER(pthread_sigmask, "2.2.5");
 HALOSCOPE_OLDER(__pthread_key_create, "2.2.5");
 HALOSCOPE_OLDER(pthread_setaffinity_np, "2.3.4");
 #ifdef HALOSCOPE_COMPUTES // what links libm
-HALOSCOPE_OLDER(exp, "2.2.5");
-HALOSCOPE_OLDER(log, "2.2.5");
-HALOSCOPE_OLDER(pow, "2.2.5");
+#define HALOSCOPE_COMPUTED HALOSCOPE_OLDER
+HALOSCOPE_COMPUTED(exp, "2.2.5");
+HALOSCOPE_COMPUTED(log, "2.2.5");
+HALOSCOPE_COMPUTED(pow, "2.2.5");
 #endif
 #endif

@@ -306,9 +306,11 @@ def test_a_file_of_another_kind_is_refused(haloscope: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("cpus", "is_told"), [("0-2", False), ("0-1", True)])
 def test_ranks_that_take_turns_are_told_of(haloscope: Path, tmp_path: Path, cpus: str, is_told: bool) -> None:
-    processes = [{**row, "cpus": cpus} for row in process_rows("alpha", "alpha", "alpha")]
     rows = [{"path": 0, "rank": rank, "instances": 1, "time": 10.0} for rank in range(3)]
-    made = draft({"ranks": 3}, paths=path_rows(), processes=processes, ranks=rows)
+    made = draft(
+        {"ranks": 3}, paths=path_rows(), processes=process_rows("alpha", "alpha", "alpha"), ranks=rows
+    )
+    made.tables["processes"] = {**made.tables["processes"], "cpus": [cpus] * 3}
     profile = made.write(tmp_path / "a.halo")
     done = subprocess.run([haloscope, "findings", profile], capture_output=True, text=True, check=True)
     assert ("more ranks than CPUs" in done.stdout) is is_told

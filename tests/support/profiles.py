@@ -178,7 +178,7 @@ def types(table: str, columns: Arrays) -> list[tuple[str, str]]:
         **dict.fromkeys(integers, "integer"),
         **dict.fromkeys(reals, "real"),
         **dict.fromkeys(strings, "string"),
-        "memory": "string",
+        **dict.fromkeys(("memory", "cpus"), "string"),
     }
     return [(name, kinds.get(name, "integer")) for name in columns]
 

@@ -16,6 +16,7 @@ import haloscope
 import prebuild
 from haloscope.base import paths
 from haloscope.base.headers import find_headers
+from haloscope.hide import build_injector, build_placer
 from haloscope.watch import build_recorder
 from support.missing import missing
 from support.mpi import CHECKOUT, REMEDY, Mpi, find
@@ -68,6 +69,26 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, any_mpi: Mpi, mpich: Mpi) ->
 def mpich() -> Mpi:
     found = next(filter(None, map(find, ("mpich-system", "mpich-wheel"))), None)
     return found or missing(f"no MPICH is installed: {REMEDY['mpich-system']}")
+
+
+@pytest.mark.timeout(300)  # the builds
+def test_what_is_made_for_older_systems_can_be_loaded(
+    any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a wheel: functions of an older C library stand in the place of all that they call."""
+    monkeypatch.setenv("HALOSCOPE_OLDER_GLIBC", "1")
+    monkeypatch.setenv("HALOSCOPE_CACHE", str(tmp_path / "cache"))
+    made = prebuild.make(tmp_path, prebuild.library(any_mpi.library), [build_injector, build_placer])
+    assert {"injector.tar.xz", "placer.tar.xz"} < {path.name for path in made.iterdir()}
+    (injector,) = tmp_path.glob("cache/injector-*/libhaloscope-inject.so")
+    assert prebuild.needed_glibc(injector) < (2, 28)
+
+
+def test_what_cannot_be_loaded_is_not_packed(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int nowhere(void); int here(void) { return nowhere(); }")
+    lacking = compiler(any_mpi, tmp_path / "a.c", ["-shared", "-fPIC"])
+    with pytest.raises(SystemExit, match="nowhere"):
+        prebuild.require_loadable(lacking)
 
 
 @pytest.mark.slow
