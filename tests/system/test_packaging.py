@@ -52,7 +52,7 @@ def test_the_changelog_has_every_change(tmp_path: Path) -> None:
     for name in ("changes", "pyproject.toml", "CHANGELOG.md", "tools"):
         copy = shutil.copytree if (CHECKOUT / name).is_dir() else shutil.copy
         copy(CHECKOUT / name, tmp_path / name)
-    (tmp_path / "changes" / "made-up.added.md").write_text("Made up, as a release takes all that there are.\n")
+    (tmp_path / "changes" / "made-up.added.md").write_text("Made up: a release takes it.\n")
     towncrier = [
         sys.executable,
         "-m",
