@@ -76,6 +76,18 @@ def test_regions_take_what_is_predicted(
         assert "by laws of 5 profiles of 6 to 27 ranks" in opened.info["command"]
 
 
+def test_on_another_network_nobody_knows_of_waiting(profiles: list[Path], tmp_path: Path) -> None:
+    """It may stay what it was, or change as messages do: a latency a hundred times as long."""
+    intervals = []
+    for factor in (1.0, 100.0):
+        simulation = Simulation(profiles, "torus", 32, latency_factor=factor)
+        frame = simulation.prediction(tmp_path / f"{factor}.halo")
+        (row,) = frame.filter(path="wave").to_dicts()
+        intervals.append(row["high"] / row["time"])
+    assert intervals[0] < 1.5
+    assert intervals[1] > 10
+
+
 def test_the_command_prints_it(haloscope: Path, profiles: list[Path], tmp_path: Path) -> None:
     words = ["simulate", *map(str, profiles), "-n", "32", "--platform", "torus", "-o", "32.halo"]
     done = subprocess.run(

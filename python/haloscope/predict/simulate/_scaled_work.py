@@ -2,6 +2,7 @@
 
 The time of a region is computing, by its law; messages, as the scaled pattern takes them in a simulation; and
 waiting: what MPI took in the profiles beyond their own patterns on the network that they ran on, by its law.
+On another network waiting is taken to be the same; the interval reaches to where it changes as messages do.
 """
 
 from __future__ import annotations
@@ -45,10 +46,9 @@ class ScaledWork:
         self.pattern = pattern_of(largest, ranks, scale, compute, self.laws.grown(ranks))
         self.name = self.pattern.program
 
-    @property
-    def simulations(self) -> int:
-        """How many a prediction makes."""
-        return 1 + len(self.laws.points)
+    def simulations(self, options: Options) -> int:
+        """Return how many a prediction makes at most."""
+        return 1 + len(self.laws.points) + (self._where_recorded(options) is not None)
 
     def simulate(self, options: Options, output: Path, about: Mapping[str, str | float]) -> None:
         replay(self.pattern, self.laws.largest.profile, options, output, about)
@@ -59,7 +59,33 @@ class ScaledWork:
         what_if(self, options, output)
         messages = Measured.of(output).along(self.laws.largest.names, "mpi")
         recorded = self._patterns_of_profiles(options, step)
-        return _Prediction(self.laws, self.ranks, self.compute, messages, recorded).table()
+        stretch = self._stretch(options, messages, step)
+        return _Prediction(self.laws, self.ranks, self.compute, messages, recorded, stretch).table()
+
+    def _where_recorded(self, options: Options) -> Options | None:
+        """Return the options of the profiles' network; None if it is unknown, or the one asked for."""
+        largest = self.laws.largest
+        network = _network_of(largest, options.platform)
+        if network is None:
+            return None
+        there = replace(_as_recorded(largest, network, options), ranks=self.ranks)
+        is_same = network is options.platform and there.change == options.change
+        as_well = there.selector == options.selector and not options.algorithms
+        return None if is_same and as_well else there
+
+    def _stretch(self, options: Options, messages: Numbers, step: Callable[[str], None]) -> Numbers:
+        """Return how many times as long messages of each region take as on the profiles' network."""
+        there = self._where_recorded(options)
+        if there is None:
+            return np.ones(len(messages))
+        step(f"{self.ranks} ranks on {there.platform.name}, as recorded")
+        with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
+            output = Path(name) / "recorded.halo"
+            self.simulate(there, output, {})
+            before = Measured.of(output).along(self.laws.largest.names, "mpi")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where((before > 0) & (messages > 0), messages / before, 1.0)
+        return np.asarray(times)
 
     def _patterns_of_profiles(self, options: Options, step: Callable[[str], None]) -> Numbers | None:
         """Return what the messages of one profile a number of ranks take on the network that it ran on.
@@ -110,13 +136,17 @@ def _as_recorded(one: Measured, network: Platform, options: Options) -> Options:
 
 @dataclass(frozen=True)
 class _Prediction:
-    """Times of regions; `messages` of each at `ranks`, `recorded` at each point, both in MPI."""
+    """Times of regions; `messages` of each at `ranks`, `recorded` at each point, both in MPI.
+
+    `stretch`: how many times as long messages take as on the network of the profiles.
+    """
 
     laws: RegionLaws
     ranks: int
     compute: float
     messages: Numbers
     recorded: Numbers | None
+    stretch: Numbers
 
     def table(self) -> pl.DataFrame:
         """Return a row for each region, with what is nested in it, of an average rank."""
@@ -159,9 +189,13 @@ class _Prediction:
         said = nested @ (computing.left_out + patterns + waiting.left_out)
         with np.errstate(divide="ignore", invalid="ignore"):
             missed = np.where(took > 0, np.abs(said / took - 1), 0.0)
-        here = self.messages[:, None] + waiting.without
-        without = nested @ (computing.without * self.compute + np.clip(here, 0, None))
-        return np.clip(without * (1 - missed), 0, None).min(axis=1), (without * (1 + missed)).max(axis=1)
+        low, high = [], []
+        for times in (1.0, self.stretch[:, None]):
+            here = self.messages[:, None] + waiting.without * times
+            without = nested @ (computing.without * self.compute + np.clip(here, 0, None))
+            low.append(np.clip(without * (1 - missed), 0, None).min(axis=1))
+            high.append((without * (1 + missed)).max(axis=1))
+        return np.minimum(*low), np.maximum(*high)
 
 
 def _nested(parents: NDArray[np.int64]) -> Numbers:

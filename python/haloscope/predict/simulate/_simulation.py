@@ -101,7 +101,7 @@ class Simulation:
         if not isinstance(work, ScaledWork):
             raise UsageError("a prediction needs profiles of a program at five numbers of ranks or more")
         place = self._place(output)
-        with progress(work.simulations) as step:
+        with progress(work.simulations(options)) as step:
             return work.prediction(options, place, step)
 
     def _place(self, output: str | Path | None) -> Path:
