@@ -114,6 +114,9 @@ class Section:
         }
 
 
+_BETWEEN = 56  # pixels from a panel to the one below: numbers, upright where it is narrow, and a title
+
+
 @dataclass(frozen=True)
 class Panel:
     """One of several plots in a figure, with the range of its x axis if that is its own."""
@@ -136,9 +139,10 @@ def panels(
     The titles of the axes stand at the grid's left and bottom edges only. Plotly places the panels.
     """
     rows = -(-len(drawn) // columns)
+    gap = max(0.2, _BETWEEN / height)
     traces: list[Trace] = []
     whole: dict[str, Any] = {
-        "grid": {"rows": rows, "columns": columns, "pattern": "independent", "xgap": 0.2, "ygap": 0.2},
+        "grid": {"rows": rows, "columns": columns, "pattern": "independent", "xgap": 0.2, "ygap": gap},
         "annotations": [],
         "height": 90 + height * rows,
         "margin": margin(36),
