@@ -128,7 +128,7 @@ def parted(points: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame
 def fresh(points: pl.DataFrame, unseen: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What is seen, and what is judged, of points that were measured after the laws had been made."""
     many = unseen["ranks"] > MOST_KEPT
-    if split not in ("over 256 ranks", "over 256 ranks, and sizes"):
+    if not split.startswith("over"):
         return points, unseen.filter(~many)
     if split == "over 256 ranks":
         return points, unseen.filter(many)

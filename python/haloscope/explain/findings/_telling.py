@@ -29,7 +29,7 @@ def finding_lines(found: Sequence[Finding], path: Path, *, is_crowded: bool = Fa
     `is_crowded`: there are more ranks than CPUs.
     """
     if not found:
-        told = "; that there are more ranks than CPUs, and they take turns, is none" if is_crowded else ""
+        told = " (more ranks than CPUs: they take turns, which is no finding)" if is_crowded else ""
         return [f"no findings: no rule explains 2 % of the run's time{told}"]
     lines = []
     for number, finding in enumerate(found, 1):

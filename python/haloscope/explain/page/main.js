@@ -100,7 +100,7 @@ function showFindings() {
     at(id).closest("section, div").scrollIntoView({ behavior: "smooth" });
   });
   at("findings-source").textContent = findings.length ? "What would bring most comes first. The rules are in docs/reference/findings.md. Source: haloscope findings."
-    : "None: no rule explains 2 % of the run's time" + (crowded ? "; that there are more ranks than CPUs, and they take turns, is none." : ".");
+    : "None: no rule explains 2 % of the run's time" + (crowded ? " (more ranks than CPUs: they take turns, which is no finding)." : ".");
 }
 
 function showCalls() {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from haloscope.explain.ensembles import Beyond
+    from haloscope.predict.simulate._pattern import Pattern
     from haloscope.predict.simulate._platform import Platform
     from haloscope.predict.simulate._running import Options
 
@@ -79,10 +80,7 @@ class ScaledWork:
         if there is None:
             return np.ones(len(messages))
         step(f"{self.ranks} ranks on {there.platform.name}, as recorded")
-        with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
-            output = Path(name) / "recorded.halo"
-            self.simulate(there, output, {})
-            before = Measured.of(output).along(self.laws.largest.names, "mpi")
+        before = self._in_mpi(self.pattern, there)
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where((before > 0) & (messages > 0), messages / before, 1.0)
         return np.asarray(times)
@@ -104,10 +102,13 @@ class ScaledWork:
 
     def _pattern_of(self, one: Measured, options: Options) -> Numbers:
         alike = Grown.same(self.laws.is_grid, one.own["computing"].to_numpy())
-        pattern = pattern_of(one.profile, one.ranks, "weak", 1.0, alike)
+        return self._in_mpi(pattern_of(one.profile, one.ranks, "weak", 1.0, alike), options)
+
+    def _in_mpi(self, pattern: Pattern, options: Options) -> Numbers:
+        """Return the seconds that a simulated pattern is in MPI, by regions of the largest profile."""
         with tempfile.TemporaryDirectory(prefix="haloscope-predict-") as name:
             output = Path(name) / "pattern.halo"
-            replay(pattern, one.profile, options, output, {})
+            replay(pattern, self.laws.largest.profile, options, output, {})
             return Measured.of(output).along(self.laws.largest.names, "mpi")
 
 
