@@ -259,6 +259,31 @@ def test_gains_add_up_to_less_than_the_run(times: list[tuple[float, ...]], tmp_p
         assert finding.share == pytest.approx(finding.gain / 10.0)
 
 
+def test_estimates_of_frequent_calls_gain_no_more_than_there_was(read: Read) -> None:
+    """Ranks compute for 2 and 6 s of 10; calls, of which some were timed, seem to take 14 and 10 s."""
+    rows = [
+        row
+        for rank, (computing, seeming) in enumerate([(2.0, 14.0), (6.0, 10.0)])
+        for row in (
+            {"path": 0, "rank": rank, "instances": 1, "time": 10.0},
+            {"path": 1, "rank": rank, "instances": 1, "time": computing},
+            {"path": 2, "rank": rank, "instances": 1, "time": 10.0 - computing, "p2p_time": seeming}
+            | {"wait_time": seeming, "sends": 1000, "recvs": 1000, "dest_ranks_exclusive": 1},
+        )
+    ]
+    written = draft(
+        {"ranks": 2},
+        paths=path_rows("a", "halo"),
+        processes=process_rows("alpha", "alpha"),
+        ranks=rows,
+        sizes=[{"path": 2, "kind": "p2p", "bytes": 8, "bytes_upper": 8, "messages": 2000}],
+        calls=[{"path": 2, "call": "MPI_Waitall", "calls": 20, "time_total": 24.0}],
+    )
+    found = haloscope.findings(read(written))
+    assert sorted(rules_of(found)) == ["imbalance", "small_messages"]
+    assert 5.5 < sum(finding.gain for finding in found) <= 6.0  # a mean rank is 6 s in MPI
+
+
 @pytest.mark.parametrize(
     "written", [draft(paths=path_rows()), run([{"a": 10.0}])], ids=["nothing", "one rank"]
 )
