@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -132,8 +134,26 @@ def test_the_trees_are_open_mpis(ranks: int) -> None:
         "binary": _trees.binary(ranks),
     }
     for name, tree in built.items():
-        assert tree == [open_mpi_children(name, rank, ranks) for rank in range(ranks)]
-        assert sorted(child for children in tree for child in children) == list(range(1, ranks))
+        children = [tree.children[tree.parents == rank].tolist() for rank in range(ranks)]
+        assert children == [open_mpi_children(name, rank, ranks) for rank in range(ranks)]
+        assert sorted(tree.children) == list(range(1, ranks))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 10, 100])
+@pytest.mark.parametrize(
+    "build", [_trees.in_order_binary, _trees.in_order_binomial, partial(_trees.knomial, radix=3)]
+)
+def test_ranks_come_after_their_parents_and_before_them_on_the_way_up(
+    build: Callable[[int], _trees.Tree], ranks: int
+) -> None:
+    tree = build(ranks)
+    assert sorted([tree.parents[0], *tree.children]) == list(range(ranks))
+    reached = {int(tree.parents[0])}
+    for parent, child in zip(*tree, strict=True):
+        assert parent in reached
+        reached.add(child)
+    for edge, child in enumerate(tree.upwards.children):
+        assert child not in tree.upwards.parents[edge:]
 
 
 def test_uniform_pipeline_is_the_textbooks() -> None:

@@ -94,7 +94,7 @@ class Ground:
             "coll": self._matrix(pl.col("coll_time")),
             "other": self._matrix(other),
         }
-        # Of frequent calls some are timed: what they took in all is an estimate, and may be more than there was.
+        # Of frequent calls some are timed: what they took in all is an estimate, maybe more than there was.
         spent, there = sum(told.values()), self._matrix(pl.col("time")).clip(min=0)
         self._fitting = np.where(spent > there, there / np.where(spent > there, spent, 1.0), 1.0)
         self._most_told = max(float(np.abs(part).sum(axis=1).max(initial=0.0)) for part in told.values())

@@ -129,17 +129,23 @@ def broadcast_scatter_ring(schedule: Schedule, plan: Plan) -> None:
 
 def reduce_linear(schedule: Schedule, plan: Plan) -> None:
     """The root receives from P-1, P-2 … 1, and adds each before it turns to the next."""
-    for number, rank in enumerate(reversed(range(1, plan.ranks))):
-        schedule.send(rank, 0, plan.bytes)
-        if number:
-            schedule.add(0, plan.bytes)
-    schedule.add(0, plan.bytes)
+    others = np.arange(plan.ranks - 1, 0, -1)
+    # One is received, then in turns the next one is received and one is added.
+    turns = np.arange(2 * len(others))
+    receives = (turns % 2 == 1) | (turns == 0)
+    receives[-1] = False
+    source = np.zeros_like(turns)
+    source[receives] = others
+    size = np.where(receives, plan.bytes, 0)
+    step = turns + 1
+    source_step = np.where(receives, 1, step)
+    schedule.send(source, 0, size, source_step=source_step, target_step=step, added=plan.bytes - size)
 
 
 def reduce_in_order(schedule: Schedule, plan: Plan) -> None:
     """Up a binary tree to the last rank, which sends the sum to rank 0."""
     tree = _trees.in_order_binary(plan.ranks)
-    flow_up(schedule, tree, parts(plan.bytes, plan.segment), root=plan.ranks - 1)
+    flow_up(schedule, tree, parts(plan.bytes, plan.segment))
     schedule.send(plan.ranks - 1, 0, plan.bytes)
 
 
@@ -181,10 +187,16 @@ def gather_linear(schedule: Schedule, plan: Plan) -> None:
 def gather_linear_sync(schedule: Schedule, plan: Plan) -> None:
     """The root asks each rank in turn for a first part; the rest comes meanwhile."""
     first = min(plan.segment or _CHUNK, plan.bytes)
-    for rank in range(1, plan.ranks):
-        schedule.send(0, rank, 0)
-        schedule.send(rank, 0, first)
-        schedule.send(rank, 0, plan.bytes - first, target_step=0, meets=False)
+    others = np.arange(1, plan.ranks)[:, None]
+    step = 2 * others
+    schedule.send(
+        np.where([True, False, False], 0, others),
+        np.where([True, False, False], others, 0),
+        [0, first, plan.bytes - first],
+        source_step=np.where([True, False, False], step - 1, [1, 2, 3]),
+        target_step=np.where([True, False, False], 1, step),
+        meets=[True, True, False],
+    )
 
 
 def gather_tree(schedule: Schedule, plan: Plan) -> None:

@@ -176,7 +176,7 @@ def flow_down(schedule: Schedule, tree: Tree, sizes: Integers, *, other: Integer
     The receive of the next segment is posted before one is passed on. Children of even rank get the
     `other` segments, if there are any.
     """
-    parents, children = _edges(tree, 0)
+    parents, children = tree
     second = sizes if other is None else other
     count, number = max(len(sizes), len(second)), len(parents)
     columns = [np.pad(part, (0, count - len(part)), constant_values=-1) for part in (sizes, second)]
@@ -193,12 +193,9 @@ def flow_down(schedule: Schedule, tree: Tree, sizes: Integers, *, other: Integer
     )
 
 
-def flow_up(schedule: Schedule, tree: Tree, sizes: Integers, root: int = 0) -> None:
+def flow_up(schedule: Schedule, tree: Tree, sizes: Integers) -> None:
     """A rank adds each segment of all its children in their order, and passes the sum on."""
-    parents, children = _edges(tree, root)
-    # Whatever a rank has to wait for comes before what it sends.
-    order = np.argsort(-_depth(tree, root)[parents], kind="stable")
-    parents, children = parents[order], children[order]
+    parents, children = tree.upwards
     count, number = len(sizes), len(parents)
     step = np.repeat(2 * np.arange(count), number)
     all_sizes = np.repeat(sizes, number)
@@ -211,20 +208,3 @@ def flow_up(schedule: Schedule, tree: Tree, sizes: Integers, root: int = 0) -> N
         added=all_sizes,
         meets=False,
     )
-
-
-def _edges(tree: Tree, root: int) -> tuple[Integers, Integers]:
-    """Return parents and children, from the root on."""
-    order, edges = [root], []
-    for parent in order:
-        edges += [(parent, child) for child in tree[parent]]
-        order += tree[parent]
-    parents, children = np.array(edges, np.int64).reshape(-1, 2).T
-    return parents, children
-
-
-def _depth(tree: Tree, root: int) -> Integers:
-    depth = np.zeros(len(tree), np.int64)
-    for parent, child in zip(*_edges(tree, root), strict=True):
-        depth[child] = depth[parent] + 1
-    return depth

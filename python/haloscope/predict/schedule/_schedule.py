@@ -66,28 +66,25 @@ class Schedule:
         source_step: ArrayLike = 1,
         target_step: ArrayLike = 1,
         added: ArrayLike = 0,
-        meets: bool = True,
+        meets: ArrayLike = True,
     ) -> None:
         """Add messages; steps count from where each rank is now, and 1 is its next one.
 
         `meets`: the receive is not posted ahead, so that a message that is not eager waits for its
         target. `added` bytes are added to others as soon as they have come.
         """
-        arrays = np.broadcast_arrays(source, target, size, source_step, target_step, added)
+        arrays = np.broadcast_arrays(source, target, size, source_step, target_step, added, meets)
         count = arrays[0].size
         self._number += count
         if self._number > _MOST_MESSAGES:
             raise UsageError(f"more than {_MOST_MESSAGES} messages in one collective: choose larger segments")
         part = np.empty(count, MESSAGE)
         for name, values in zip(
-            ("source", "target", "bytes", "source_step", "target_step", "added"),
-            (arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5]),
-            strict=True,
+            ("source", "target", "bytes", "source_step", "target_step", "added", "meets"), arrays, strict=True
         ):
             part[name] = values.ravel()
         part["source_step"] += self._steps[part["source"]]
         part["target_step"] += self._steps[part["target"]]
-        part["meets"] = meets
         for side in ("source", "target"):
             np.maximum.at(self._steps, part[side], part[f"{side}_step"])
         self._parts.append(part)
