@@ -19,7 +19,7 @@ SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'app
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
 .PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development docs wheel release lock clean
+  setup-development docs wheel wheel-aarch64 release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -77,6 +77,10 @@ bench-overlap bench-regimes: $(VENV)/.development
 # From the same commit and the same tools come the same bytes.
 wheel: setup-development
 	@$(BIN)/python tools/wheel.py dist
+
+# The same for ARM processors, by a cross-compiler; what is loaded before a program is tried under QEMU.
+wheel-aarch64: setup-development
+	@CXX=aarch64-linux-gnu-g++ $(BIN)/python tools/wheel.py dist
 
 # The version of pyproject.toml, from this commit: the files of changes/ become a part of the changelog, the commit of which
 # gives the sources and the wheel. What is left to a person: to look at it, and `git tag`.

@@ -4,12 +4,14 @@
 
 DIRECTORY gets a folder for each interface, as `haloscope.base.prebuilt` looks for them. A LIBRARY is the
 file of an MPI; without any, they are the system's and those of `.venv-mpi`. What was built already is taken
-from the cache.
+from the cache. With CXX=aarch64-linux-gnu-g++ it is made for that processor, as headers of MPI are those of
+any processor of 64 bits, and tried under QEMU.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -88,7 +90,7 @@ def make(target: Path, mpi: Library, builds: Sequence[Build] = BUILDS) -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(shutil.copytree(built, Path(scratch) / kind, symlinks=True))
             sources[kind] = (folder / SOURCES).read_text(encoding="ascii")
-            subprocess.run(["strip", "--strip-unneeded", *binaries(folder)], check=True)
+            subprocess.run([f"{cross()}strip", "--strip-unneeded", *binaries(folder)], check=True)
             newest = max(newest, *map(needed_glibc, binaries(folder)))
             for shared in folder.rglob("*.so"):
                 require_loadable(shared)
@@ -136,10 +138,26 @@ def binaries(directory: Path) -> list[Path]:
     return [path for path in found if is_elf(path)]
 
 
+def cross() -> str:
+    """Return what the names of a cross-compiler and its tools begin with, such as `aarch64-linux-gnu-`."""
+    found = re.fullmatch(r"(.+-)g\+\+", Path(os.environ.get("CXX", "")).name)
+    return found[1] if found else ""
+
+
 def require_loadable(shared: Path) -> None:
     """Load a library before a program, and find all that it calls. Raises `SystemExit` if that fails."""
-    environment = {"LD_PRELOAD": str(shared), "LD_BIND_NOW": "1"}
-    done = subprocess.run(["/bin/true"], env=environment, capture_output=True, text=True, check=False)
+    loading = {"LD_PRELOAD": str(shared), "LD_BIND_NOW": "1"}
+    with tempfile.TemporaryDirectory() as scratch:
+        words, environment = ["/bin/true"], loading
+        if cross():
+            program = Path(scratch) / "program"
+            build = [f"{cross()}gcc", "-x", "c", "-", "-o", str(program)]
+            subprocess.run(build, input="int main(void) { return 0; }", text=True, check=True)
+            processor, root = cross().partition("-")[0], f"/usr/{cross()[:-1]}"
+            named = [word for name, value in loading.items() for word in ("-E", f"{name}={value}")]
+            words = [f"qemu-{processor}-static", "-L", root, *named, str(program)]
+            environment = {"PATH": os.defpath}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
         sys.exit(f"{shared.name}: cannot be loaded: {done.stderr.strip()}")
 

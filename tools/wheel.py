@@ -2,7 +2,8 @@
 
     python tools/wheel.py DIRECTORY [LIBRARY...]
 
-`make wheel` calls it. From one commit, compiler and set of MPIs come the same bytes each time.
+`make wheel` calls it. From one commit, compiler and set of MPIs come the same bytes each time. With
+CXX=aarch64-linux-gnu-g++ (`make wheel-aarch64`) the wheel is for that processor.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def main() -> None:
     os.umask(0o022)
     # What is built here has to run where the C library is older, and is nothing for the usual cache.
     os.environ["HALOSCOPE_OLDER_GLIBC"] = "1"
-    os.environ["HALOSCOPE_CACHE"] = str(CHECKOUT / "build" / "wheel-cache")
+    processor = prebuild.cross().partition("-")[0] or platform.machine()
+    os.environ["HALOSCOPE_CACHE"] = str(CHECKOUT / "build" / f"wheel-cache-{processor}")
     prebuild.fill(prebuilt, words)
     described = [json.loads(path.read_text()) for path in prebuilt.glob(f"*/{DESCRIPTION}")]
     newest = max(tuple(description["glibc"]) for description in described)
@@ -40,9 +42,13 @@ def main() -> None:
     commit = subprocess.run(git, capture_output=True, text=True, check=True)
     os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip()
     # What nobody knows of a wheel's tag is which C library its own files need.
-    os.environ["_PYTHON_HOST_PLATFORM"] = "manylinux_{}_{}_{}".format(*newest, platform.machine())
+    os.environ["_PYTHON_HOST_PLATFORM"] = "manylinux_{}_{}_{}".format(*newest, processor)
     print(directory / build_sdist(str(directory)))
-    wheel = directory / build_wheel(str(directory), {"cmake.define.HALOSCOPE_PREBUILT": str(prebuilt)})
+    settings: dict[str, str | list[str]] = {"cmake.define.HALOSCOPE_PREBUILT": str(prebuilt)}
+    if prebuild.cross():
+        system = {"SYSTEM_NAME": "Linux", "SYSTEM_PROCESSOR": processor}
+        settings |= {f"cmake.define.CMAKE_{name}": value for name, value in system.items()}
+    wheel = directory / build_wheel(str(directory), settings)
     with zipfile.ZipFile(wheel) as archive:
         found = max(prebuild.glibc_in(archive.read(name)) for name in archive.namelist())
     if found > newest:

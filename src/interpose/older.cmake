@@ -1,5 +1,5 @@
 # `older_glibc(target)` lets a library be loaded beside older C libraries than the one that it is built with; with
-# HALOSCOPE_OLDER_GLIBC in the environment, beside glibc 2.28 and newer: for what is given to others, on x86-64.
+# HALOSCOPE_OLDER_GLIBC in the environment, beside glibc 2.28 and newer: for what is given to others.
 # `older_glibc(target LINKED)`: the object that does it is among those that the target is made of already.
 # `older_glibc(target COMPUTES)`: it calls functions of libm.
 set(OLDER ${CMAKE_CURRENT_LIST_DIR}/older.cpp)

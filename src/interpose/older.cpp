@@ -14,16 +14,30 @@ extern "C" std::uint32_t arc4random() noexcept {
   return number;
 }
 
-#ifdef HALOSCOPE_OLDER_GLIBC // older.cmake; x86-64
+#ifdef HALOSCOPE_OLDER_GLIBC // older.cmake
+#include <fcntl.h>
 #include <sys/stat.h>
+
+// The C library's first versions for a processor, and how to jump to a function of another library.
+#if defined __aarch64__
+#define HALOSCOPE_FIRST "2.17"
+#define HALOSCOPE_AFFINITY HALOSCOPE_FIRST
+#define HALOSCOPE_JUMP(name) "adrp x16, :got:" name "\nldr x16, [x16, :got_lo12:" name "]\nbr x16\n"
+#elif defined __x86_64__
+#define HALOSCOPE_FIRST "2.2.5"
+#define HALOSCOPE_AFFINITY "2.3.4"
+#define HALOSCOPE_JUMP(name) "jmp *" name "@GOTPCREL(%rip)\n"
+#else
+#error "which versions the C library began with is known of x86-64 and aarch64: unset HALOSCOPE_OLDER_GLIBC"
+#endif
 
 // Since 2.33 they are functions.
 #define HALOSCOPE_NEWER extern "C" [[gnu::visibility("hidden")]]
 HALOSCOPE_NEWER int __wrap_stat(const char *path, struct stat *found) noexcept {
-  return static_cast<int>(syscall(SYS_stat, path, found));
+  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, found, 0));
 }
 HALOSCOPE_NEWER int __wrap_lstat(const char *path, struct stat *found) noexcept {
-  return static_cast<int>(syscall(SYS_lstat, path, found));
+  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW));
 }
 HALOSCOPE_NEWER int __wrap_fstat(int descriptor, struct stat *found) noexcept {
   return static_cast<int>(syscall(SYS_fstat, descriptor, found));
@@ -47,7 +61,7 @@ extern "C" {
 [[gnu::weak]] int older_start(int (*)(int, char **, char **), int, char **, Start *, void (*)(), void (*)(),
                               void *);
 }
-asm(".symver older_start,__libc_start_main@GLIBC_2.2.5");
+asm(".symver older_start,__libc_start_main@GLIBC_" HALOSCOPE_FIRST);
 namespace {
 void construct(int argc, char **argv, char **environment) {
   for (Start **each = __init_array_start; each != __init_array_end; ++each) (*each)(argc, argv, environment);
@@ -62,35 +76,34 @@ HALOSCOPE_NEWER int __wrap___libc_start_main(int (*program)(int, char **, char *
 #define HALOSCOPE_OLDER(name, version)                                                                       \
   asm(".symver older_" #name "," #name "@GLIBC_" version "\n"                                                \
       ".pushsection .text\n"                                                                                 \
-      ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name ",@function\n"                \
-      "__wrap_" #name ": jmp *older_" #name "@GOTPCREL(%rip)\n"                                              \
-      ".size __wrap_" #name ",.-__wrap_" #name "\n"                                                          \
-      ".popsection\n")
-HALOSCOPE_OLDER(dladdr, "2.2.5");
-HALOSCOPE_OLDER(dlclose, "2.2.5");
-HALOSCOPE_OLDER(dlerror, "2.2.5");
-HALOSCOPE_OLDER(dlopen, "2.2.5");
-HALOSCOPE_OLDER(dlsym, "2.2.5");
-HALOSCOPE_OLDER(pthread_attr_getstack, "2.2.5");
-HALOSCOPE_OLDER(pthread_create, "2.2.5");
-HALOSCOPE_OLDER(pthread_detach, "2.2.5");
-HALOSCOPE_OLDER(pthread_getattr_np, "2.2.5");
-HALOSCOPE_OLDER(pthread_getspecific, "2.2.5");
-HALOSCOPE_OLDER(pthread_join, "2.2.5");
-HALOSCOPE_OLDER(pthread_key_create, "2.2.5");
-HALOSCOPE_OLDER(pthread_key_delete, "2.2.5");
-HALOSCOPE_OLDER(pthread_once, "2.2.5");
-HALOSCOPE_OLDER(pthread_rwlock_rdlock, "2.2.5");
-HALOSCOPE_OLDER(pthread_rwlock_unlock, "2.2.5");
-HALOSCOPE_OLDER(pthread_rwlock_wrlock, "2.2.5");
-HALOSCOPE_OLDER(pthread_setspecific, "2.2.5");
-HALOSCOPE_OLDER(pthread_sigmask, "2.2.5");
-HALOSCOPE_OLDER(__pthread_key_create, "2.2.5");
-HALOSCOPE_OLDER(pthread_setaffinity_np, "2.3.4");
+      ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name ",%function\n"                \
+      "__wrap_" #name ": " HALOSCOPE_JUMP("older_" #name) ".size __wrap_" #name ",.-__wrap_" #name "\n"      \
+                                                          ".popsection\n")
+HALOSCOPE_OLDER(dladdr, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(dlclose, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(dlerror, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(dlopen, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(dlsym, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_attr_getstack, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_create, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_detach, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_getattr_np, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_getspecific, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_join, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_key_create, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_key_delete, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_once, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_rwlock_rdlock, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_rwlock_unlock, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_rwlock_wrlock, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_setspecific, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_sigmask, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(__pthread_key_create, HALOSCOPE_FIRST);
+HALOSCOPE_OLDER(pthread_setaffinity_np, HALOSCOPE_AFFINITY);
 #ifdef HALOSCOPE_COMPUTES // what links libm
 #define HALOSCOPE_COMPUTED HALOSCOPE_OLDER
-HALOSCOPE_COMPUTED(exp, "2.2.5");
-HALOSCOPE_COMPUTED(log, "2.2.5");
-HALOSCOPE_COMPUTED(pow, "2.2.5");
+HALOSCOPE_COMPUTED(exp, HALOSCOPE_FIRST);
+HALOSCOPE_COMPUTED(log, HALOSCOPE_FIRST);
+HALOSCOPE_COMPUTED(pow, HALOSCOPE_FIRST);
 #endif
 #endif
