@@ -25,6 +25,7 @@ else:
     import tomli as tomllib
 
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+SPACK = CHECKOUT / "packaging/spack/spack_repo/haloscope/packages"
 STUDIES = sorted(path.parent.name for path in CHECKOUT.glob("studies/*/study.toml"))
 
 
@@ -75,13 +76,25 @@ def test_the_changelog_has_every_change(tmp_path: Path) -> None:
 
 
 def test_spack_asks_for_what_the_wheel_asks_for() -> None:
-    recipe = (CHECKOUT / "packaging/spack/packages/py-haloscope/package.py").read_text()
-    ast.parse(recipe)
+    recipe = (SPACK / "py_haloscope/package.py").read_text()
     asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
     extra = PROJECT["optional-dependencies"]
     declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
+
+
+def test_recipes_for_spack_take_what_is_locked() -> None:
+    """Those of what Spack lacks, or has too old."""
+    locked = (CHECKOUT / "requirements/runtime.lock").read_text()
+    recipes = [path for path in SPACK.glob("*/package.py") if path.parent.name != "py_haloscope"]
+    assert len(recipes) == 4
+    for path in recipes:
+        ast.parse(path.read_text())
+        (version, digest) = re.findall(r'version\("(.*)", sha256="(\w+)"\)', path.read_text())[0]
+        name = path.parent.name.removeprefix("py_").replace("_", "-")
+        (lines,) = re.findall(rf"^{name}=={re.escape(version)} (.*?)(?=^\S|\Z)", locked, re.M | re.S)
+        assert f"sha256:{digest}" in lines
 
 
 def test_an_archive_is_of_its_files_alone(tmp_path: Path) -> None:
