@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Estimate, emit, emit_allowed, put_between
 
 from haloscope import predict
-from haloscope.predict import Laws, Way
+from haloscope.predict import ALGORITHMS, Laws, Way
 
 __all__ = ["CASES", "measure"]
 
@@ -73,7 +73,6 @@ SCHEDULES = {
     ("alltoall", "pair"): "pairwise",
     ("alltoall", "basic_linear"): "linear",
 }
-PAPER = {("bcast", "binomial_tree"), ("reduce", "binomial"), ("reduce", "rab")}
 
 
 @dataclass
@@ -92,6 +91,7 @@ class Judged:
 
 
 Results = dict[tuple[str, str], Judged]  # by split and way to predict
+Schedules = Mapping[tuple[str, str], str]  # ours, by collective and the library's algorithm
 
 
 def points_of(platform: str, file: Path = DATA) -> pl.DataFrame:
@@ -114,10 +114,10 @@ def points_of(platform: str, file: Path = DATA) -> pl.DataFrame:
     )
 
 
-def parted(points: pl.DataFrame, split: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What is seen, and what is judged."""
+def parted(points: pl.DataFrame, split: str, most: int = MOST_SEEN) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What is seen, of `most` ranks at most, and what is judged."""
     sizes = points["bytes"].unique().sort().to_list()
-    few, some = pl.col("ranks") <= MOST_SEEN, pl.col("bytes").is_in(sizes[1:-1:2]).not_()
+    few, some = pl.col("ranks") <= most, pl.col("bytes").is_in(sizes[1:-1:2]).not_()
     if split == "ranks":
         return points.filter(few), points.filter(few.not_())
     if split == "sizes":
@@ -193,11 +193,20 @@ class Nearest:
 
 
 def judge_split(
-    split: str, laws: Laws, nearest: Nearest, machine: predict.Machine, unseen: pl.DataFrame, results: Results
+    split: str,
+    laws: Laws,
+    nearest: Nearest,
+    machine: predict.Machine,
+    unseen: pl.DataFrame,
+    results: Results,
+    *,
+    schedules: Schedules = SCHEDULES,
 ) -> None:
     """Compare what was held out with every prediction, and the choices by them."""
-    hockney = cache(lambda way, ranks, size: by_formula(machine, "hockney", way, ranks, size))
-    paper = cache(lambda way, ranks, size: by_formula(machine, "paper", way, ranks, size))
+    hockney, paper = (
+        cache(lambda way, *place, formula=formula: by_formula(machine, formula, way, *place, schedules))
+        for formula in ("hockney", "paper")
+    )
     ours = set(laws.collectives)
     for (collective, ranks, size), group in unseen.group_by(
         "collective", "ranks", "bytes", maintain_order=True
@@ -249,14 +258,17 @@ def of(results: Results, split: str, name: str) -> Judged:
     return results.setdefault((split, name), Judged())
 
 
-def by_formula(machine: predict.Machine, formula: str, way: Way, ranks: int, size: int) -> float | None:
+def by_formula(
+    machine: predict.Machine, formula: str, way: Way, ranks: int, size: int, schedules: Schedules = SCHEDULES
+) -> float | None:
     """What a formula says; None of an algorithm that it does not know."""
-    key = way.collective, way.algorithm
-    if key not in SCHEDULES or (formula == "paper" and key not in PAPER):
+    name = schedules.get((way.collective, way.algorithm))
+    known = formula == "hockney" or (name is not None and name in ALGORITHMS.get(way.collective, ()))
+    if name is None or not known:
         return None
     if way.collective == "alltoall" and ranks * ranks > _MOST_PAIRS:
         return None
-    rows = predict.model(machine, way.collective, [SCHEDULES[key]], [ranks], [size], formula=formula)
+    rows = predict.model(machine, way.collective, [name], [ranks], [size], formula=formula)
     return float(rows["time"][0])
 
 
@@ -280,12 +292,12 @@ NAMES = {
 }
 
 
-def lines(results: Results) -> Iterator[str]:
+def lines(results: Results, splits: Sequence[str] = (*SPLITS, "collective", *FRESH)) -> Iterator[str]:
     """The tables, as Markdown."""
     yield "| unseen | predicted by | errors: points | mean | 95 % | worst "
     yield "| held | loss: choices | mean | 95 % | worst | gain | slower |\n"
     yield "| --- " * 13 + "|\n"
-    for split in (*SPLITS, "collective", *FRESH):
+    for split in splits:
         for name, said in NAMES.items():
             one = results.get((split, name))
             if one is None:

@@ -1,4 +1,4 @@
-"""The recorder for another processor: built by a cross-compiler, loaded and called under QEMU."""
+"""The recorder as in a wheel for another processor: built by a cross-compiler, loaded and called under QEMU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import prebuild
 from support.missing import missing
 from support.mpi import CHECKOUT
 
@@ -67,6 +68,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     environment = {
         **os.environ,
         "CXX": COMPILER,
+        "HALOSCOPE_OLDER_GLIBC": "1",
         "HALOSCOPE_CACHE": str(place / "cache"),
         "PYTHONPATH": str(CHECKOUT / "tools"),
     }
@@ -92,6 +94,7 @@ def test_an_arm_program_has_the_recorder_before_its_mpi(built: list[Path], tmp_p
     ):
         subprocess.run(words, cwd=tmp_path, check=True, timeout=100)
     for library in built:
+        assert prebuild.needed_glibc(library) <= (2, 28)
         words = [QEMU, "-L", ROOT, "-E", f"LD_PRELOAD={library}", "./program", "MPI_Send", "mpi_send_"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
         assert (done.returncode, done.stderr) == (0, "")

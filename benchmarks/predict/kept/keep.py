@@ -2,7 +2,7 @@
 
     python keep.py DIRECTORY POINTS.csv…
     python keep.py FILE.parquet POINTS.csv…    # points alone, such as unseen.parquet
-    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: openmpi.parquet, medians
+    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: nodes.parquet, medians
 
 A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
 to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
@@ -64,8 +64,8 @@ def kept_sweep(place: Path, file: str) -> None:
         pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
         library=pl.lit(str(sweep.environment.get("library")), pl.Categorical),
     )
-    points.write_parquet(place / "openmpi.parquet", compression="zstd", compression_level=22)
-    print(f"{len(points)} points, {(place / 'openmpi.parquet').stat().st_size} bytes")
+    points.write_parquet(place / "nodes.parquet", compression="zstd", compression_level=22)
+    print(f"{len(points)} points, {(place / 'nodes.parquet').stat().st_size} bytes")
 
 
 def main() -> None:
