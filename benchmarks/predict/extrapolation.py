@@ -204,8 +204,8 @@ def judge_split(
 ) -> None:
     """Compare what was held out with every prediction, and the choices by them."""
     hockney, paper = (
-        cache(lambda way, *place, formula=formula: by_formula(machine, formula, way, *place, schedules))
-        for formula in ("hockney", "paper")
+        cache(lambda way, ranks, size, said=said: by_formula(machine, said, way, ranks, size, schedules))
+        for said in ("hockney", "paper")
     )
     ours = set(laws.collectives)
     for (collective, ranks, size), group in unseen.group_by(
