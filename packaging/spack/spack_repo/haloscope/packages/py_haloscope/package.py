@@ -1,11 +1,10 @@
 """Haloscope for Spack 1.0 and newer.
 
-In a checkout: `spack repo add packaging/spack/spack_repo/haloscope`, then `spack dev-build py-haloscope@0.1.0`.
+In a checkout: `spack repo add packaging/spack/spack_repo/haloscope`, `spack dev-build py-haloscope@0.1.0`.
 """
 
-from spack_repo.builtin.build_systems.python import PythonPackage
-
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyHaloscope(PythonPackage):

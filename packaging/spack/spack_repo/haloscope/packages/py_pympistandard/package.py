@@ -1,8 +1,7 @@
 """pympistandard for Spack, which brings none."""
 
-from spack_repo.builtin.build_systems.python import PythonPackage
-
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyPympistandard(PythonPackage):

@@ -1,8 +1,7 @@
 """tomli-w for Spack, newer than the one that Spack brings."""
 
-from spack_repo.builtin.build_systems.python import PythonPackage
-
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyTomliW(PythonPackage):
