@@ -253,7 +253,7 @@ def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
 
 
 def test_a_real_library_on_nodes(script: Callable[..., Any]) -> None:
-    """Open MPI on 24 to 64 ranks of emulated nodes, by laws of 2 to 16 ranks: what is sure is never slower."""
+    """Open MPI on 24 to 64 ranks of emulated nodes, by laws of 2 to 16: what is sure is never slower."""
     found = script("nodes", "benchmarks/predict", "benchmarks").results()
     for split in ("ranks", "sizes", "ranks and sizes"):
         said, default = found[split, "law"], found[split, "default"]

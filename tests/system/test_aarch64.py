@@ -1,4 +1,4 @@
-"""The recorder as in a wheel for another processor: built by a cross-compiler, loaded and called under QEMU."""
+"""The recorder as in a wheel for another processor, built by a cross-compiler, loaded under QEMU."""
 
 from __future__ import annotations
 

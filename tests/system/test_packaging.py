@@ -93,7 +93,9 @@ def test_recipes_for_spack_take_what_is_locked() -> None:
         ast.parse(path.read_text())
         (version, digest) = re.findall(r'version\("(.*)", sha256="(\w+)"\)', path.read_text())[0]
         name = path.parent.name.removeprefix("py_").replace("_", "-")
-        (lines,) = re.findall(rf"^{name}=={re.escape(version)} (.*?)(?=^\S|\Z)", locked, re.M | re.S)
+        (lines,) = re.findall(
+            rf"^{name}=={re.escape(version)} (.*?)(?=^\S|\Z)", locked, re.MULTILINE | re.DOTALL
+        )
         assert f"sha256:{digest}" in lines
 
 
