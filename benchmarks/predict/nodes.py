@@ -2,14 +2,16 @@
 
     python benchmarks/predict/nodes.py [docs/benchmarks.md]     # with it: its table, made anew
 
-`kept/nodes.parquet` has points of Open MPI on 8 emulated nodes of 8 ranks, whose links carry 200 Mbit/s:
+`kept/nodes.parquet` has points of Open MPI and MPICH on 8 emulated nodes of 8 ranks, with links of 200 Mbit/s:
 medians of `haloscope bench collective` on two cores: ranks wait for cores as well as for links. As root,
 
     export CLUSTER_NIC=200mbit OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
     tools/cluster.sh up 8 8
     tools/cluster.sh exec 0 .venv/bin/haloscope bench collective bcast reduce allreduce \
-        -n 2,4,8,16,24,32,48,64 -m 8,512,4096,32768,262144 -i 12 -x 3 -o nodes.jsonl
-    tools/cluster.sh down; python benchmarks/predict/kept/keep.py benchmarks/predict/kept nodes.jsonl
+        -n 2,4,8,16,24,32,48,64 -m 8,512,4096,32768,262144 -i 12 -x 3 -o openmpi.jsonl
+    (once more with `-o mpich.jsonl -- mpiexec.mpich`)
+    tools/cluster.sh down
+    python benchmarks/predict/kept/keep.py benchmarks/predict/kept openmpi.jsonl mpich.jsonl
 
 made them, and `haloscope bench p2p` there the machine. Known are 2 to 16 ranks, or every second size, or
 both; the others are judged, as those of simulated networks are (`extrapolation.py`).
@@ -36,35 +38,48 @@ MOST_SEEN = 16
 SCHEDULES = {(one, name): name for one in schedule.collectives() for name in schedule.algorithms(one)}
 
 
-def points() -> pl.DataFrame:
-    """The medians, as laws take them."""
-    rows = pl.read_parquet(DATA).with_columns(pl.col("collective", "algorithm").cast(pl.String))
-    return rows.select(
-        "collective",
-        "algorithm",
-        segment=pl.lit(0, pl.Int64),
-        fanout=pl.lit(0, pl.Int64),
-        ranks=pl.col("ranks").cast(pl.Int64),
-        bytes=pl.col("bytes").cast(pl.Int64),
-        status=pl.lit("ok"),
-        time=pl.col("median").cast(pl.Float64),
-    )
+def points() -> dict[str, pl.DataFrame]:
+    """The medians of each library, as laws take them."""
+    rows = pl.read_parquet(DATA).with_columns(pl.col("collective", "algorithm", "library").cast(pl.String))
+    found = rows.partition_by("library", as_dict=True, include_key=False, maintain_order=True)
+    return {
+        str(library): own.select(
+            "collective",
+            "algorithm",
+            segment=pl.lit(0, pl.Int64),
+            fanout=pl.lit(0, pl.Int64),
+            ranks=pl.col("ranks").cast(pl.Int64),
+            bytes=pl.col("bytes").cast(pl.Int64),
+            status=pl.lit("ok"),
+            time=pl.col("median").cast(pl.Float64),
+        )
+        for (library,), own in found.items()
+    }
 
 
-def results() -> Results:
-    """Of all splits."""
-    found: Results = {}
-    measured, machine = points(), predict.load_machine(MACHINE)
-    for split in SPLITS:
-        seen, unseen = parted(measured, split, MOST_SEEN)
-        laws = Laws.of(seen, machine)
-        judge_split(split, laws, Nearest(seen), machine, unseen, found, schedules=SCHEDULES)
+def results() -> dict[str, Results]:
+    """Of each library."""
+    machine = predict.load_machine(MACHINE)
+    found: dict[str, Results] = {}
+    for library, measured in points().items():
+        own = found[library] = {}
+        for split in SPLITS:
+            seen, unseen = parted(measured, split, MOST_SEEN)
+            laws = Laws.of(seen, machine)
+            judge_split(split, laws, Nearest(seen), machine, unseen, own, schedules=SCHEDULES)
     return found
 
 
+def table() -> str:
+    """The tables of all libraries in one, as Markdown."""
+    parts = {library: list(lines(own, SPLITS)) for library, own in results().items()}
+    first, second, marks = next(iter(parts.values()))[:3]
+    rows = [f"| {library} {row}" for library, own in parts.items() for row in own[3:]]
+    return "".join([f"| library {first}", second, f"| --- {marks}", *rows])
+
+
 if __name__ == "__main__":
-    table = "".join(lines(results(), SPLITS))
     if len(sys.argv) == 2:
-        put_between(Path(sys.argv[1]), "nodes", table)
+        put_between(Path(sys.argv[1]), "nodes", table())
     else:
-        print(table)
+        print(table())

@@ -95,10 +95,11 @@ class Ground:
             "other": self._matrix(other),
         }
         # Of frequent calls some are timed: what they took in all is an estimate, maybe more than there was.
-        spent, there = sum(told.values()), self._matrix(pl.col("time")).clip(min=0)
-        self._fitting = np.where(spent > there, there / np.where(spent > there, spent, 1.0), 1.0)
-        self._most_told = max(float(np.abs(part).sum(axis=1).max(initial=0.0)) for part in told.values())
-        self.mpi = {family: part * self._fitting for family, part in told.items()}
+        spent, there = self._matrix(pl.col("mpi_time")), self._matrix(pl.col("time")).clip(min=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # times of a damaged profile may be infinite
+            self._fitting = np.where(spent > there, there / np.where(spent > there, spent, 1.0), 1.0)
+            self._most_told = max(float(np.abs(part).sum(axis=1).max(initial=0.0)) for part in told.values())
+            self.mpi = {family: part * self._fitting for family, part in told.items()}
         self.left: dict[Family, NDArray[np.float64]] = {
             family: self.mpi[family].mean(axis=0) for family in FAMILIES
         }
