@@ -2,16 +2,15 @@
 
     python benchmarks/predict/nodes.py [docs/benchmarks.md]     # with it: its table, made anew
 
-`kept/nodes.parquet` has points of Open MPI and MPICH on 8 emulated nodes of 8 ranks, with links of 200 Mbit/s:
+`kept/nodes.parquet` has points of Open MPI on 8 emulated nodes of 8 ranks, with links of 200 Mbit/s:
 medians of `haloscope bench collective` on two cores: ranks wait for cores as well as for links. As root,
 
     export CLUSTER_NIC=200mbit OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
     tools/cluster.sh up 8 8
     tools/cluster.sh exec 0 .venv/bin/haloscope bench collective bcast reduce allreduce \
         -n 2,4,8,16,24,32,48,64 -m 8,512,4096,32768,262144 -i 12 -x 3 -o openmpi.jsonl
-    (once more with `-o mpich.jsonl -- mpiexec.mpich`)
     tools/cluster.sh down
-    python benchmarks/predict/kept/keep.py benchmarks/predict/kept openmpi.jsonl mpich.jsonl
+    python benchmarks/predict/kept/keep.py benchmarks/predict/kept openmpi.jsonl
 
 made them, and `haloscope bench p2p` there the machine. Known are 2 to 16 ranks, or every second size, or
 both; the others are judged, as those of simulated networks are (`extrapolation.py`).
