@@ -243,8 +243,9 @@ def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
     """Points that laws are judged by have no number of ranks, or size, that the laws are made of."""
     kept = script("extrapolation", "benchmarks/predict", "benchmarks")
     for platform in kept.PLATFORMS:
-        points, later = kept.points_of(platform), kept.points_of(platform, kept.UNSEEN)
-        for split in kept.FRESH:
+        points = kept.points_of(platform)
+        for split, file in kept.FRESH.items():
+            later = kept.points_of(platform, file)
             seen, unseen = kept.fresh(points, later, split)
             assert len(later) == 0 or len(unseen) > 0 or "over" in split
             assert set(seen["ranks"]).isdisjoint(unseen["ranks"])
