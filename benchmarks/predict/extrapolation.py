@@ -11,8 +11,8 @@ whose messages they know, and the library's own choice.
 `kept/unseen.parquet` was measured after the laws had been made: numbers of ranks over 256, and such as are no
 powers of two, predicted from all that was kept before. By it laws are judged honestly; whoever changes them
 after looking at its errors must measure others: `kept/later.parquet`, 10, 20 and 40 ranks, was measured after
-intervals had been made wider for such numbers, and `kept/large.parquet`, 512 and 1024 ranks of a full fat tree,
-after nothing was changed any more.
+intervals had been made wider for such numbers, and `kept/large.parquet`, 512 and 1024 ranks of a full
+fat tree, after nothing was changed any more.
 """
 
 from __future__ import annotations
