@@ -103,17 +103,22 @@ def points_of(platform: str, file: Path = DATA) -> pl.DataFrame:
         pl.col("platform", "collective", "algorithm", "reason").cast(pl.String)
     )
     rows = rows.filter((pl.col("platform") == platform) & pl.col("last").is_not_null())
-    return rows.filter(pl.col("algorithm").is_in(["mpich", "mvapich2"]).not_()).select(
+    rows = rows.filter(pl.col("algorithm").is_in(["mpich", "mvapich2"]).not_())
+    names = pl.when(pl.col("algorithm") == "ompi").then(pl.lit("default")).otherwise(pl.col("algorithm"))
+    return as_measured(rows, names, pl.col("last"))
+
+
+def as_measured(rows: pl.DataFrame, algorithm: pl.Expr, time: pl.Expr) -> pl.DataFrame:
+    """Kept points with the columns of a sweep, without segments."""
+    return rows.select(
         "collective",
-        algorithm=pl.when(pl.col("algorithm") == "ompi")
-        .then(pl.lit("default"))
-        .otherwise(pl.col("algorithm")),
+        algorithm=algorithm,
         segment=pl.lit(0, pl.Int64),
         fanout=pl.lit(0, pl.Int64),
         ranks=pl.col("ranks").cast(pl.Int64),
         bytes=pl.col("bytes").cast(pl.Int64),
         status=pl.lit("ok"),
-        time=pl.col("last").cast(pl.Float64),
+        time=time.cast(pl.Float64),
     )
 
 
@@ -266,8 +271,7 @@ def by_formula(
 ) -> float | None:
     """What a formula says; None of an algorithm that it does not know."""
     name = schedules.get((way.collective, way.algorithm))
-    known = formula == "hockney" or (name is not None and name in ALGORITHMS.get(way.collective, ()))
-    if name is None or not known:
+    if name is None or (formula == "paper" and name not in ALGORITHMS.get(way.collective, ())):
         return None
     if way.collective == "alltoall" and ranks * ranks > _MOST_PAIRS:
         return None

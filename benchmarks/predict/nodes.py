@@ -8,12 +8,12 @@ medians of `haloscope bench collective` on two cores: ranks wait for cores as we
     export CLUSTER_NIC=200mbit OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
     tools/cluster.sh up 8 8
     tools/cluster.sh exec 0 .venv/bin/haloscope bench collective bcast reduce allreduce \
-        -n 2,4,8,16,24,32,48,64 -m 8,512,4096,32768,262144 -i 12 -x 3 -o openmpi.jsonl
+        -n 2,4,8,16,24,32,48,64 -m 8,512,4096,32768,262144 -i 12 -x 3 -o nodes.jsonl
     tools/cluster.sh down
-    python benchmarks/predict/kept/keep.py benchmarks/predict/kept openmpi.jsonl
+    python benchmarks/predict/kept/keep.py benchmarks/predict/kept nodes.jsonl
 
-made them, and `haloscope bench p2p` there the machine. Known are 2 to 16 ranks, or every second size, or
-both; the others are judged, as those of simulated networks are (`extrapolation.py`).
+made them; the machine is `kept/nodes.yaml`. Known are 2 to 16 ranks, or every second size, or both; the others
+are judged, as those of simulated networks are (`extrapolation.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import put_between
-from extrapolation import HERE, SPLITS, Nearest, Results, judge_split, lines, parted
+from extrapolation import HERE, SPLITS, Nearest, Results, as_measured, judge_split, lines, parted
 
 from haloscope import predict
 from haloscope.predict import Laws, schedule
@@ -37,48 +37,26 @@ MOST_SEEN = 16
 SCHEDULES = {(one, name): name for one in schedule.collectives() for name in schedule.algorithms(one)}
 
 
-def points() -> dict[str, pl.DataFrame]:
-    """The medians of each library, as laws take them."""
-    rows = pl.read_parquet(DATA).with_columns(pl.col("collective", "algorithm", "library").cast(pl.String))
-    found = rows.partition_by("library", as_dict=True, include_key=False, maintain_order=True)
-    return {
-        str(library): own.select(
-            "collective",
-            "algorithm",
-            segment=pl.lit(0, pl.Int64),
-            fanout=pl.lit(0, pl.Int64),
-            ranks=pl.col("ranks").cast(pl.Int64),
-            bytes=pl.col("bytes").cast(pl.Int64),
-            status=pl.lit("ok"),
-            time=pl.col("median").cast(pl.Float64),
-        )
-        for (library,), own in found.items()
-    }
+def points() -> pl.DataFrame:
+    """The medians, as laws take them."""
+    rows = pl.read_parquet(DATA).with_columns(pl.col("collective", "algorithm").cast(pl.String))
+    return as_measured(rows, pl.col("algorithm"), pl.col("median"))
 
 
-def results() -> dict[str, Results]:
-    """Of each library."""
-    machine = predict.load_machine(MACHINE)
-    found: dict[str, Results] = {}
-    for library, measured in points().items():
-        own = found[library] = {}
-        for split in SPLITS:
-            seen, unseen = parted(measured, split, MOST_SEEN)
-            laws = Laws.of(seen, machine)
-            judge_split(split, laws, Nearest(seen), machine, unseen, own, schedules=SCHEDULES)
+def results() -> Results:
+    """Of all splits."""
+    measured, machine = points(), predict.load_machine(MACHINE)
+    found: Results = {}
+    for split in SPLITS:
+        seen, unseen = parted(measured, split, MOST_SEEN)
+        laws = Laws.of(seen, machine)
+        judge_split(split, laws, Nearest(seen), machine, unseen, found, schedules=SCHEDULES)
     return found
 
 
-def table() -> str:
-    """The tables of all libraries in one, as Markdown."""
-    parts = {library: list(lines(own, SPLITS)) for library, own in results().items()}
-    first, second, marks = next(iter(parts.values()))[:3]
-    rows = [f"| {library} {row}" for library, own in parts.items() for row in own[3:]]
-    return "".join([f"| library {first}", second, f"| --- {marks}", *rows])
-
-
 if __name__ == "__main__":
+    table = "".join(lines(results(), SPLITS))
     if len(sys.argv) == 2:
-        put_between(Path(sys.argv[1]), "nodes", table())
+        put_between(Path(sys.argv[1]), "nodes", table)
     else:
-        print(table())
+        print(table)

@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 KEY = ["application", "system", "ranks"]
 # Kripke on Dane: processes along x, y, z; 64 are run, too. One iteration is simulated, of so many alike.
 SIMULATED = {64: (4, 4, 4), 128: (8, 4, 4), 256: (8, 8, 4), 512: (8, 8, 8)}
-ITERATIONS, ONE = 10, "one of 10 iterations, simulated"
+ITERATIONS = 10
+ONE = f"one of {ITERATIONS} iterations, simulated"
 # The most bytes that a rank sends in one instance of these is the paper's "largest send".
 REGION = {"kripke": "sweep_comm", "amg": "MatVecComm"}
 MISPRINTED = {("amg", "tioga", 16): 34064}  # digits swapped: 34604 is no multiple of 8

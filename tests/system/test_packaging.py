@@ -77,6 +77,7 @@ def test_the_changelog_has_every_change(tmp_path: Path) -> None:
 
 def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     recipe = (SPACK / "py_haloscope/package.py").read_text()
+    ast.parse(recipe)
     asked = set(re.findall(r'depends_on\("(?:py-)?([\w-]+)@', recipe))
     extra = PROJECT["optional-dependencies"]
     declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]

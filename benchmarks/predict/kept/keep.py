@@ -2,7 +2,7 @@
 
     python keep.py DIRECTORY POINTS.csv…
     python keep.py FILE.parquet POINTS.csv…    # points alone, such as unseen.parquet
-    python keep.py DIRECTORY SWEEP.jsonl…    # of bench collective: nodes.parquet, medians
+    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: nodes.parquet, medians
 
 A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
 to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
@@ -54,23 +54,16 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
     return "\n".join([*lines, "arithmetic: 1000000 GB/s  # adding takes no simulated time", ""])
 
 
-def kept_sweeps(place: Path, files: list[str]) -> None:
-    """Points of real libraries, without samples."""
-    parts = []
-    for sweep in map(Sweep.read, files):
-        library = str(sweep.environment.get("library"))
-        parts.append(
-            sweep.points.filter(pl.col("status") == "ok").select(
-                "collective",
-                "algorithm",
-                pl.col("ranks", "launch").cast(pl.Int16),
-                pl.col("bytes").cast(pl.Int32),
-                pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
-                library=pl.lit(library),
-            )
-        )
-    points = pl.concat(parts).with_columns(pl.col("collective", "algorithm", "library").cast(pl.Categorical))
-    file = place / "nodes.parquet"
+def kept_sweep(place: Path, name: str) -> None:
+    """A real library's points, without samples."""
+    sweep, file = Sweep.read(name), place / "nodes.parquet"
+    points = sweep.points.filter(pl.col("status") == "ok").select(
+        pl.col("collective", "algorithm").cast(pl.Categorical),
+        pl.col("ranks", "launch").cast(pl.Int16),
+        pl.col("bytes").cast(pl.Int32),
+        pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
+        library=pl.lit(str(sweep.environment.get("library")), pl.Categorical),
+    )
     points.write_parquet(file, compression="zstd", compression_level=22)
     print(f"{len(points)} points, {file.stat().st_size} bytes")
 
@@ -79,7 +72,7 @@ def main() -> None:
     """Write all files."""
     place, files = Path(sys.argv[1]), sys.argv[2:]
     if files[0].endswith(".jsonl"):
-        kept_sweeps(place, files)
+        kept_sweep(place, files[0])
         return
     rows = packed(files)
     file = place

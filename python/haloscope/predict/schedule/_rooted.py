@@ -188,13 +188,13 @@ def gather_linear_sync(schedule: Schedule, plan: Plan) -> None:
     """The root asks each rank in turn for a first part; the rest comes meanwhile."""
     first = min(plan.segment or _CHUNK, plan.bytes)
     others = np.arange(1, plan.ranks)[:, None]
-    step = 2 * others
+    asks, step = np.array([True, False, False]), 2 * others
     schedule.send(
-        np.where([True, False, False], 0, others),
-        np.where([True, False, False], others, 0),
+        np.where(asks, 0, others),
+        np.where(asks, others, 0),
         [0, first, plan.bytes - first],
-        source_step=np.where([True, False, False], step - 1, [1, 2, 3]),
-        target_step=np.where([True, False, False], 1, step),
+        source_step=np.where(asks, step - 1, [1, 2, 3]),
+        target_step=np.where(asks, 1, step),
         meets=[True, True, False],
     )
 
