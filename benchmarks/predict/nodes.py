@@ -12,7 +12,7 @@ medians of `haloscope bench collective` on two cores: ranks wait for cores as we
     tools/cluster.sh down
     python benchmarks/predict/kept/keep.py benchmarks/predict/kept nodes.jsonl
 
-made them; the machine is `kept/nodes.yaml`. Known are 2 to 16 ranks, or every second size, or both; the others
+made them; the machine is `kept/nodes.yaml`. Known are 2 to 16 ranks, or every second size, or both; others
 are judged, as those of simulated networks are (`extrapolation.py`).
 """
 
