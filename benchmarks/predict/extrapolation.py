@@ -11,8 +11,8 @@ whose messages they know, and the library's own choice.
 `kept/unseen.parquet` was measured after the laws had been made: numbers of ranks over 256, and such as are no
 powers of two, predicted from all that was kept before. By it laws are judged honestly; whoever changes them
 after looking at its errors must measure others: `kept/later.parquet`, 10, 20 and 40 ranks, was measured after
-intervals had been made wider for such numbers, and `kept/large.parquet`, 512 and 1024 ranks of a full
-fat tree, after nothing was changed any more.
+intervals had been made wider for such numbers, and `kept/large.parquet`, 512 and 1024 ranks, after nothing
+was changed any more.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FRESH = {
     "over 256 ranks, and sizes": UNSEEN,
     "no powers of two": UNSEEN,
     "10, 20, 40 ranks": LATER,
-    "over 256 ranks, fat tree": LARGE,
+    "over 256 ranks, later": LARGE,
 }
 MOST_KEPT = 256
 MEAN_LOSS, WORST_LOSS, HELD = 0.02, 0.15, 0.95

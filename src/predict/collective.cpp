@@ -1,4 +1,6 @@
-// Measures one collective with one algorithm (which the environment chooses) at many sizes.
+// Measures one collective with one algorithm at many sizes. What is measured is said on the command line, and
+// the environment chooses the algorithm; or, without sizes there, rank 0 reads it line by line in the same
+// words, with the library's control variables for the algorithm, until an empty line.
 //
 // As the OSU benchmarks do: each rank times its own call, and a barrier follows, so that calls do
 // not pile up. Or in windows (--synchronisation window): all ranks begin when a common clock shows
@@ -10,11 +12,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "predict/measure/command_line.hpp"
+#include "predict/measure/controls.hpp"
 #include "predict/measure/operation.hpp"
 #include "predict/measure/side_channel.hpp"
 
@@ -289,12 +293,12 @@ long long at(const std::vector<long long> &numbers, size_t place, long long othe
   return numbers.empty() ? otherwise : numbers[std::min(place, numbers.size() - 1)];
 }
 
-void run(const World &world, const Plan &plan, Clock &clock, long long bytes) {
+void run(const World &world, MPI_Comm communicator, const Plan &plan, Clock &clock, long long bytes) {
   if (world.root()) {
     std::printf("{\"record\":\"begin\",\"bytes\":%lld}\n", bytes);
     std::fflush(stdout);
   }
-  Operation operation(plan.collective, world, plan.element, bytes);
+  Operation operation(plan.collective, world, communicator, plan.element, bytes);
   const std::string_view obstacle = operation.obstacle();
   if (!operation.known() || !obstacle.empty()) {
     if (world.root())
@@ -307,24 +311,53 @@ void run(const World &world, const Plan &plan, Clock &clock, long long bytes) {
   if (world.root()) print_point(point, bytes, clock.error());
 }
 
+// All sizes that the options name. False if the library does not take what they set.
+bool measure_all(const World &world, const Options &options, measure::Controls &controls, Clock &clock) {
+  const bool taken = controls.write(options.settings("settings"));
+  if (measure::largest(world, taken ? 0 : 1) > 0) return false;
+  Plan plan = planned(options);
+  const auto sizes = options.integers("sizes");
+  const auto warmups = options.integers("warmup");
+  const auto iterations = options.integers("iterations");
+  MPI_Comm communicator = MPI_COMM_WORLD;
+  // Some libraries look at their variables when a communicator is made, others at each call.
+  const bool own = options.text("communicator", "") == "new";
+  if (own) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  for (size_t place = 0; place < sizes.size(); place++) {
+    plan.warmup = at(warmups, place, plan.warmup);
+    plan.iterations = at(iterations, place, plan.iterations);
+    run(world, communicator, plan, clock, sizes[place]);
+  }
+  if (own) MPI_Comm_free(&communicator);
+  return true;
+}
+
+// The next line of rank 0's input, on all ranks; empty at its end, too.
+std::string next_line(const World &world) {
+  std::string line;
+  if (world.root()) std::getline(std::cin, line);
+  return measure::told(world, line);
+}
+
 } // namespace
 
 int main(int count, char **words) {
   MPI_Init(&count, &words);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const World world = World::make();
-  const Options options(count, words);
-  Plan plan = planned(options);
-  const auto sizes = options.integers("sizes");
-  const auto warmups = options.integers("warmup");
-  const auto iterations = options.integers("iterations");
-  Clock clock;
-  print_start(world);
-  for (size_t place = 0; place < sizes.size(); place++) {
-    plan.warmup = at(warmups, place, plan.warmup);
-    plan.iterations = at(iterations, place, plan.iterations);
-    run(world, plan, clock, sizes[place]);
+  bool taken = true;
+  {
+    const World world = World::make();
+    const Options options(count, words);
+    measure::Controls controls;
+    Clock clock;
+    print_start(world);
+    if (options.has("sizes")) {
+      taken = measure_all(world, options, controls, clock);
+    } else {
+      for (std::string line; taken && !(line = next_line(world)).empty();)
+        taken = measure_all(world, Options(options, line), controls, clock);
+    }
   }
   MPI_Finalize();
-  return 0;
+  return taken ? 0 : 1;
 }

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from haloscope.predict.bench import Sweep
-from haloscope.predict.bench._collective import Method, measure
 from haloscope.predict.bench._grid import Unit, shuffled
+from haloscope.predict.bench._launches import measure
+from haloscope.predict.bench._method import Method
 from haloscope.predict.bench._mpi_library import Algorithm, library
 from haloscope.predict.bench._surroundings import surroundings
 from haloscope.predict.bench._sweep import Journal

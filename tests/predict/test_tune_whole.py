@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloscope.predict.bench._collective import Method
+from haloscope.predict.bench._method import Method
 from haloscope.predict.bench._workload import Point, Workload
 from haloscope.predict.tune import _tune
 from haloscope.predict.tune._choice import Candidate

@@ -2,7 +2,7 @@
 
     python keep.py DIRECTORY POINTS.csv…
     python keep.py FILE.parquet POINTS.csv…    # points alone, such as unseen.parquet
-    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: nodes.parquet, medians
+    python keep.py DIRECTORY SWEEP.jsonl    # of bench collective: medians, into nodes.parquet
 
 A machine has a level for each power of two of ranks: the longest latency of a message from one half of them
 to the other, its bandwidth, and what all ranks of a half send to the other at once (`shared`), where that is
@@ -55,15 +55,22 @@ def machine(platform: str, messages: pl.DataFrame) -> str:
 
 
 def kept_sweep(place: Path, name: str) -> None:
-    """A real library's points, without samples."""
+    """A real library's points, without samples; those of other libraries stay."""
     sweep, file = Sweep.read(name), place / "nodes.parquet"
+    library = str(sweep.environment.get("library"))
     points = sweep.points.filter(pl.col("status") == "ok").select(
-        pl.col("collective", "algorithm").cast(pl.Categorical),
+        "collective",
+        "algorithm",
         pl.col("ranks", "launch").cast(pl.Int16),
         pl.col("bytes").cast(pl.Int32),
         pl.col("median", "ci_low", "ci_high").cast(pl.Float32),
-        library=pl.lit(str(sweep.environment.get("library")), pl.Categorical),
+        library=pl.lit(library),
     )
+    names = pl.col("collective", "algorithm", "library")
+    if file.exists():
+        others = pl.read_parquet(file).with_columns(names.cast(pl.String))
+        points = pl.concat([others.filter(pl.col("library") != library), points])
+    points = points.with_columns(names.cast(pl.Categorical))
     points.write_parquet(file, compression="zstd", compression_level=22)
     print(f"{len(points)} points, {file.stat().st_size} bytes")
 

@@ -3,7 +3,7 @@
 What is known of an algorithm is its law. At a point where the best that was measured takes b seconds,
 measuring an algorithm is expected to save E[max(0, b - T)] a call, T being log-normal with the law's
 interval; weighed by how often the point is called, and divided by the seconds that the launch takes, that is
-what launches are compared by.
+what launches are compared by. Where algorithms share a launch, the first of them pays for it.
 
 A point is measured by a tenth of the calls that it is measured by elsewhere: so ten points are known to a few
 per cent in the time of one that is known to one per cent, and what is chosen is measured again anyway.
@@ -12,7 +12,7 @@ per cent in the time of one that is known to one per cent, and what is chosen is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ _UNKNOWN = 0.7  # deviation of the logarithm of a time of which nothing is known
 _SLOWER = 0.2  # by which an algorithm is slower than that, in the mean
 _DEVIATIONS = 1.96
 _LAUNCH = 1.0  # seconds, until one has been seen
+_ASKING = 0.02  # seconds that a launch which is there takes to begin with an algorithm
 _WORTH = 1e-4  # of all time in collectives: what is expected to save less is not measured
 
 Place = tuple[str, int, int]
@@ -64,15 +65,26 @@ def _normal(value: float) -> float:
 
 
 class Measuring:
-    """What is measured so far of points that are called `weights` times each, and what to measure next."""
+    """What is measured so far of points that are called `weights` times each, and what to measure next.
+
+    Ways of the same of `kinds` share a launch on the same ranks; others have launches of their own.
+    """
 
     def __init__(
-        self, ways: Iterable[Way], weights: Mapping[Place, float], calls: int, machine: Machine | None = None
+        self,
+        ways: Iterable[Way],
+        weights: Mapping[Place, float],
+        calls: int,
+        machine: Machine | None = None,
+        kinds: Mapping[Way, Hashable] | None = None,
     ) -> None:
         self._ways, self._weights, self._calls = tuple(ways), dict(weights), calls
+        self._kinds = dict(kinds or {})
+        self._open: Hashable = None
         self._growths = Growths(machine)
         self.times: dict[Way, dict[tuple[int, int], float]] = {}
         self._laws: dict[Way, Law] = {}
+        self._said: dict[Way, dict[tuple[int, int], tuple[float, float]]] = {}
         self._gone: set[tuple[Way, int, int]] = set()
         self._launch = _LAUNCH
 
@@ -80,11 +92,13 @@ class Measuring:
         """Note what a launch brought, by size, and its seconds; a size that is missing is not tried again."""
         self._gone |= {(launch.way, launch.ranks, size) for size in launch.sizes}
         spent = sum(times.values()) * self._calls
-        self._launch += 0.2 * (max(0.05, seconds - spent) - self._launch)
+        if self._place(launch) != self._open:
+            self._launch += 0.2 * (max(0.05, seconds - spent) - self._launch)
+        self._open = self._place(launch) if launch.way in self._kinds else None
         if times:
             known = self.times.setdefault(launch.way, {})
             known.update({(launch.ranks, size): time for size, time in times.items()})
-            self._laws[launch.way] = Law(self._growths, known)
+            self._laws[launch.way], self._said[launch.way] = Law(self._growths, known), {}
 
     def next(self) -> Launch | None:
         """Return what should save the most for each second of measuring; None where nothing is worth it.
@@ -98,8 +112,11 @@ class Measuring:
         least = _WORTH * sum(
             weight * min(self._there(place).values(), default=0.0) for place, weight in self._weights.items()
         )
+        places: dict[Hashable, list[Launch]] = {}
         for launch in self._launches():
-            found = self._worth(launch, least)
+            places.setdefault(self._place(launch), []).append(launch)
+        for place, launches in places.items():
+            found = self._worth(launches, least, _ASKING if place == self._open else self._launch)
             if found is not None and found[0] > best[0]:
                 best = found
         return best[1]
@@ -122,9 +139,31 @@ class Measuring:
             for ranks, sizes in lines.items():
                 yield Launch(way, ranks, tuple(sorted(sizes)))
 
-    def _worth(self, launch: Launch, least: float) -> tuple[float, Launch] | None:
-        """Return the most that a launch saves a second, and at which sizes; None if that is below `least`."""
-        savings = []
+    def _place(self, launch: Launch) -> Hashable:
+        """What launches have in common that can be one."""
+        return self._kinds.get(launch.way, launch.way), launch.way in self._kinds, launch.ranks
+
+    def _worth(self, launches: Sequence[Launch], least: float, cost: float) -> tuple[float, Launch] | None:
+        """Return the most that launches at one place save a second, with which to begin and at which sizes.
+
+        They cost so many seconds besides their calls. None if what they save is below `least`.
+        """
+        savings = [saving for launch in launches for saving in self._savings(launch)]
+        savings.sort(key=lambda one: one[0] / one[1], reverse=True)
+        best_ratio, most, gain = 0.0, 0, 0.0
+        for count, (saving, seconds, _, _) in enumerate(savings, 1):
+            gain, cost = gain + saving, cost + seconds
+            if gain / cost > best_ratio:
+                best_ratio, most = gain / cost, count
+        taken = savings[:most]
+        if not taken or sum(one[0] for one in taken) < least:
+            return None
+        first = taken[0][2]
+        sizes = tuple(sorted(size for _, _, launch, size in taken if launch is first))
+        return best_ratio, Launch(first.way, first.ranks, sizes)
+
+    def _savings(self, launch: Launch) -> Iterable[tuple[float, float, Launch, int]]:
+        """Yield what each size of a launch is expected to save, and the seconds of its calls."""
         for size in launch.sizes:
             place = launch.way.collective, launch.ranks, size
             best = min(self._there(place).values(), default=None)
@@ -132,18 +171,7 @@ class Measuring:
                 continue
             middle, deviation = self._expected(launch.way, launch.ranks, size, place)
             saving = self._weights[place] * expected_saving(best, middle, deviation)
-            seconds = self._calls * math.exp(min(middle, math.log(100 * best)))
-            savings.append((saving, seconds, size))
-        savings.sort(key=lambda one: one[0] / one[1], reverse=True)
-        best_ratio, most, gain, cost = 0.0, 0, 0.0, self._launch
-        for count, (saving, seconds, _) in enumerate(savings, 1):
-            gain, cost = gain + saving, cost + seconds
-            if gain / cost > best_ratio:
-                best_ratio, most = gain / cost, count
-        taken = savings[:most]
-        if not taken or sum(one[0] for one in taken) < least:
-            return None
-        return best_ratio, Launch(launch.way, launch.ranks, tuple(sorted(size for _, _, size in taken)))
+            yield saving, self._calls * math.exp(min(middle, math.log(100 * best))), launch, size
 
     def _there(self, place: Place) -> dict[Way, float]:
         collective, ranks, size = place
@@ -159,7 +187,10 @@ class Measuring:
         fallback = math.log(own or min(self._there(place).values())) + _SLOWER
         if way not in self._laws:
             return fallback, _UNKNOWN
-        middle, width = self._laws[way].logarithm(ranks, size)
+        said = self._said[way]
+        if (ranks, size) not in said:
+            said[ranks, size] = self._laws[way].logarithm(ranks, size)
+        middle, width = said[ranks, size]
         if not math.isfinite(middle) or not math.isfinite(width):
             return (middle if math.isfinite(middle) else fallback), _UNKNOWN
         return middle, min(_UNKNOWN, width / _DEVIATIONS)

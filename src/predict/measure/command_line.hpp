@@ -1,8 +1,10 @@
-// Options of the measuring programs: `--name value`, all of them written by the driver.
+// Options of the measuring programs: `--name value`, all of them written by the driver; on the command line,
+// or in a line of text.
 #pragma once
 
 #include <cstdlib>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,12 @@ public:
   Options(int count, char **words) {
     for (int i = 1; i + 1 < count; i += 2) values_[words[i]] = words[i + 1];
   }
+  // Those of a line, and others that it does not name.
+  Options(const Options &others, const std::string &line) : values_(others.values_) {
+    std::istringstream words(line);
+    for (std::string name, value; words >> name >> value;) values_[name] = value;
+  }
+  [[nodiscard]] bool has(const std::string &name) const { return values_.contains("--" + name); }
   [[nodiscard]] std::string text(const std::string &name, const std::string &otherwise) const {
     const auto found = values_.find("--" + name);
     return found == values_.end() ? otherwise : found->second;
@@ -25,19 +33,28 @@ public:
   }
   [[nodiscard]] std::vector<long long> integers(const std::string &name) const {
     std::vector<long long> all;
-    std::string word;
-    for (const char c : text(name, "") + ",") {
-      if (c != ',') {
-        word += c;
-      } else if (!word.empty()) {
-        all.push_back(std::strtoll(word.c_str(), nullptr, 10));
-        word.clear();
-      }
+    for (const std::string &word : listed(name)) all.push_back(std::strtoll(word.c_str(), nullptr, 10));
+    return all;
+  }
+  // Of `name=1,other=2`.
+  [[nodiscard]] std::map<std::string, int> settings(const std::string &name) const {
+    std::map<std::string, int> all;
+    for (const std::string &word : listed(name)) {
+      const auto at = word.find('=');
+      all[word.substr(0, at)] = static_cast<int>(std::strtol(word.c_str() + at + 1, nullptr, 10));
     }
     return all;
   }
 
 private:
+  [[nodiscard]] std::vector<std::string> listed(const std::string &name) const {
+    std::vector<std::string> words;
+    std::istringstream all(text(name, ""));
+    for (std::string word; std::getline(all, word, ',');)
+      if (!word.empty()) words.push_back(word);
+    return words;
+  }
+
   std::map<std::string, std::string> values_;
 };
 

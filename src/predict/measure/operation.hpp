@@ -33,8 +33,8 @@ class Operation {
 public:
   using Call = int (*)(Operation &);
 
-  Operation(std::string name, const World &world, Element element, long long bytes)
-      : name_(std::move(name)), world_(world), element_(element),
+  Operation(std::string name, const World &world, MPI_Comm communicator, Element element, long long bytes)
+      : name_(std::move(name)), world_(world), communicator_(communicator), element_(element),
         count_(static_cast<int>(static_cast<size_t>(bytes) / element.width)) {
     const auto ranks = static_cast<size_t>(world.size);
     const auto count = static_cast<size_t>(count_);
@@ -158,6 +158,7 @@ private:
 
   std::string name_;
   World world_;
+  MPI_Comm communicator_;
   Element element_;
   int count_;
   Call call_ = nullptr;
@@ -174,59 +175,60 @@ inline Operation::Call Operation::find(const std::string &name) {
   static const std::map<std::string, Call> calls = {
       {"allgather",
        [](O &o) {
-         return MPI_Allgather(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), MPI_COMM_WORLD);
+         return MPI_Allgather(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), o.communicator_);
        }},
       {"allgatherv",
        [](O &o) {
          return MPI_Allgatherv(o.send(), o.count_, o.type(), o.receive(), o.counts_.data(),
-                               o.displacements_.data(), o.type(), MPI_COMM_WORLD);
+                               o.displacements_.data(), o.type(), o.communicator_);
        }},
       {"allreduce",
        [](O &o) {
-         return MPI_Allreduce(o.send(), o.receive(), o.count_, o.element_.sum, MPI_SUM, MPI_COMM_WORLD);
+         return MPI_Allreduce(o.send(), o.receive(), o.count_, o.element_.sum, MPI_SUM, o.communicator_);
        }},
       {"alltoall",
        [](O &o) {
-         return MPI_Alltoall(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), MPI_COMM_WORLD);
+         return MPI_Alltoall(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), o.communicator_);
        }},
       {"alltoallv",
        [](O &o) {
          return MPI_Alltoallv(o.send(), o.counts_.data(), o.displacements_.data(), o.type(), o.receive(),
-                              o.counts_.data(), o.displacements_.data(), o.type(), MPI_COMM_WORLD);
+                              o.counts_.data(), o.displacements_.data(), o.type(), o.communicator_);
        }},
-      {"barrier", [](O &) { return MPI_Barrier(MPI_COMM_WORLD); }},
-      {"bcast", [](O &o) { return MPI_Bcast(o.send(), o.count_, o.type(), 0, MPI_COMM_WORLD); }},
+      {"barrier", [](O &o) { return MPI_Barrier(o.communicator_); }},
+      {"bcast", [](O &o) { return MPI_Bcast(o.send(), o.count_, o.type(), 0, o.communicator_); }},
       {"gather",
        [](O &o) {
-         return MPI_Gather(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), 0, MPI_COMM_WORLD);
+         return MPI_Gather(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), 0, o.communicator_);
        }},
       {"gatherv",
        [](O &o) {
          return MPI_Gatherv(o.send(), o.count_, o.type(), o.receive(), o.counts_.data(),
-                            o.displacements_.data(), o.type(), 0, MPI_COMM_WORLD);
+                            o.displacements_.data(), o.type(), 0, o.communicator_);
        }},
       {"reduce",
        [](O &o) {
-         return MPI_Reduce(o.send(), o.receive(), o.count_, o.element_.sum, MPI_SUM, 0, MPI_COMM_WORLD);
+         return MPI_Reduce(o.send(), o.receive(), o.count_, o.element_.sum, MPI_SUM, 0, o.communicator_);
        }},
       {"reduce_scatter",
        [](O &o) {
          return MPI_Reduce_scatter(o.send(), o.receive(), o.counts_.data(), o.element_.sum, MPI_SUM,
-                                   MPI_COMM_WORLD);
+                                   o.communicator_);
        }},
       {"reduce_scatter_block",
        [](O &o) {
          return MPI_Reduce_scatter_block(o.send(), o.receive(), o.counts_[0], o.element_.sum, MPI_SUM,
-                                         MPI_COMM_WORLD);
+                                         o.communicator_);
        }},
       {"scatter",
        [](O &o) {
-         return MPI_Scatter(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), 0, MPI_COMM_WORLD);
+         return MPI_Scatter(o.send(), o.count_, o.type(), o.receive(), o.count_, o.type(), 0,
+                            o.communicator_);
        }},
       {"scatterv",
        [](O &o) {
          return MPI_Scatterv(o.send(), o.counts_.data(), o.displacements_.data(), o.type(), o.receive(),
-                             o.count_, o.type(), 0, MPI_COMM_WORLD);
+                             o.count_, o.type(), 0, o.communicator_);
        }},
   };
   const auto found = calls.find(name);

@@ -57,6 +57,19 @@ inline double told(const World &world, double value) {
   return value;
 }
 
+// Rank 0's text, on all ranks.
+inline std::string told(const World &world, const std::string &text) {
+  std::vector<char> letters(static_cast<size_t>(told(world, static_cast<double>(text.size()))));
+  const int count = static_cast<int>(letters.size());
+  if (!world.root()) {
+    MPI_Recv(letters.data(), count, MPI_CHAR, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return {letters.begin(), letters.end()};
+  }
+  for (int rank = 1; rank < world.size; rank++)
+    MPI_Send(text.data(), count, MPI_CHAR, rank, kTag, MPI_COMM_WORLD);
+  return text;
+}
+
 // The largest value of all ranks, on all ranks.
 inline double largest(const World &world, double value) {
   for (const auto &other : gathered<double>(world, {value}))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._collective import Method as CollectiveMethod
     from haloscope.predict.bench._collective import collective
     from haloscope.predict.bench._exchanges import Method as StencilMethod
     from haloscope.predict.bench._exchanges import Result as StencilResult
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._exchanges import write as write_stencil
     from haloscope.predict.bench._foreign import read_any, write_osu
     from haloscope.predict.bench._grid import Grid
+    from haloscope.predict.bench._method import Method as CollectiveMethod
     from haloscope.predict.bench._mpi_library import Library, library
     from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
     from haloscope.predict.bench._p2p import Failure, p2p

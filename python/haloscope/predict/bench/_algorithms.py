@@ -6,13 +6,20 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from haloscope.base.toolchain import Toolchain
-from haloscope.predict.bench._mpi_library import COLLECTIVES, DEFAULT, Algorithm, Description, OtherLibrary
+from haloscope.predict.bench._mpi_library import (
+    COLLECTIVES,
+    DEFAULT,
+    Algorithm,
+    Asked,
+    Description,
+    OtherLibrary,
+)
 
-__all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "openmpi_algorithms"]
+__all__ = ["Mpich", "OpenMpi", "mpich_algorithms", "mpich_numbers", "openmpi_algorithms"]
 
 _ENUMERATOR = re.compile(r"mca:coll:tuned:param:coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(.+)")
 _PARAMETER = re.compile(r"mca:coll:tuned:param:(coll_tuned_\w+):value:")
@@ -24,6 +31,11 @@ _WHOLE = re.compile(
     r"|redscat_allgather|binomial_noseg|.*direct.*|swing.*"
 )
 _UNCUT = frozenset({"alltoall", "barrier", "scatter"})
+# What a program that runs can't change.
+_BEFORE = (
+    ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+    ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which ignore these variables
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,19 @@ class OpenMpi(OtherLibrary):
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
+
+    def asked(self, algorithm: Algorithm) -> Asked | None:
+        if algorithm.settings and algorithm.number is None:
+            return None  # not of those that it lists
+        launched = tuple(pair for pair in algorithm.settings if pair in _BEFORE)
+        controls = [
+            f"{name.removeprefix('OMPI_MCA_')}={value}"
+            for name, value in algorithm.settings
+            if (name, value) not in _BEFORE
+        ]
+        # A communicator's algorithms are chosen when it is made.
+        words = ("--settings", ",".join(controls), "--communicator", "new") if controls else ()
+        return Asked(launched, words)
 
     def _options(self, ranks: int, environment: Mapping[str, str], mapping: str | None) -> list[str]:
         # Launchers before version 5 pass only the variables that are named to ranks on other nodes.
@@ -68,11 +93,7 @@ def openmpi_algorithms(text: str) -> dict[str, tuple[Algorithm, ...]]:
 
 def _of_tuned(collective: str, number: int, name: str, parameters: set[str]) -> Algorithm:
     stem = f"coll_tuned_{collective}_algorithm"
-    settings = (
-        ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
-        ("OMPI_MCA_coll_tuned_priority", "100"),  # before han and others, which ignore these variables
-        (f"OMPI_MCA_{stem}", str(number)),
-    )
+    settings = (*_BEFORE, (f"OMPI_MCA_{stem}", str(number)))
     segment = f"{stem}_segmentsize"
     segments = segment in parameters and (
         name == "linear_sync"
@@ -114,6 +135,8 @@ def _ompi_info(tools: Toolchain) -> str:
 _CHOICE = re.compile(r"(\w+)\s+- (?:Force|Internal)")
 _BOUND = re.compile(r"^(\w+)\s+- (?:Force|Internal)", re.MULTILINE)
 _FANOUT = re.compile(r"MPIR_CVAR_([A-Z_]+?)_(TREE|RECEXCH|DISSEM|BRUCKS|[A-Z]+_MULTIPLYING)_KVAL")
+_HIERARCHICAL = "smp"
+_FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _SEGMENT = re.compile(r"MPIR_CVAR_([A-Z_]+?)_(?:([A-Z]+)_)?PIPELINE_CHUNK_SIZE")
 
 
@@ -122,6 +145,8 @@ class Mpich(OtherLibrary):
     """MPICH 4 and newer, and what is built on it and kept its `MPIR_CVAR_…`."""
 
     offered: Mapping[str, tuple[Algorithm, ...]] = field(default_factory=dict)
+    numbers: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """The numbers of control variables' values that have names."""
 
     @classmethod
     def of(cls, said: Description, tools: Toolchain, launcher: tuple[str, ...]) -> Mpich:
@@ -129,10 +154,22 @@ class Mpich(OtherLibrary):
         found = re.search(r"Version:?\s*([\w.]+)", said.version)
         words = said.file.read_bytes() if said.file and said.file.is_file() else b""
         name = f"MPICH {found[1] if found else ''}".strip()
-        return cls(name, tools, launcher, mpich_algorithms(said.variables, words))
+        offered = mpich_algorithms(said.variables, words)
+        return cls(name, tools, launcher, offered, mpich_numbers(said.variables, words))
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective), *self.offered.get(collective, ()))
+
+    def asked(self, algorithm: Algorithm) -> Asked | None:
+        if algorithm.name == _HIERARCHICAL:
+            return None  # allreduce's never ends then; where it is launched, it is refused or works
+        given = []
+        for name, value in algorithm.settings:
+            number = int(value) if value.isdecimal() else self.numbers.get((name, value))
+            if number is None:
+                return None
+            given.append(f"{name}={number}")
+        return Asked((), ("--settings", ",".join(given)) if given else ())
 
     def _options(self, ranks: int, _environment: Mapping[str, str], mapping: str | None) -> list[str]:
         mapped = ["-bind-to", "core", "-map-by", mapping] if mapping else []
@@ -147,11 +184,8 @@ def mpich_algorithms(variables: Mapping[str, str], library: bytes = b"") -> dict
     """
     found = {}
     for collective in COLLECTIVES:
-        variable = f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM"
-        stem = rf"MPIR_{collective.capitalize()}_(?:intra|allcomm)_(\w+)\0".encode()
-        functions = {name.decode() for name in re.findall(stem, library)} | {"auto"}
-        names = dict.fromkeys(_names(variables.get(variable, ""), functions))
-        names.pop("auto", None)
+        variable = _variable(collective)
+        names = [name for name in _numbered(collective, variables, library) if name != "auto"]
         made = [_of_mpich(collective, name, variable, variables) for name in names]
         # Where there is `k_brucks` beside `brucks`, the k is its.
         plain = {name[2:] for name in names if name.startswith("k_")}
@@ -162,16 +196,35 @@ def mpich_algorithms(variables: Mapping[str, str], library: bytes = b"") -> dict
     return found
 
 
-def _names(text: str, functions: Collection[str]) -> Iterator[str]:
+def mpich_numbers(variables: Mapping[str, str], library: bytes = b"") -> dict[tuple[str, str], int]:
+    """Return the number of each algorithm by its variable and name: descriptions list them from 0 on."""
+    found = {
+        (_variable(collective), name): number
+        for collective in COLLECTIVES
+        for name, number in _numbered(collective, variables, library).items()
+    }
+    return {**found, (_FALLBACK, "error"): 0}
+
+
+def _variable(collective: str) -> str:
+    return f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM"
+
+
+def _numbered(collective: str, variables: Mapping[str, str], library: bytes) -> dict[str, int]:
+    """Return the names of a collective's algorithms, each with its place in the description."""
+    text = variables.get(_variable(collective), "")
     if "\n" in text:
-        yield from _BOUND.findall(text)
-        return
-    for word in _CHOICE.findall(text):
+        return {name: place for place, name in enumerate(_BOUND.findall(text))}
+    stem = rf"MPIR_{collective.capitalize()}_(?:intra|allcomm)_(\w+)\0".encode()
+    functions = {name.decode() for name in re.findall(stem, library)} | {"auto"}
+    found: dict[str, int] = {}
+    for place, word in enumerate(_CHOICE.findall(text)):
         # `Treenb`, `algorithmring`, and at the begin `algorithmauto`.
         endings = (word[at:] for at in range(len(word)))
         known = next((ending for ending in endings if ending in functions), None)
         if known:
-            yield known
+            found.setdefault(known, place)
+    return found
 
 
 def _of_mpich(collective: str, name: str, variable: str, variables: Mapping[str, str]) -> Algorithm:
@@ -180,8 +233,8 @@ def _of_mpich(collective: str, name: str, variable: str, variables: Mapping[str,
     device = f"MPIR_CVAR_{collective.upper()}_DEVICE_COLLECTIVE"
     if device in variables:
         settings.append((device, "0"))
-    if "MPIR_CVAR_COLLECTIVE_FALLBACK" in variables:
-        settings.append(("MPIR_CVAR_COLLECTIVE_FALLBACK", "error"))
+    if _FALLBACK in variables:
+        settings.append((_FALLBACK, "error"))
 
     def of(pattern: re.Pattern[str]) -> tuple[str, ...]:
         matches = (match for match in map(pattern.fullmatch, variables) if match)

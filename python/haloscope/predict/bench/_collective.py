@@ -5,75 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from scipy.stats import norm
-
-from haloscope.base.errors import LaunchError
 from haloscope.predict._progress import Progress, Remark, silent, unheard
-from haloscope.predict.bench._grid import Grid, Unit, units
+from haloscope.predict.bench._grid import Grid, units
+from haloscope.predict.bench._launches import measure
+from haloscope.predict.bench._method import Method
 from haloscope.predict.bench._mpi_library import Library, library
-from haloscope.predict.bench._stream import Stopped, stream
 from haloscope.predict.bench._surroundings import surroundings
-from haloscope.predict.bench._sweep import Journal, Sweep, identity, journal
+from haloscope.predict.bench._sweep import Sweep, identity, journal
 from haloscope.predict.bench._system import launcher_of
 
-__all__ = ["Method", "collective", "launch_environment", "measure"]
-
-# After so many failures in a row the other sizes of an algorithm are not tried.
-_PATIENCE = 2
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a point is measured.
-
-    `synchronisation` is what keeps the ranks together between calls: a `barrier`, as in the OSU
-    benchmarks, or each call in a `window` of a common clock. `warmup` calls before the `iterations`
-    that count are not measured. `type` is `char`, `int` or `float`. If `validate` is a number, data
-    are checked, with so many calls before each timed one. With `precision` a point ends as soon as
-    half the interval of its median, at `confidence`, is at most this share of it. `order` is
-    `random`, by `seed`, or `given`. A point that takes over `time_limit` seconds has failed. With several
-    `launches` of each algorithm its points are there as often: what differs from launch to launch, such as
-    where ranks and memory come to lie, is not the algorithm's.
-    """
-
-    synchronisation: str = "barrier"
-    warmup: int = 100
-    iterations: int = 1000
-    type: str = "char"
-    validate: int | None = None  # calls before each timed one, where data are checked
-    confidence: float = 0.95
-    precision: float | None = None
-    order: str = "random"
-    seed: int = 0
-    time_limit: float = 60.0
-    launches: int = 1
-
-    def words(self) -> dict[str, Any]:
-        """Return the method as a sweep's first line has it."""
-        return asdict(self)
-
-    def options(self, iterations: Sequence[int] = ()) -> list[str]:
-        """Return the method as the options of the measuring program.
-
-        `iterations` are those of each size, with as many calls before them in proportion, if they are not
-        the method's own.
-        """
-        calls = iterations or (self.iterations,)
-        given = {
-            "synchronisation": self.synchronisation,
-            "warmup": ",".join(str(-(-self.warmup * number // self.iterations)) for number in calls),
-            "iterations": ",".join(map(str, calls)),
-            "type": self.type,
-            "validate": -1 if self.validate is None else self.validate,
-            "precision": self.precision or 0,
-            "deviations": float(norm.ppf(0.5 + self.confidence / 2)),
-        }
-        return [word for name, value in given.items() for word in (f"--{name}", str(value))]
+__all__ = ["collective"]
 
 
 def collective(
@@ -146,121 +91,3 @@ def _remark_on(grid: Grid, offered: Library, cores: int, remark: Remark) -> None
     ranks = max(grid.ranks)
     if cores and ranks > cores:
         remark(f"{ranks} processes share {cores} cores here: such times say little")
-
-
-def measure(
-    units: Sequence[Unit],
-    library: Library,
-    method: Method,
-    kept: Journal,
-    step: Callable[[str], None] = lambda what: None,
-) -> None:
-    """Measure what the journal does not have yet; failures are points too, and the rest goes on."""
-    executable = library.program("collective")
-    for unit in units:
-        left = tuple(size for size in unit.sizes if not kept.has(unit.point(size)))
-        for _ in range(len(unit.sizes) - len(left)):
-            step("")
-        failures = 0
-        while left:
-            done, stopped = _launched(replace(unit, sizes=left), library, executable, method, kept, step)
-            failures = failures + 1 if stopped and not done else int(stopped)
-            left = left[done + stopped :]
-            if failures >= _PATIENCE and left:
-                _give_up(unit, left, kept, step)
-                left = ()
-
-
-def _launched(
-    unit: Unit, library: Library, executable: Path, method: Method, kept: Journal, step: Callable[[str], None]
-) -> tuple[int, int]:
-    """Launch once; return how many points came to an end, and 1 if the one after them failed."""
-    settings = dict(unit.algorithm.settings)
-    command = library.launch(
-        [
-            str(executable),
-            "--collective",
-            unit.collective,
-            "--sizes",
-            ",".join(map(str, unit.sizes)),
-            *method.options([unit.iterations[size] for size in unit.sizes] if unit.iterations else ()),
-        ],
-        unit.ranks,
-        settings,
-        unit.mapping,
-    )
-    start: Mapping[str, Any] = {}
-    done = 0
-    try:
-        environment = launch_environment(unit.ranks, settings)
-        records = stream(command, environment, method.time_limit)
-        with contextlib.closing(records):
-            for record in records:
-                if record["record"] == "start":
-                    start = record
-                    _check_ranks(start, unit, command)
-                elif record["record"] == "begin":
-                    step(_said(unit, record["bytes"]))
-                elif record["record"] == "point":
-                    kept.add(_point(unit, record, start))
-                    done += 1
-    except Stopped as stopped:
-        if done == len(unit.sizes):  # the program fell in MPI_Finalize: it is all there
-            return done, 0
-        failed = {"bytes": unit.sizes[done], "status": stopped.status, "reason": stopped.reason}
-        kept.add(_point(unit, failed, start))
-        return done, 1
-    if done < len(unit.sizes):
-        failed = {"bytes": unit.sizes[done], "status": "failed", "reason": "it ended too early"}
-        kept.add(_point(unit, failed, start))
-        return done, 1
-    return done, 0
-
-
-def _check_ranks(start: Mapping[str, Any], unit: Unit, command: Sequence[str]) -> None:
-    if start["ranks"] != unit.ranks:
-        raise LaunchError(
-            f"{command[0]} started {unit.ranks} processes, but each sees {start['ranks']}: it "
-            "belongs to another MPI than mpicc; load one MPI only, or name its launcher after --"
-        )
-
-
-def _point(unit: Unit, record: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
-    samples = record.get("samples_ns") or []
-    return {
-        "record": "point",
-        **unit.point(record["bytes"]),
-        "nodes": start.get("nodes"),
-        "binding": start.get("binding"),
-        "iterations": len(samples[0]) if samples else 0,
-        "status": record["status"],
-        "reason": record.get("reason") or None,
-        "invalid": record.get("invalid", 0),
-        "window_ns": record.get("window_ns", 0),
-        "clock_error_ns": record.get("clock_error_ns", 0),
-        "samples_ns": samples,
-    }
-
-
-def _give_up(unit: Unit, left: Sequence[int], kept: Journal, step: Callable[[str], None]) -> None:
-    last = list(kept.points.values())[-1]
-    for size in left:
-        step(_said(unit, size))
-        reason = f"not tried after {_PATIENCE} failures in a row: {last['reason']}"
-        kept.add(_point(unit, {"bytes": size, "status": last["status"], "reason": reason}, {}))
-
-
-def _said(unit: Unit, size: int) -> str:
-    return f"{unit.collective} {unit.algorithm.name}, {unit.ranks} ranks, {size} B"
-
-
-def launch_environment(ranks: int, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment, with what ranks on this one machine need."""
-    own = {}
-    if ranks > len(os.sched_getaffinity(0)):
-        # Version 5's launcher reads PRTE_MCA_*, version 4's OMPI_MCA_*.
-        own["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
-        own["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
-    if os.geteuid() == 0:
-        own["OMPI_ALLOW_RUN_AS_ROOT"] = own["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-    return {**own, **os.environ, **settings}

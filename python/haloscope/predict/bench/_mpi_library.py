@@ -19,6 +19,7 @@ __all__ = [
     "COLLECTIVES",
     "DEFAULT",
     "Algorithm",
+    "Asked",
     "Description",
     "Library",
     "OtherLibrary",
@@ -87,6 +88,14 @@ class Algorithm:
         return replace(self, settings=kept + tuple((name, str(value)) for name in variables))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """How a running program is asked for an algorithm: what it was launched with, and words for it."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+    words: tuple[str, ...] = ()
+
+
 class Library(Protocol):
     """What measuring needs to know of an MPI library."""
 
@@ -99,6 +108,9 @@ class Library(Protocol):
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         """Return the library's own choice (`default`), then all that it offers."""
+
+    def asked(self, algorithm: Algorithm) -> Asked | None:
+        """Return how a running program is asked for an algorithm; None if only its launch can be."""
 
     def program(self, name: str) -> Path:
         """Return the measuring program `src/predict/NAME.cpp`, built for this library."""
@@ -131,6 +143,9 @@ class OtherLibrary:
 
     def algorithms(self, collective: str) -> tuple[Algorithm, ...]:
         return (Algorithm(collective),)
+
+    def asked(self, algorithm: Algorithm) -> Asked | None:
+        return None if algorithm.settings else Asked()
 
     def program(self, name: str) -> Path:
         return program(name, self.tools.compiler)

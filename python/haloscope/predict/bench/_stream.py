@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from haloscope.base.errors import LaunchError
 
-__all__ = ["Stopped", "stream"]
+__all__ = ["Running", "Stopped", "stream"]
 
 _GRACE = 5.0  # seconds that a launcher has for ending its ranks
 _REFUSED = re.compile(r"not (usable|supported)|unsupported", re.IGNORECASE)
@@ -33,6 +33,61 @@ class Stopped(Exception):
         self.reason = reason
 
 
+class Running:
+    """A measuring program that runs, in a session of its own; whatever happens, no process is left.
+
+    `limit` is how many seconds may pass between two records. With `told` it reads lines (`tell`). Raises
+    `LaunchError` if it can't be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], limit: float, told: bool = False
+    ) -> None:
+        self._limit, self._other = limit, list[str]()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed by `close`
+        try:
+            self._child = subprocess.Popen(
+                list(command),
+                env=dict(environment),
+                stdin=subprocess.PIPE if told else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._errors.close()
+            raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that the program prints; raises `Stopped` unless it ends well."""
+        yield from _records(self._child, self._limit, self._other)
+        if _wait(self._child, self._limit):
+            self._errors.seek(0)
+            text = self._errors.read(1 << 20).decode("utf-8", "replace")
+            raise _stopped(self._child.returncode, text + "\n" + "\n".join(self._other))
+
+    def tell(self, line: str) -> None:
+        """Give the program a line; that it reads no more, its records say."""
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError):
+            self._child.stdin.write(line.encode() + b"\n")
+            self._child.stdin.flush()
+
+    def finish(self) -> None:
+        """Tell the program that there is nothing more, and wait until it has ended."""
+        if self._child.stdin is not None:
+            self.tell("")  # not every launcher passes the end of its input on
+            with contextlib.suppress(OSError):
+                self._child.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(timeout=self._limit)
+
+    def close(self) -> None:
+        """End it."""
+        _end(self._child)
+        self._errors.close()
+
+
 def stream(
     command: Sequence[str], environment: Mapping[str, str], limit: float
 ) -> Generator[dict[str, Any], None, None]:
@@ -40,27 +95,8 @@ def stream(
 
     `limit` is how many seconds may pass between two records. Whatever happens, no process is left.
     """
-    with tempfile.TemporaryFile() as errors:
-        try:
-            child = subprocess.Popen(
-                list(command),
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise LaunchError(f"{command[0]}: {error.strerror}; nothing was measured") from None
-        other: list[str] = []
-        try:
-            yield from _records(child, limit, other)
-            if _wait(child, limit):
-                errors.seek(0)
-                text = errors.read(1 << 20).decode("utf-8", "replace")
-                raise _stopped(child.returncode, text + "\n" + "\n".join(other))
-        finally:
-            _end(child)
+    with contextlib.closing(Running(command, environment, limit)) as running:
+        yield from running.records()
 
 
 def _records(child: subprocess.Popen[bytes], limit: float, other: list[str]) -> Iterator[dict[str, Any]]:
@@ -130,8 +166,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
                 os.kill(process, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.05)
-    if child.stdout:
-        child.stdout.close()
+    for pipe in (child.stdin, child.stdout):
+        if pipe:
+            with contextlib.suppress(OSError):  # lines that nobody has read
+                pipe.close()
 
 
 def _session(leader: int) -> list[int]:

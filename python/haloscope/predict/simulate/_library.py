@@ -54,6 +54,9 @@ class SmpiLibrary:
             self.known[collective] = (Algorithm(collective), *self._offered(collective))
         return self.known[collective]
 
+    def asked(self, algorithm: Algorithm) -> None:
+        del algorithm  # SMPI is told before it starts
+
     def program(self, name: str) -> Path:
         return program(name, _simgrid.smpicxx())
 

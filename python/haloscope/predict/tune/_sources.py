@@ -17,7 +17,7 @@ from haloscope.predict.tune._trial import measure_all, measure_best, steps_of_al
 
 if TYPE_CHECKING:
     from haloscope.predict._progress import Progress
-    from haloscope.predict.bench._collective import Method
+    from haloscope.predict.bench._method import Method
     from haloscope.predict.tune._choice import Candidate
     from haloscope.predict.tune._verify import Bench
 

@@ -14,8 +14,9 @@ import numpy as np
 from haloscope.base.errors import RecorderError
 from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
 from haloscope.predict._laws import Way
-from haloscope.predict.bench._collective import Method, measure
 from haloscope.predict.bench._grid import Unit, lines_of, shuffled
+from haloscope.predict.bench._launches import Launches, measure
+from haloscope.predict.bench._method import Method
 from haloscope.predict.bench._mpi_library import DEFAULT, Algorithm
 from haloscope.predict.bench._surroundings import surroundings
 from haloscope.predict.bench._sweep import Journal, Sweep, identity, row_of
@@ -98,17 +99,20 @@ def measure_best(
     }
     kept = _journal(bench, method)
     weights = {(point.collective, point.ranks, point.bytes): float(number) for point, number in calls.items()}
-    measuring = Measuring(units, weights, method.iterations + method.warmup)
+    asked = {way: bench.library.asked(unit.algorithm) for way, unit in units.items()}
+    kinds = {way: one.settings for way, one in asked.items() if one is not None}
+    measuring = Measuring(units, weights, method.iterations + method.warmup, kinds=kinds)
 
     def measured(launch: Launch) -> tuple[dict[int, float], float]:
         begin = time.monotonic()
         unit = replace(units[launch.way], ranks=launch.ranks, sizes=launch.sizes)
-        measure([unit], bench.library, method, kept, step)
+        launches.measure(unit)
         rows = [row_of(kept.points[identity(unit.point(size))]) for size in launch.sizes]
         medians = {row["bytes"]: row["median"] for row in rows if row["status"] == "ok"}
         return medians, time.monotonic() - begin
 
-    measure_within(measuring, measured, budget)
+    with Launches(bench.library, method, kept, step) as launches:
+        measure_within(measuring, measured, budget)
     return Sweep.of(kept.environment, list(kept.points.values()))
 
 

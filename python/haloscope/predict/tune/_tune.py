@@ -11,7 +11,7 @@ from pathlib import Path
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.files import write_whole
 from haloscope.predict._progress import Progress, silent
-from haloscope.predict.bench._collective import Method
+from haloscope.predict.bench._method import Method
 from haloscope.predict.bench._mpi_library import Algorithm
 from haloscope.predict.bench._system import launcher_of
 from haloscope.predict.bench._workload import Point, Workload

@@ -21,7 +21,7 @@ from haloscope.base import paths
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import RecorderError, UsageError
 from haloscope.base.toolchain import compiler_identity, run_logged, toolchain
-from haloscope.predict.bench._collective import launch_environment
+from haloscope.predict.bench._launches import launch_environment
 from haloscope.predict.bench._mpi_library import Algorithm, Library, describe, library, program
 from haloscope.predict.bench._workload import Point
 from haloscope.predict.tune._formats import Format, format_of, settings
