@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <sched.h>
@@ -243,6 +244,12 @@ const char *name(Protocol protocol) noexcept {
 Place own_place(const void *address, std::size_t bytes) noexcept {
   const auto place = shared_place(address, bytes);
   return {layer.node->me(), place.value_or(reinterpret_cast<std::uintptr_t>(address)), place.has_value()};
+}
+
+bool is_gone(const Place &place) noexcept {
+  if (place.mapped || place.rank == layer.node->me()) return false;
+  std::byte one{};
+  return !transfer_by_kernel(place.rank, &one, place.place, 1, false) && errno == ESRCH;
 }
 
 // What another core wrote comes from its cache: several streams, asked for ahead, hide how long that takes.

@@ -12,6 +12,8 @@ struct Place {
   bool mapped;
 };
 Place own_place(const void *address, std::size_t bytes) noexcept;
+// Whether the process with this memory is no more, so that not all of it may have been copied.
+bool is_gone(const Place &place) noexcept;
 
 enum class Protocol : std::uint8_t { get, coop, steal, escape, ahead, pack };
 const char *name(Protocol protocol) noexcept;

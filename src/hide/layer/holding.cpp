@@ -191,7 +191,7 @@ void start_request(MPI_Request *handle) {
   Request *request = find(*handle);
   if (request == nullptr) return;
   request->active = true;
-  request->there = request->was_seen = request->was_token = request->cancelled = false;
+  request->there = request->was_seen = request->was_token = request->lost = request->cancelled = false;
   request->started = request->asked = 0;
   if (request->kind == Request::Kind::receive) return;
   if (begin_send(*request, request->mode, request->buffer, request->count, request->type,

@@ -73,6 +73,7 @@ struct Request {
   bool persistent = false, active = true, cancelled = false;
   bool there = false;     // a large receive: MPI has completed it, and its data is here
   bool was_token = false; // then `sent` is the true size
+  bool lost = false;      // its sender died, and the message with it
   bool lent = false;      // the receive buffer is ours
   bool large = false;     // a receive that may well bring a token: it is looked at before MPI completes it
   MPI_Request handle{};

@@ -137,6 +137,7 @@ void take(Request &request, const Token &token) {
   const auto claimed = claim(slot, token);
   request.was_token = true;
   request.sent = claimed ? slot.bytes : 0;
+  request.lost = !claimed;
   if (!claimed) return;
   const std::uint64_t bytes = std::min<std::uint64_t>(slot.bytes, request.capacity);
   Copied how;
@@ -146,6 +147,7 @@ void take(Request &request, const Token &token) {
   else if (!take_blocks(request, *claimed, bytes))
     how = take_by_piece(request, *claimed, bytes, receiving);
   if (slot.packed != 0) how.protocol = Protocol::pack;
+  request.lost = is_gone(claimed->place);
   const Moment end = now();
   slot.arrival = {request.asked, end};
   slot.state.store(word(token.sequence, State::done), std::memory_order_release);
@@ -241,6 +243,7 @@ int end_receive(Request &request, MPI_Status &status) {
   if (request.lent) lend(request.buffer, status);
   if (!request.was_token) return MPI_SUCCESS;
   real.Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(request.sent));
+  if (request.lost) return MPI_ERR_OTHER;
   return request.sent > request.capacity ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
 }
 

@@ -25,6 +25,7 @@ public:
   Controls(const Controls &) = delete;
   Controls &operator=(const Controls &) = delete;
   ~Controls() {
+    write({}); // MPI_Finalize has collectives of its own
     for (auto &[name, variable] : written_) MPI_T_cvar_handle_free(&variable.handle);
     if (there_) MPI_T_finalize();
   }
