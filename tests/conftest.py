@@ -19,13 +19,14 @@ from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
 from support.programs import Compiler
-from support.results import pytest_runtest_logreport, pytest_runtest_makereport
+from support.results import pytest_runtest_logreport, pytest_runtest_makereport, pytest_runtest_setup
 from support.turns import turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport"]  # pytest finds them by name
+# pytest finds them by name.
+__all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport", "pytest_runtest_setup"]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # the time spent waiting is not the test's

@@ -8,43 +8,37 @@ over those of own ones, of each point over all rounds; beside them own launches 
 
 from __future__ import annotations
 
+import shlex
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, library
-from haloscope.predict.bench._grid import units
-from haloscope.predict.bench._launches import measure
-from haloscope.predict.bench._sweep import Journal
+from haloscope.base.toolchain import toolchain
+from haloscope.predict.bench import CollectiveMethod, Grid, collective, library
 
 GRID = Grid(["bcast", "allreduce"], ranks=[2], sizes=[8, 4096, 65536])
 METHOD = CollectiveMethod(iterations=200, warmup=20, time_limit=20)
 POINT = ("collective", "algorithm", "bytes")
 
 
-@dataclass
-class Apart:
-    """A library whose programs can't be asked while they run."""
-
-    library: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.library, name)
-
-    def asked(self, _algorithm: object) -> None:
-        """Nothing can be asked for."""
+def deaf(directory: str) -> list[str]:
+    """A launcher that passes no input on: each algorithm has a launch of its own."""
+    script = Path(directory) / "mpiexec"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain().launcher))} "$@" </dev/null\n')
+    script.chmod(0o755)
+    return [str(script)]
 
 
-def sweep(of: Any, seed: int) -> tuple[pl.DataFrame, float]:
+def sweep(seed: int, launcher: Sequence[str] = ()) -> tuple[pl.DataFrame, float]:
     """The points of a sweep, and its seconds."""
-    kept, begin = Journal({}, None), time.monotonic()
-    measure(units(GRID, of, seed), of, METHOD, kept)
-    points = Sweep.of({}, list(kept.points.values())).points
+    begin = time.monotonic()
+    points = collective(GRID, replace(METHOD, seed=seed), launcher=launcher).points
     return points.filter(pl.col("status") == "ok"), time.monotonic() - begin
 
 
@@ -60,11 +54,12 @@ def ratios(ours: Sequence[pl.DataFrame], theirs: Sequence[pl.DataFrame]) -> str:
 def main() -> None:
     """Print all of it."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
-    shared = library()
-    found = [(sweep(shared, seed), sweep(Apart(shared), seed)) for seed in range(rounds)]
+    with tempfile.TemporaryDirectory() as directory:
+        own = deaf(directory)
+        found = [(sweep(seed), sweep(seed, own)) for seed in range(rounds)]
     together, apart = ([pair[kind][0] for pair in found] for kind in (0, 1))
     seconds = [float(np.median([pair[kind][1] for pair in found])) for kind in (0, 1)]
-    print(f"{shared.name}: a sweep takes {seconds[0]:.1f} s, each launched {seconds[1]:.1f} s")
+    print(f"{library().name}: a sweep takes {seconds[0]:.1f} s, each launched {seconds[1]:.1f} s")
     print(f"shared / own: {ratios(together, apart)}")
     print(f"own / own: {ratios(apart[::2], apart[1::2])}")
 
