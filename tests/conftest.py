@@ -7,6 +7,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.cluster import Cluster, cluster, obstacle
+from support.idle import polling
 from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
@@ -33,9 +35,8 @@ __all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport", "pytest_runt
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Tests of several workers run at a time; those marked `alone`, by themselves."""
     session: str | None = getattr(item.config, "workerinput", {}).get("testrunuid")
-    if session is None:
-        return (yield)
-    with turn(session, item.get_closest_marker("alone") is not None):
+    alone = item.get_closest_marker("alone") is not None
+    with nullcontext() if session is None else turn(session, alone), polling(alone):
         return (yield)
 
 

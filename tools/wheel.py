@@ -44,7 +44,10 @@ def main() -> None:
     # What nobody knows of a wheel's tag is which C library its own files need.
     os.environ["_PYTHON_HOST_PLATFORM"] = "manylinux_{}_{}_{}".format(*newest, processor)
     print(directory / build_sdist(str(directory)))
-    settings: dict[str, str | list[str]] = {"cmake.define.HALOSCOPE_PREBUILT": str(prebuilt)}
+    settings: dict[str, str | list[str]] = {
+        "wheel.reproducible": "true",  # who builds a wheel by other means may have an older scikit-build-core
+        "cmake.define.HALOSCOPE_PREBUILT": str(prebuilt),
+    }
     if prebuild.cross():
         system = {"SYSTEM_NAME": "Linux", "SYSTEM_PROCESSOR": processor}
         settings |= {f"cmake.define.CMAKE_{name}": value for name, value in system.items()}

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from support.idle import sleeping
+
 __all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -39,8 +41,7 @@ _ENVIRONMENT = {
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
     },
-    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; Debian's 4.0 has no
-    # such setting: there more ranks than cores take milliseconds a message.
+    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; for Debian's 4.0, idle.py.
     "mpich": {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
@@ -78,7 +79,8 @@ class Mpi:
         without, but for those that say `HALOSCOPE_PHASES=1`.
         """
         path = f"{self.mpicc.parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "HALOSCOPE_PHASES": "0", "PATH": path, **self.env, **(extra or {})}
+        patient = sleeping(self.mpicc) if self.name == "mpich-system" else {}
+        return {**os.environ, "HALOSCOPE_PHASES": "0", "PATH": path, **self.env, **patient, **(extra or {})}
 
     def declares(self, name: str) -> bool:
         """Whether its header has this function."""

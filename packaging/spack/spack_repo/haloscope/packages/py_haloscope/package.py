@@ -22,7 +22,7 @@ class PyHaloscope(PythonPackage):
 
     depends_on("cxx", type="build")
     depends_on("python@3.10:", type=("build", "run"))
-    depends_on("py-scikit-build-core@1:", type="build")
+    depends_on("py-scikit-build-core@0.12:", type="build")
     depends_on("cmake@3.24:", type="build")
 
     depends_on("py-click@8.1:", type=("build", "run"))

@@ -1,0 +1,22 @@
+// MPICH's processes poll while they wait, and Debian's 4.0 cannot be told to yield: where ranks outnumber the
+// cores a message takes milliseconds, as who has it to send is not on one. Preloaded, this has them sleep as
+// soon as nothing came for a while.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+enum { PATIENCE = 200 };
+
+unsigned ucp_worker_progress(void *worker) {
+  static unsigned (*progress)(void *);
+  static _Thread_local unsigned idle;
+  if (!progress) progress = (unsigned (*)(void *))dlsym(RTLD_NEXT, "ucp_worker_progress");
+  if (!progress) { // MPI was loaded later, for itself
+    void *library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    progress = (unsigned (*)(void *))dlsym(library, "ucp_worker_progress");
+  }
+  const unsigned came = progress(worker);
+  idle = came ? 0 : idle + 1;
+  if (idle > PATIENCE) nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
+  return came;
+}
