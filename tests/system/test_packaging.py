@@ -24,7 +24,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+_PYPROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+PROJECT, BUILD_SYSTEM = _PYPROJECT["project"], _PYPROJECT["build-system"]
 SPACK = CHECKOUT / "packaging/spack/spack_repo/haloscope/packages"
 STUDIES = sorted(path.parent.name for path in CHECKOUT.glob("studies/*/study.toml"))
 
@@ -83,6 +84,9 @@ def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     declared = [*PROJECT["dependencies"], *extra["build"], *extra["pages"], *extra["statistics"]]
     assert {re.split("[><=]", word)[0] for word in declared} <= asked
     assert f'version("{PROJECT["version"]}")' in recipe
+    (build,) = BUILD_SYSTEM["requires"]
+    name, oldest = build.split(">=")
+    assert f'depends_on("py-{name}@{oldest}:", type="build")' in recipe
 
 
 def test_recipes_for_spack_take_what_is_locked() -> None:

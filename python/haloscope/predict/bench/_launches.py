@@ -84,7 +84,7 @@ class Launches:
 
     def _together(self, unit: Unit, asked: Asked) -> int:
         """Ask the open launch, or a new one; return how many points came to an end."""
-        done, begun = 0, False
+        done, running = 0, None
         try:
             running = self._opened(unit, asked)
             running.program.tell(" ".join([*self._words(unit), *asked.words]))
@@ -92,11 +92,12 @@ class Launches:
                 record = next(running.records, None)
                 if record is None:
                     raise Stopped("failed", "it ended too early")
-                begun = True
+                running.answers = True
                 done += self._heard(unit, record, running.start)
         except Stopped:
             self._close(False)
-            self._shares = begun  # else it does not hear, or its library has not these variables
+            # One that never answered does not hear, or its library has not these variables.
+            self._shares = running is not None and running.answers
         return done
 
     def _opened(self, unit: Unit, asked: Asked) -> _Open:
@@ -184,6 +185,7 @@ class _Open:
     program: Running
     records: Iterator[dict[str, Any]]
     start: Mapping[str, Any]
+    answers: bool = False
 
 
 def _place(unit: Unit, asked: Asked) -> _Place:
