@@ -36,6 +36,7 @@ test: setup-development
 	  $(MAKE) --no-print-directory $$lane || status=1; done; exit $$status
 
 test-together: setup-development
+	@PYTHONPATH=tests $(BIN)/python tests/support/ready.py
 	$(PYTEST) $(PARALLEL) -m "not alone"
 
 # Those that measure time: beside them nothing runs, and nothing waits for them.

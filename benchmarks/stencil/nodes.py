@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 from typing import Any
@@ -26,7 +26,7 @@ sys.path.insert(0, str(CHECKOUT / "tests"))
 from support.cluster import Cluster, cluster, obstacle
 from support.mpi import Mpi, find
 
-__all__ = ["measure"]
+__all__ = ["measure", "on_nodes"]
 
 Record = dict[str, Any]
 Settings = dict[str, Any]
@@ -104,6 +104,19 @@ def _amr(nodes: Cluster, mpi: Mpi, library: Library, rounds: int) -> None:
 
     case = f"communication-bound, two nodes over {AMR_LINK}"
     amr.measure_bound(case, library, run, rounds, ranks=4, stages=30)
+
+
+@contextmanager
+def on_nodes(speed: str) -> Iterator[Callable[[Sequence[str]], str] | None]:
+    """What runs a command of Open MPI's on two nodes of two ranks; None where there are none."""
+    mpi = find("openmpi-system")
+    reason = obstacle() or ("" if mpi else "no Open MPI")
+    if reason or mpi is None:
+        print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
+        yield None
+        return
+    with shaped(SLOW_LINKS[speed]) as nodes:
+        yield lambda command: _output(nodes, mpi, command)
 
 
 @contextmanager

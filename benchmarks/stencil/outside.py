@@ -1,5 +1,6 @@
 """Programs of others, built outside the repository: with the layer and without it by turns, and what
-share of their time is copying within the node, which is all that could be gained."""
+share of their time is copying within the node, which is all that could be gained; on two ranks, and on two
+emulated nodes of two ranks each."""
 
 from __future__ import annotations
 
@@ -8,21 +9,23 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from common import MPI_ENVIRONMENT, emit, estimate
+from nodes import on_nodes
 from programs import Floats, Library, exchanges, layered, output, row
 from waiting import MELT
 
 import haloscope
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_on_nodes"]
 
 NO_SLOWER, LARGE = 0.99, 32768
+LINK = "1 Gbit/s"
 COPIED = tuple(1 << exponent for exponent in range(11, 24))  # bytes whose copies are timed
 
 
@@ -41,6 +44,8 @@ class Program:
     """`time` is work in a unit of time."""
     beside: str = ""
     """A file that lies beside the executables."""
+    on_nodes: bool = False
+    """It is compared on two nodes, too: on four ranks, with the same words."""
 
     def path(self, library: Library, programs: Path) -> Path | None:
         """Its executable for this MPI, if there is one."""
@@ -114,6 +119,7 @@ PROGRAMS = (
         ("-in", "in.melt", "-log", "none"),
         LOOP,
         {"in.melt": MELT.format(10, 600)},
+        on_nodes=True,
     ),
     Program(
         "LAMMPS melt of 108 000",
@@ -144,10 +150,13 @@ PROGRAMS = (
         r"Wall clock\s+([\d.]+)",
         {"clover.in": CLOVERLEAF.format(960, 60)},
         said="clover.out",
+        on_nodes=True,
     ),
     Program("SNAP", "snap", ("in", "out"), r"Total Execution time\s+([\d.E+-]+)", {"in": SNAP}, said="out"),
     *(
-        Program(f"NPB {kernel.upper()}.{size}", f"npb-{kernel}.{size}", (), NPB)
+        Program(
+            f"NPB {kernel.upper()}.{size}", f"npb-{kernel}.{size}", (), NPB, on_nodes=kernel in "cg mg lu"
+        )
         for kernel, size in (("cg", "A"), ("mg", "B"), ("lu", "A"), ("bt", "A"), ("ft", "A"), ("is", "B"))
     ),
 )
@@ -171,6 +180,19 @@ def measure(library: Library, rounds: int, programs: Path) -> None:
                     part(library, program, words, Path(directory))
 
 
+def measure_on_nodes(library: Library, rounds: int, programs: Path) -> None:
+    """Rows of those that run on four ranks as they do on two: two nodes of two ranks, all on this machine."""
+    with on_nodes(LINK) as run, tempfile.TemporaryDirectory() as directory:
+        if run is None:
+            return
+        for program in PROGRAMS:
+            path = program.path(library, programs) if program.on_nodes else None
+            if path is not None:
+                _prepare(program, Path(directory), programs)
+                words = [*library.launch(4), "--bind-to", "none", str(path), *program.words]
+                _compare(library, program, words, Path(directory), rounds, run=run, where=", two nodes")
+
+
 def _prepare(program: Program, directory: Path, programs: Path) -> None:
     for name, text in program.files.items():
         (directory / name).write_text(text, encoding="utf-8")
@@ -179,12 +201,14 @@ def _prepare(program: Program, directory: Path, programs: Path) -> None:
             shutil.copy(path, directory)
 
 
-def _run(program: Program, words: Sequence[str], directory: Path) -> float:
+def _run(
+    program: Program, words: Sequence[str], directory: Path, run: Callable[[Sequence[str]], str]
+) -> float:
     """Return its time in seconds, by its own words, else of the whole launch."""
     for path in directory.glob(program.said or "-"):
         path.unlink()
     begin = time.perf_counter()
-    text = output(["env", "-C", str(directory), *words])
+    text = run(["env", "-C", str(directory), *words])
     whole = time.perf_counter() - begin
     if not program.time:
         return whole
@@ -196,14 +220,23 @@ def _run(program: Program, words: Sequence[str], directory: Path) -> float:
     return 1 / float(found[-1]) if program.is_rate else float(found[-1])
 
 
-def _compare(library: Library, program: Program, words: list[str], directory: Path, rounds: int) -> None:
+def _compare(
+    library: Library,
+    program: Program,
+    words: list[str],
+    directory: Path,
+    rounds: int,
+    *,
+    run: Callable[[Sequence[str]], str] = output,
+    where: str = "",
+) -> None:
     times: dict[str, list[float]] = {"bare": [], "layer": []}
     kinds = {"bare": [], "layer": layered("--share-heap", measures=True)}
     for turn in range(rounds):
         for kind in sorted(kinds, reverse=turn % 2 == 1):
-            times[kind].append(_run(program, [*kinds[kind], *words], directory))
+            times[kind].append(_run(program, [*kinds[kind], *words], directory, run))
     row(
-        library.case(f"{program.name}: layer, --share-heap"),
+        library.case(f"{program.name}{where}: layer, --share-heap"),
         np.array(times["layer"]),
         np.array(times["bare"]),
         f"{library.name}: the same",

@@ -67,6 +67,7 @@ def main() -> None:
         if topic == PROGRAMS:
             for library in [first] if options.only_path else [first, *others]:
                 outside.measure(library, options.rounds, options.programs.absolute())
+            outside.measure_on_nodes(first, options.rounds, options.programs.absolute())
             continue
         TOPICS[topic](first, options.rounds)
         for library in [] if options.only_path else others:

@@ -72,7 +72,7 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert not _named()
     for process in (launcher.pid, *ranks):
-        os.kill(process, signal.SIGKILL)
+        _kill(process)
     _expect_nothing_left(ranks)
 
 

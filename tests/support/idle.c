@@ -1,11 +1,11 @@
 // MPICH's processes poll while they wait, and Debian's 4.0 cannot be told to yield: where ranks outnumber the
 // cores a message takes milliseconds, as who has it to send is not on one. Preloaded, this has them sleep as
-// soon as nothing came for a while.
+// soon as nothing came for a while, and longer where nothing comes at all.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <time.h>
 
-enum { PATIENCE = 200 };
+enum { PATIENCE = 200, LONG = 2000, SHORT_SLEEP = 1, LONG_SLEEP = 1000000 }; // polls, nanoseconds
 
 unsigned ucp_worker_progress(void *worker) {
   static unsigned (*progress)(void *);
@@ -17,6 +17,6 @@ unsigned ucp_worker_progress(void *worker) {
   }
   const unsigned came = progress(worker);
   idle = came ? 0 : idle + 1;
-  if (idle > PATIENCE) nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
+  if (idle > PATIENCE) nanosleep(&(struct timespec){.tv_nsec = idle > LONG ? LONG_SLEEP : SHORT_SLEEP}, NULL);
   return came;
 }

@@ -78,7 +78,7 @@ class Sanitized:
         return subprocess.run(
             [str(self.recorder.join), str(records), str(directory / "run.halo")],
             env={**os.environ, **report_options(directory, options)},
-            timeout=100,  # with a sanitizer, on a machine that may be busy
+            timeout=600,  # for what never ends; 3 s of a processor are the most that it takes
             capture_output=True,
             text=True,
             check=False,

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -72,7 +72,8 @@ def processes(live: Path) -> list[int]:
 
 def kill(live: Path) -> None:
     for process in processes(live):
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # the launcher was quicker, after the first of them
+            os.kill(process, signal.SIGKILL)
 
 
 def check(done: subprocess.CompletedProcess[str], path: Path) -> Watched:

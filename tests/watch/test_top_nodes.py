@@ -53,7 +53,7 @@ def running(
             yield
         finally:
             job.send_signal(signal.SIGTERM)
-            job.communicate(timeout=60)
+            job.communicate(timeout=100)
 
 
 def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_a_hang_over_nodes_is_named(
                 env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=150,
                 check=True,
             )
             (of_node,) = json.loads(printed.stdout)["programs"]

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -91,7 +91,8 @@ def test_a_job_is_asked_by_srun(
         assert told["ranks"] == 4
         left = tmp_path / batch.cluster.hosts[0]
         for record in left.glob("haloscope-*/*.live"):
-            os.kill(int(record.stem.split("-")[1]), signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(int(record.stem.split("-")[1]), signal.SIGKILL)
         made = tmp_path / "left.halo"
         batch.run(haloscope, "recover", left, "-o", made)
     with explain.open(made) as profile:
