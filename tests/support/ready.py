@@ -4,7 +4,9 @@ for several of them would run out of time. `python tests/support/ready.py`, with
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from support.mpi import NAMES, find
@@ -17,7 +19,8 @@ def main() -> None:
         mpi = find(name)
         if mpi is not None:
             print(f"the recorder for {name}", file=sys.stderr, flush=True)
-            library(mpi, Path("/bin/true"))
+            with suppress(subprocess.SubprocessError):  # a test will say what is wrong
+                library(mpi, Path("/bin/true"))
 
 
 if __name__ == "__main__":
