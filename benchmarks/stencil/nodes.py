@@ -65,10 +65,8 @@ def measure(library: Library, rounds: int) -> None:
     """Rows of the 7-point stencil, overlap and amr, with the layer and without it by turns."""
     one_node = json.loads(output(_command("stencil", 2, rounds, iterations=40, warmup=5)))
     _latency(one_node, "two ranks on one node: layer, alloc", aimed=True)
-    mpi = find("openmpi-system")
-    reason = obstacle() or ("" if mpi else "no Open MPI")
-    if reason or mpi is None:
-        print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
+    mpi = _found()
+    if mpi is None:
         return
     with shaped(LINK) as nodes:
         for memory, settings in MEMORY.items():
@@ -106,13 +104,20 @@ def _amr(nodes: Cluster, mpi: Mpi, library: Library, rounds: int) -> None:
     amr.measure_bound(case, library, run, rounds, ranks=4, stages=30)
 
 
+def _found() -> Mpi | None:
+    """The MPI that runs on nodes; None, and a line that says why, where none does."""
+    mpi = find("openmpi-system")
+    reason = obstacle() or ("" if mpi else "no Open MPI")
+    if reason:
+        print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
+    return None if reason else mpi
+
+
 @contextmanager
 def on_nodes(speed: str) -> Iterator[Callable[[Sequence[str]], str] | None]:
     """What runs a command of Open MPI's on two nodes of two ranks; None where there are none."""
-    mpi = find("openmpi-system")
-    reason = obstacle() or ("" if mpi else "no Open MPI")
-    if reason or mpi is None:
-        print(f"no rows of emulated nodes: {reason}", file=sys.stderr)
+    mpi = _found()
+    if mpi is None:
         yield None
         return
     with shaped(SLOW_LINKS[speed]) as nodes:

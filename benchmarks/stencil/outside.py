@@ -26,6 +26,7 @@ __all__ = ["measure", "measure_on_nodes"]
 
 NO_SLOWER, LARGE = 0.99, 32768
 LINK = "1 Gbit/s"
+ON_NODES = ("cg", "mg", "lu")  # of NPB's
 COPIED = tuple(1 << exponent for exponent in range(11, 24))  # bytes whose copies are timed
 
 
@@ -154,9 +155,7 @@ PROGRAMS = (
     ),
     Program("SNAP", "snap", ("in", "out"), r"Total Execution time\s+([\d.E+-]+)", {"in": SNAP}, said="out"),
     *(
-        Program(
-            f"NPB {kernel.upper()}.{size}", f"npb-{kernel}.{size}", (), NPB, on_nodes=kernel in "cg mg lu"
-        )
+        Program(f"NPB {kernel.upper()}.{size}", f"npb-{kernel}.{size}", (), NPB, on_nodes=kernel in ON_NODES)
         for kernel, size in (("cg", "A"), ("mg", "B"), ("lu", "A"), ("bt", "A"), ("ft", "A"), ("is", "B"))
     ),
 )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.processes import kill, processes_of
 from support.programs import Compiler
-from support.protocols import Layer, carried, processes_of
+from support.protocols import Layer, carried
 
 HALO = CHECKOUT / "src" / "hide" / "halo"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
@@ -128,8 +126,7 @@ def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: s
     ranks = processes_of(program)
     assert len(ranks) == 2
     for process in (launcher.pid, *ranks):
-        with suppress(ProcessLookupError):  # without their launcher ranks may end by themselves
-            os.kill(process, signal.SIGKILL)
+        kill(process)
     launcher.wait(20)
     launcher.stdout.close()
     for _ in range(100):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import stat
@@ -14,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from support.mpi import Mpi
+from support.processes import kill, processes_of
 from support.programs import Compiler
-from support.protocols import CONFORM, Layer, conform_flags, processes_of
+from support.protocols import CONFORM, Layer, conform_flags
 
 pytestmark = [
     pytest.mark.timeout(600),  # the first that needs the layer of an MPI builds it
@@ -49,7 +49,7 @@ def running(
         yield launcher, ranks
     finally:
         for process in (launcher.pid, *ranks):
-            _kill(process)
+            kill(process)
         launcher.wait(30)
         launcher.stdout.close()
 
@@ -72,7 +72,7 @@ def test_nothing_is_left_of_a_killed_job(running: tuple[subprocess.Popen[str], l
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert not _named()
     for process in (launcher.pid, *ranks):
-        _kill(process)
+        kill(process)
     _expect_nothing_left(ranks)
 
 
@@ -101,11 +101,6 @@ def _named() -> list[Path]:
     """Names of ours where others could find them."""
     digits = 32 * "[0-9a-f]"
     return [path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob(f"haloscope-{digits}")]
-
-
-def _kill(process: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
 
 
 def _expect_nothing_left(ranks: list[int]) -> None:

@@ -14,7 +14,7 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
 
-__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags", "offered", "processes_of"]
+__all__ = ["CONFORM", "RANDOM", "Layer", "built_layer", "carried", "conform_flags", "offered"]
 
 _PROGRAMS = Path(__file__).resolve().parents[1] / "hide" / "programs" / "stencil"
 CONFORM = _PROGRAMS / "conform" / "conform.c"
@@ -85,15 +85,3 @@ def built_layer(haloscope: Path, mpi: Mpi) -> Layer:
     if done.returncode:
         missing(f"the protocol layer of {mpi.name}: {done.stderr}")
     return Layer(mpi, Path(done.stdout.strip()))
-
-
-def processes_of(program: Path) -> list[int]:
-    """The processes that run a program, the eldest first."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "exe").resolve() == program:
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return sorted(found)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 from support.missing import missing
 from support.mpi import Mpi
+from support.processes import kill
 from support.programs import Compiler
 from support.recorder import library
 from support.verbs import Verb, verb
@@ -80,11 +81,6 @@ def hung(
             running.send_signal(signal.SIGTERM)
             _, told = running.communicate(timeout=60)
             vars(running)["said"] = told
-
-
-def kill(process: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(process, number)
 
 
 def processes(live: Path) -> dict[int, int]:

@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from support.missing import missing
 from support.mpi import Mpi
+from support.processes import kill
 from support.programs import Compiler
 from support.recorder import library
 from support.verbs import Verb, verb
@@ -70,10 +71,9 @@ def processes(live: Path) -> list[int]:
     return [int(path.stem.partition("-")[2]) for path in live.glob("haloscope-*/*.live")]
 
 
-def kill(live: Path) -> None:
+def kill_all(live: Path) -> None:
     for process in processes(live):
-        with suppress(ProcessLookupError):  # the launcher was quicker, after the first of them
-            os.kill(process, signal.SIGKILL)
+        kill(process)
 
 
 def check(done: subprocess.CompletedProcess[str], path: Path) -> Watched:
@@ -95,7 +95,7 @@ def test_a_profile_of_an_interrupted_run(
     how = end if end in ("MPI_Abort", "segfault") else "hang"
     with job(mpi, compiler, haloscope, live, how) as running:
         if end == "kill -9":
-            kill(live)
+            kill_all(live)
         elif end == "time limit":
             running.send_signal(signal.SIGTERM)  # as a batch system does
     assert running.returncode != 0
@@ -117,7 +117,7 @@ def test_what_still_runs_is_left_alone(
         assert "--force" in line
         check(recover(live, "--force", "-o", "so-far.halo"), live.parent / "so-far.halo")
         assert len(processes(live)) == RANKS
-        kill(live)
+        kill_all(live)
     check(recover(live), live.parent / "run-3.halo")
     assert list(live.iterdir()) == []
 

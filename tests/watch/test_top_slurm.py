@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from haloscope import explain
 from support.missing import missing
 from support.mpi import Mpi
+from support.processes import kill
 from support.programs import Compiler
 from support.recorder import library
 from support.slurm import Slurm, slurm, slurm_obstacle
@@ -91,8 +91,7 @@ def test_a_job_is_asked_by_srun(
         assert told["ranks"] == 4
         left = tmp_path / batch.cluster.hosts[0]
         for record in left.glob("haloscope-*/*.live"):
-            with suppress(ProcessLookupError):
-                os.kill(int(record.stem.split("-")[1]), signal.SIGKILL)
+            kill(int(record.stem.split("-")[1]))
         made = tmp_path / "left.halo"
         batch.run(haloscope, "recover", left, "-o", made)
     with explain.open(made) as profile:
