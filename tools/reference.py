@@ -15,13 +15,11 @@ What is generated stands between two lines of a page, `<!-- KIND: ARGUMENT -->` 
     <!-- variables: watch -->     those among them that are no options
     <!-- rules: findings -->      the rules of `haloscope findings`
     <!-- keys: System -->         the keys of a part of a campaign's specification
-    <!-- licences: needed -->     what is needed, or `inside` the wheel, from packaging/sbom.cdx.json
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +36,6 @@ from haloscope.base.shown import SHOWN
 from haloscope.cli import haloscope
 from haloscope.explain.findings import RULES
 from haloscope.reproduce.lab import SPECIFIED
-from sbom import BILL
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- ([a-z]+): ([^\n]*?) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -211,21 +208,6 @@ def _prose(text: str) -> str:
     return "\n\n".join(f"```text\n{p}\n```" if p.startswith((">>>", "    ")) else p for p in parts)
 
 
-def licences(which: str) -> str:
-    """Return what is needed, or what is inside the wheel, with licences: a row a name."""
-    rows: dict[str, list[str]] = {}
-    for one in json.loads(BILL.read_text("utf-8"))["components"]:
-        told = {entry["name"].partition(":")[2]: entry["value"] for entry in one["properties"]}
-        if ("inside" in told) != (which == "inside"):
-            continue
-        (licence,) = one["licenses"]
-        use = told["inside"] if which == "inside" else told["for"]
-        row = rows.setdefault(one["name"], [f"`{one['name']}`", "", "", use])
-        for place, text in ((1, one.get("version", "")), (2, licence["expression"])):
-            row[place] = ", ".join(dict.fromkeys(filter(None, [*row[place].split(", "), text])))
-    return table(["name", "version", "licence", "for"], list(rows.values()))
-
-
 def rooms(which: str) -> str:
     """Return a picture of the arrows between rooms, without those to the ground floor, which all use."""
     arrows = house.python_arrows()[0] if which == "python" else house.include_arrows()
@@ -236,7 +218,6 @@ def rooms(which: str) -> str:
 
 KINDS: Mapping[str, Callable[[str], str]] = {
     "keys": keys,
-    "licences": licences,
     "options": options,
     "python": python,
     "rooms": rooms,

@@ -10,5 +10,11 @@ grep -q "^version: $version\$" CITATION.cff || die "CITATION.cff: is not of vers
 [ -f "tests/data/$version.halo" ] || die "tests/data/$version.halo: missing: python tools/keep_profile.py tests/data"
 "$bin/towncrier" build --yes --version "$version" --date "$(git log -1 --format=%cs)"
 git commit --quiet --all --message "Version $version"
-"$bin/python" tools/wheel.py dist
+# The bill of materials lists the locked packages with the licences that their metadata state.
+"$bin/python" -m venv --clear build/runtime
+build/runtime/bin/python -m pip --disable-pip-version-check --quiet install \
+  --require-hashes --only-binary :all: -r requirements/runtime.lock
+"$bin/cyclonedx-py" environment build/runtime/bin/python --pyproject pyproject.toml --output-reproducible \
+  --output-file build/sbom.cdx.json
+HALOSCOPE_SBOM=$PWD/build/sbom.cdx.json "$bin/python" tools/wheel.py dist
 echo "look at it, and then: git tag v$version"

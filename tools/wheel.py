@@ -1,9 +1,10 @@
 """Build what is given to others: the sources, and a wheel with what stands before the MPIs that are here.
 
-    python tools/wheel.py DIRECTORY [LIBRARY...]
+    [HALOSCOPE_SBOM=FILE] python tools/wheel.py DIRECTORY [LIBRARY...]
 
 `make wheel` calls it. From one commit, compiler and set of MPIs come the same bytes each time. With
-CXX=aarch64-linux-gnu-g++ (`make wheel-aarch64`) the wheel is for that processor.
+CXX=aarch64-linux-gnu-g++ (`make wheel-aarch64`) the wheel is for that processor. It contains the bill of materials
+FILE, which `make release` writes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def main() -> None:
     """Entry point of the command."""
     target, *words = sys.argv[1:]
     directory, prebuilt = Path(target).resolve(), CHECKOUT / "build" / "prebuilt"
+    bill = Path(os.environ["HALOSCOPE_SBOM"]).resolve() if "HALOSCOPE_SBOM" in os.environ else None
     directory.mkdir(parents=True, exist_ok=True)
     os.chdir(CHECKOUT)
     os.umask(0o022)
@@ -48,6 +50,8 @@ def main() -> None:
         "wheel.reproducible": "true",  # who builds a wheel by other means may have an older scikit-build-core
         "cmake.define.HALOSCOPE_PREBUILT": str(prebuilt),
     }
+    if bill:
+        settings["cmake.define.HALOSCOPE_SBOM"] = str(bill)
     if prebuild.cross():
         system = {"SYSTEM_NAME": "Linux", "SYSTEM_PROCESSOR": processor}
         settings |= {f"cmake.define.CMAKE_{name}": value for name, value in system.items()}
