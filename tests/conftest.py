@@ -1,72 +1,99 @@
-"""Fixtures for all rooms. What a machine lacks is a skipped test; in CI it is an error."""
+"""Fixtures for all packages, and which tests a command runs.
+
+A missing component skips the test; in CI it is an error (`support.missing`).
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
-import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
+from support.budget import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary
 from support.cluster import Cluster, cluster, obstacle
-from support.idle import polling
 from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.pages import Look, chromium
 from support.programs import Compiler
-from support.results import pytest_runtest_logreport, pytest_runtest_makereport, pytest_runtest_setup
-from support.turns import turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # pytest finds them by name.
-__all__ = ["pytest_runtest_logreport", "pytest_runtest_makereport", "pytest_runtest_setup"]
+__all__ = ["pytest_runtest_makereport", "pytest_runtest_setup", "pytest_terminal_summary"]
+
+# Fixtures that start other programs: `make check` runs no test that uses one of them.
+_SLOW = {"any_mpi", "browser", "compiler", "haloscope", "look", "mpi", "simgrid", "two_nodes"}
+
+hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("random", deadline=None)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # the time spent waiting is not the test's
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests of several workers run at a time; those marked `alone`, by themselves."""
-    session: str | None = getattr(item.config, "workerinput", {}).get("testrunuid")
-    alone = item.get_closest_marker("alone") is not None
-    with nullcontext() if session is None else turn(session, alone), polling(alone):
-        return (yield)
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` tries the same random cases each time, `make test-long` new ones."""
+    hypothesis.settings.load_profile("random" if _is_long(config) else "fixed")
 
 
+def _is_long(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "long")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that asks for any MPI runs under one Open MPI and one MPICH of those that are there.
+    """Mark what is slow, and what only `make test-long` runs.
 
-    Its name says which versions. With HALOSCOPE_TEST_EVERY_MPI=1 it runs under all of them.
+    `make test` uses the first Open MPI and the first MPICH of `NAMES` that are installed. With all
+    others, and with random cases (Hypothesis), a test is `long`.
     """
-    if os.environ.get("HALOSCOPE_TEST_EVERY_MPI") == "1":
-        return
-    left = [item for item in items if not _has_its_mpi(item)]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if _has_its_mpi(item)]
+    chosen = {_first(product) for product in ("openmpi", "mpich")}
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & _SLOW:
+            item.add_marker("slow")
+        callspec = getattr(item, "callspec", None)
+        name = callspec.params.get("mpi") if callspec else None
+        if isinstance(name, str) and name in {*NAMES, "standard-wheel"} and name not in chosen:
+            item.add_marker("long")
+        if _is_long(config) and hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("long")
 
 
-def _has_its_mpi(item: pytest.Item) -> bool:
-    callspec = getattr(item, "callspec", None)
-    name = callspec.params.get("mpi") if callspec else None
-    chosen_here = any("mpi" in mark.args[0] for mark in item.iter_markers("parametrize"))
-    if name not in NAMES or chosen_here:
-        return True
-    alike = [other for other in NAMES if other.partition("-")[0] == name.partition("-")[0]]
-    there = [other for other in alike if _installed(other)] or alike
-    test = item.nodeid.partition("[")[0]
-    return bool(name == there[zlib.crc32(test.encode()) % len(there)])
+@cache
+def _first(product: str) -> str:
+    names = [name for name in NAMES if name.startswith(product)]
+    return next(filter(_installed, names), names[0])
 
 
 @cache
 def _installed(name: str) -> Mpi | None:
     return find(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Charge a leak to the test that leaks: its garbage ends, and warns, with it."""
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()  # the next collection looks only at what is newer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _garbage() -> Iterator[None]:
+    """Collect also what was frozen in the tests of a file."""
+    yield
+    gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(scope="session", params=NAMES)

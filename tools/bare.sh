@@ -1,11 +1,11 @@
 #!/bin/bash
-# bare.sh COMMAND...: runs a command where the packages that tools/debian-packages.txt asks for beyond the
-# ground are not there, nor what only they need. They are hidden from this command alone, in a name space
-# and an overlay of its own. Where that can't be done it says why, and the command is not run.
+# bare.sh COMMAND...: run a command in a fresh clone, on a machine that has only the packages in the first line of
+# tools/debian-packages.txt. The other packages, and what only they need, are hidden from this command alone, in a
+# name space and an overlay of its own. Where that is impossible, the reason is printed and the command is not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-skip() { echo "tests without packages are skipped: $*"; exit 0; }
+skip() { echo "not run without packages: $*"; exit 0; }
 [ "$(id -u)" = 0 ] || skip "hiding packages needs root"
 command -v dpkg-query >/dev/null || skip "this is no Debian"
 
@@ -57,4 +57,8 @@ for name in listed.stdout.splitlines():
 END
 command -v mpicc.openmpi lstopo ps && { echo "packages could not be hidden" >&2; exit 1; }
 
+clone=$PWD/build/bare
+rm -rf "$clone"
+git clone --quiet . "$clone"
+cd "$clone"
 env -u CI TERM=dumb "$@"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from support.idle import sleeping
+from support.sleeping import sleeping
 
 __all__ = ["CHECKOUT", "NAMES", "REMEDY", "Mpi", "find"]
 
@@ -41,7 +41,7 @@ _ENVIRONMENT = {
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
     },
-    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; for Debian's 4.0, idle.py.
+    # MPICH polls without yielding. These slow an idle rank down from 4.1 on; for Debian's 4.0, sleeping.py.
     "mpich": {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
