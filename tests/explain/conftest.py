@@ -1,19 +1,22 @@
-"""Profiles small enough to add up by hand."""
+"""Profiles small enough to add up by hand, and one of a program that has run."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from haloscope import explain
 from support.profiles import Draft, draft, path_rows, process_rows
+from support.watched import watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from haloscope.explain import Profile
+    from support.mpi import Mpi
+    from support.programs import Compiler
 
 
 @pytest.fixture
@@ -129,3 +132,10 @@ def nested() -> Draft:
             {"name": "MPI_COMM_WORLD", "size": 2, "ranks": 2, "calls": 12, "bytes": 4107},
         ],
     )
+
+
+@pytest.fixture(scope="session")
+def late_ring(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The profile, with a trace, of a ring of three ranks of which the last computes longest."""
+    program = compiler(any_mpi, Path(__file__).parent / "programs" / "late_ring.c")
+    return watch(any_mpi, 3, [program], tmp_path_factory.mktemp("ring"), options=["--trace"]).path

@@ -11,8 +11,6 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import OutputError
-from haloscope.explain._caliper_config import parse_configuration
-from haloscope.explain._caliper_report import mpi_report, runtime_report
 from support.profiles import Draft, draft, path_rows, process_rows
 
 if TYPE_CHECKING:
@@ -49,41 +47,50 @@ def in_regions(**entries: tuple[float, int, int]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def marked(read: Read) -> Profile:
-    """A loop with halo regions in its iterations, and one beside them, on two ranks."""
+def marked_draft(asked: str = "") -> Draft:
+    """A loop with halo regions inside its iterations and next to them, on two ranks.
+
+    `asked` is what the program asked Caliper for.
+    """
     loop = "main/loop"
     inside = f"{loop}/iteration#loop"
     paths = path_rows("main", loop, inside, f"{inside}/halo", f"{loop}/halo", "main/a=b")
     for row in paths:
         row["communication"] = int(row["name"] == "halo")
-    return read(
-        draft(
-            {"metadata": METADATA, "ranks": 2, "program": "app"},
-            paths=paths,
-            processes=process_rows("alpha", "beta"),
-            ranks=in_regions(
-                p0=(10, 1, 0),
-                p1=(8, 1, 0),
-                p2=(6, 1, 0),
-                p3=(4, 3, 0),
-                p4=(2, 3, 6),
-                p5=(1, 1, 1),
-                p6=(0.5, 1, 0),
-            ),
-            calls=[
-                {
-                    "path": path,
-                    "call": "MPI_Send",
-                    "calls": 6,
-                    "bytes": 48,
-                    "time_total": 0.5,
-                    "time_max": 0.1,
-                }
-                for path in (3, 4)
-            ],
-        )
+    call = {"call": "MPI_Send", "calls": 6, "bytes": 48, "time_total": 0.5, "time_max": 0.1}
+    config = {"caliper.config": asked} if asked else {}
+    return draft(
+        {"metadata": METADATA | config, "ranks": 2, "program": "app"},
+        paths=paths,
+        processes=process_rows("alpha", "beta"),
+        ranks=in_regions(
+            p0=(10, 1, 0),
+            p1=(8, 1, 0),
+            p2=(6, 1, 0),
+            p3=(4, 3, 0),
+            p4=(2, 3, 6),
+            p5=(1, 1, 1),
+            p6=(0.5, 1, 0),
+        ),
+        calls=[{"path": path, **call} for path in (3, 4)],
     )
+
+
+@pytest.fixture
+def marked(read: Read) -> Profile:
+    return read(marked_draft())
+
+
+def shown(profile: Profile) -> dict[str, str]:
+    """The reports that the program asked Caliper for, by the stream on which they appear."""
+    reports: dict[str, str] = {}
+
+    def keep(text: str, stream: str) -> None:
+        assert stream not in reports
+        reports[stream] = text
+
+    explain.as_caliper(profile, keep)
+    return reports
 
 
 def records(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
@@ -165,10 +172,12 @@ def test_what_is_said_of_the_run_keeps_its_text_or_number(marked: Profile, tmp_p
 
 
 def test_a_program_without_regions_is_one(read: Read, tmp_path: Path) -> None:
-    bare = read(draft(paths=path_rows(), ranks=in_regions(p0=(3, 1, 2)), processes=process_rows("a", "a")))
+    asked = {"metadata": {"caliper.config": "runtime-report"}}
+    ranks = in_regions(p0=(3, 1, 2))
+    bare = read(draft(asked, paths=path_rows(), ranks=ranks, processes=process_rows("a", "a")))
     assert explain.write_cali(bare, tmp_path / "f.cali") == 1
     assert list(records(tmp_path / "f.cali")[0]) == ["<program>"]
-    assert runtime_report(bare).splitlines()[1].split()[0] == "<program>"
+    assert shown(bare)["stderr"].splitlines()[1].split()[0] == "<program>"
 
 
 def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path: Path) -> None:
@@ -176,45 +185,49 @@ def test_an_output_that_cannot_be_written_is_one_line(marked: Profile, tmp_path:
         explain.write_cali(marked, tmp_path / "nowhere" / "f.cali")
 
 
-def test_reports(marked: Profile) -> None:
-    lines = [line.split() for line in runtime_report(marked, True).splitlines()]
+def test_reports(read: Read) -> None:
+    reports = shown(read(marked_draft("runtime-report(comm.stats),mpi-report(output=stdout)")))
+    lines = [line.split() for line in reports["stderr"].splitlines()]
     assert lines[0][:3] == ["Path", "Min", "time/rank"]
     assert [line[0] for line in lines[1:]] == ["main", "loop", "halo", "a=b"]
     assert lines[1][1:5] == ["8.000000", "12.000000", "16.000000", "100.000000"]
     assert len(lines[3]) > len(lines[2])
-    assert [line.split()[:2] for line in mpi_report(marked).splitlines()[1:]] == [["MPI_Send", "12"]]
+    calls = [line.split()[:2] for line in reports["stdout"].splitlines()]
+    assert calls == [["Function", "Count"], ["MPI_Send", "12"]]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("spot(output=F.cali)", {"F.cali": ""}),
+        ("spot(output=F.cali,profile.mpi,comm.stats)", {"F.cali": "functions messages"}),
+        ("runtime-report,comm.stats", {"stderr": "messages"}),
         (
-            "spot(output=F.cali,profile.mpi,comm.stats)",
-            [("spot", "output=F.cali profile.mpi=true comm.stats=true")],
+            "comm.stats=false,spot(comm.stats,output=F.cali) , runtime-report(output=stdout),profile.mpi",
+            {"F.cali": "functions messages", "stdout": ""},
         ),
-        ("runtime-report,comm.stats", [("runtime-report", "comm.stats=true")]),
-        (
-            "comm.stats=false,spot(comm.stats) , runtime-report(output=stdout),level=2",
-            [
-                ("spot", "comm.stats=true level=2"),
-                ("runtime-report", "comm.stats=false level=2 output=stdout"),
-            ],
-        ),
-        ('spot(output="a,(b).cali")', [("spot", "output=a,(b).cali")]),
-        (r"spot(output=a\,b)", [("spot", "output=a,b")]),
-        ("spot(output=x", [("spot", "output=x")]),
-        ("", []),
-        (",,()", []),
-        ("event-trace", [("event-trace", "")]),
+        ('spot(output="a,(b).cali")', {"a,(b).cali": ""}),
+        (r"spot(output=a\,b)", {"a,b": ""}),
+        ("spot(output=x", {"x": ""}),
+        ("", {}),
+        (",,()", {}),
+        ("event-trace", {}),
     ],
 )
-def test_configurations_are_read(text: str, expected: list[tuple[str, str]]) -> None:
-    found = [
-        (one.name, " ".join(f"{k}={v}" for k, v in one.options.items())) for one in parse_configuration(text)
-    ]
-    assert [(name, set(options.split())) for name, options in found] == [
-        (name, set(options.split())) for name, options in expected
-    ]
+def test_configurations_are_read(
+    read: Read, text: str, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`expected`: the files and streams that are written, and which options they follow."""
+    profile = read(marked_draft(text))
+    folder = tmp_path / "written"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    found = shown(profile) | {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+    options = {"functions": "MPI_Send", "messages": "Sends (total)"}
+    assert {
+        name: " ".join(option for option, sign in options.items() if sign in content)
+        for name, content in found.items()
+    } == expected
 
 
 def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,9 +236,9 @@ def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: 
     profile = read(
         draft({"metadata": {"caliper.config": asked}}, paths=path_rows("a"), ranks=in_regions(p1=(1, 1, 0)))
     )
-    shown: list[tuple[str, str]] = []
-    remarks = explain.as_caliper(profile, lambda text, stream: shown.append((text.split()[0], stream)))
-    assert shown == [("Path", "stderr")]
+    reports: list[tuple[str, str]] = []
+    remarks = explain.as_caliper(profile, lambda text, stream: reports.append((text.split()[0], stream)))
+    assert reports == [("Path", "stderr")]
     assert (tmp_path / "F.cali").is_file()
     assert (tmp_path / "r.txt").read_text("utf-8").startswith("Function")
     assert [remark.partition(":")[0] for remark in remarks] == [

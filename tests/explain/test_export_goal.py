@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope.explain.export import Traced
-from haloscope.explain.export._goal import write_goal
+from haloscope.explain.export import EXPORTS, Traced
 from haloscope.explain.trace import Trace
 from support.full_disk import check_full_disk
 from support.goal import Operation, finish_times, messages, read_goal
@@ -23,9 +22,11 @@ COLLECTIVES = (
     "Comm_dup Comm_split Comm_free"
 ).split()
 
+write = EXPORTS["goal"].load()
+
 
 def written(trace: Trace, place: Path) -> list[list[Operation]]:
-    write_goal(Traced(trace), place)
+    write(Traced(trace), place)
     return read_goal(place)
 
 
@@ -131,7 +132,7 @@ def test_what_would_wait_for_ever_is_left_out_and_told(tmp_path: Path) -> None:
     script.receive(script.call(1, "MPI_Recv", 10, 20), 2, 8)
     for rank in (0, 1):  # rank 2 was killed before
         script.collective(script.call(rank, "MPI_Barrier", 30, 40), "MPI_Barrier", 0)
-    told = write_goal(Traced(script.trace()), tmp_path / "goal")
+    told = write(Traced(script.trace()), tmp_path / "goal")
     assert [line.split(":")[0] for line in told] == [
         "2 parts in collectives are left out",
         "2 sends and receives are left out",
@@ -147,4 +148,4 @@ def test_schedules_are_valid_whatever_the_trace_says(trace: Trace, latency: int,
 
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    check_full_disk(write_goal, tmp_path, "File too large")
+    check_full_disk(write, tmp_path, "File too large")

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from haloscope.base.errors import OutputError
-from haloscope.explain.export import Aliases, Traced
-from haloscope.explain.export._otf2 import write_otf2
-from haloscope.explain.export._otf2_words import operations_of, role_of
+from haloscope.explain.export import EXPORTS, Aliases, Traced
 from haloscope.explain.trace import Trace
 from support.full_disk import check_full_disk
 from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
+
+write = EXPORTS["otf2"].load()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,7 +28,7 @@ def _otf2() -> None:
 
 
 def written(trace: Trace, place: Path, **info: Any) -> dict[str, Any]:
-    write_otf2(Traced(trace, info), place)
+    write(Traced(trace, info), place)
     return read_archive(place)
 
 
@@ -145,7 +145,7 @@ def test_what_has_no_place_is_left_out_and_told(tmp_path: Path) -> None:
     script.collective(script.call(1, "MPI_Neighbor_alltoall", 30, 40), "MPI_Neighbor_alltoall", 0)
     script.drop(1, 17)
     trace = script.trace()
-    told = write_otf2(Traced(trace), tmp_path / "again")
+    told = write(Traced(trace), tmp_path / "again")
     assert [line.split(":")[0] for line in told] == [
         "2 messages are left out",
         "1 collectives are left out",
@@ -178,8 +178,8 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
     script.region(0, 0, 5, script.path("hidden-region"))
     script.communicator([0, 1], "hidden-comm")
     traced = Traced(script.trace(), {"program": "hidden", "command": "./hidden", "start": 1.7e9})
-    write_otf2(traced, tmp_path / "told")
-    write_otf2(traced.anonymous(Aliases()), tmp_path / "run")
+    write(traced, tmp_path / "told")
+    write(traced.anonymous(Aliases()), tmp_path / "run")
     for place, is_there in (("told", True), ("run", False)):
         files = [path for path in (tmp_path / place).rglob("*") if path.is_file()]
         assert any(b"hidden" in path.read_bytes() for path in files) == is_there
@@ -187,21 +187,51 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write_otf2(Traced(halo_trace(2)), tmp_path / "no-directory" / "run")
-    check_full_disk(write_otf2, tmp_path, r"OTF2 cannot write it: .*; is there room")
+        write(Traced(halo_trace(2)), tmp_path / "no-directory" / "run")
+    check_full_disk(write, tmp_path, r"OTF2 cannot write it: .*; is there room")
 
 
-def test_words_of_mpi() -> None:
-    names = ("MPI_Allreduce", "MPI_Iallreduce", "MPI_Allreduce_init", "Barrier", "MPI_Ineighbor_alltoall")
-    assert operations_of(names) == {**dict.fromkeys(names[:3], 11), "Barrier": 0}
-    assert operations_of(["MPI_Comm_dup", "MPI_Comm_free"]) == {"MPI_Comm_dup": 17, "MPI_Comm_free": 18}
-    point, one_sided, file, other = 28, 29, 27, 1
-    for role, functions in {
-        point: "Send Isend Bsend_init Imrecv Sendrecv_replace Waitall Test Iprobe Start Psend_init Pready",
-        one_sided: "Put Rget Accumulate Win_fence Fetch_and_op",
-        file: "File_read File_open",
-        other: "Init Comm_rank Initialized Type_commit",
-    }.items():
-        assert {name: role_of(f"MPI_{name}") for name in functions.split()} == dict.fromkeys(
-            functions.split(), role
-        )
+def test_functions_have_the_roles_of_otf2(tmp_path: Path) -> None:
+    roles = {
+        "POINT2POINT": "Send Isend Bsend_init Imrecv Sendrecv_replace Waitall Test Iprobe Start Psend_init "
+        "Pready",
+        "RMA": "Put Rget Accumulate Win_fence Fetch_and_op",
+        "FILE_IO": "File_read File_open",
+        "FUNCTION": "Init Comm_rank Initialized Type_commit",
+        "BARRIER": "Barrier Ibarrier",
+        "COLL_ONE2ALL": "Bcast Scatterv",
+        "COLL_ALL2ONE": "Ireduce Gather",
+        "COLL_ALL2ALL": "Allreduce Alltoallw",
+        "COLL_OTHER": "Scan Exscan_init",
+    }
+    expected = {f"MPI_{name}": role for role, names in roles.items() for name in names.split()}
+    script = Script(1)
+    for at, name in enumerate(expected):
+        script.call(0, name, 10 * at, 10 * at + 5)
+    found = written(script.trace(), tmp_path / "run")["regions"]
+    assert {
+        name: role.removeprefix("RegionRole.") for name, role, paradigm in found if paradigm == "Paradigm.MPI"
+    } == expected
+
+
+def test_collectives_have_the_operations_of_otf2(tmp_path: Path) -> None:
+    operations = {
+        "MPI_Allreduce": "ALLREDUCE",
+        "MPI_Iallreduce": "ALLREDUCE",
+        "MPI_Allreduce_init": "ALLREDUCE",
+        "MPI_Barrier": "BARRIER",
+        "MPI_Comm_dup": "CREATE_HANDLE",
+        "MPI_Comm_free": "DESTROY_HANDLE",
+    }
+    script = Script(1)
+    for at, name in enumerate(operations):
+        script.collective(script.call(0, name, 10 * at, 10 * at + 5), name, at)
+    events = written(script.trace(), tmp_path / "run")["events"][0]
+    ended = [event["collective_op"] for event in events if event["type"] == "MpiCollectiveEnd"]
+    assert [operation.removeprefix("CollectiveOp.") for operation in ended] == [*operations.values()]
+    # Its readers would take a neighbourhood collective for one of all ranks.
+    neighbours = Script(1)
+    call = neighbours.call(0, "MPI_Ineighbor_alltoall", 0, 5)
+    neighbours.collective(call, "MPI_Ineighbor_alltoall", 0)
+    found = written(neighbours.trace(), tmp_path / "neighbours")["events"][0]
+    assert [event["type"] for event in found] == ["Enter", "Leave"]

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from haloscope.explain.export import Aliases, Traced
-from haloscope.explain.export._perfetto import write_perfetto
+from haloscope.explain.export import EXPORTS, Aliases, Traced
 from haloscope.explain.trace import Trace
 from support.full_disk import check_full_disk
 from support.perfetto import Track, read_perfetto
@@ -22,9 +21,11 @@ from support.wild_traces import wild_traces
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+write = EXPORTS["perfetto"].load()
+
 
 def written(trace: Trace, place: Path) -> list[Track]:
-    write_perfetto(Traced(trace), place)
+    write(Traced(trace), place)
     return read_perfetto(place)
 
 
@@ -135,14 +136,14 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
     script = Script(1, hosts=["hidden-host"])
     script.region(0, 0, 5, script.path("hidden-region"))
     traced = Traced(script.trace(), {"program": "hidden"})
-    write_perfetto(traced, tmp_path / "told")
-    write_perfetto(traced.anonymous(Aliases()), tmp_path / "trace")
+    write(traced, tmp_path / "told")
+    write(traced.anonymous(Aliases()), tmp_path / "trace")
     assert (tmp_path / "told").read_bytes().count(b"hidden") == 2
     assert b"hidden" not in (tmp_path / "trace").read_bytes()
 
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    check_full_disk(write_perfetto, tmp_path, "File too large")
+    check_full_disk(write, tmp_path, "File too large")
 
 
 QUERIES = {
@@ -162,7 +163,7 @@ def test_the_real_user_interface_finds_the_trace(browser: Browser, tmp_path: Pat
     trace = cg_trace(4, 3)
     strange = trace.paths.with_columns(pl.col("name").replace({"dot": 'do"t,\n<b>ö'}))
     trace.paths.replace_column(trace.paths.columns.index("name"), strange["name"])
-    write_perfetto(Traced(trace), tmp_path / "trace")
+    write(Traced(trace), tmp_path / "trace")
     found = ask_perfetto(browser, tmp_path / "trace", tmp_path, QUERIES)
     names = dict(trace.paths.select("path", "name").iter_rows())
     expected = Counter(

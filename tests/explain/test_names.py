@@ -2,53 +2,78 @@
 
 from __future__ import annotations
 
-import numpy as np
-from hypothesis import given
+import io
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haloscope.explain._tree import RegionTree, joined, parts, region_text
+from haloscope import explain
+from support.profiles import draft, path_rows, process_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.profiles import Draft
 
 NAMES = st.lists(st.text() | st.text("a/\\<>") | st.just("<program>"), max_size=5)
 
 
-@given(NAMES)
-def test_a_path_leads_back_to_its_names(names: list[str]) -> None:
-    assert parts(joined(names)) == names
-
-
-@given(st.lists(NAMES, max_size=8, unique_by=tuple))
-def test_no_two_regions_share_a_path(chains: list[list[str]]) -> None:
-    tree = tree_of(chains)
-    assert len(set(tree.full_names)) == len(tree)
-    assert len(set(tree.distinct_names)) == len(tree)
-    for path, full in enumerate(tree.full_names):
-        assert path in tree.matching(full).nonzero()[0]
-        (chosen,) = [p for p in range(len(tree)) if tree.full_names[p] == full]
-        assert chosen == path
-
-
-def tree_of(chains: list[list[str]]) -> RegionTree:
-    """A tree with these regions, each given by the names on the way to it."""
-    places: dict[tuple[str, ...], int] = {(): 0}
-    names, parents = ["<program>"], [-1]
+def draft_of(chains: list[list[str]]) -> Draft:
+    """A profile with these regions, each given by the names of those around it and its own."""
+    paths: dict[tuple[str, ...], int] = {(): 0}
+    rows = path_rows()
     for chain in chains:
         for length in range(1, len(chain) + 1):
             key = tuple(chain[:length])
-            if key in places:
-                continue
-            places[key] = len(names)
-            names.append(chain[length - 1])
-            parents.append(places[key[:-1]])
-    return RegionTree(names, np.array(parents), np.zeros(len(names), dtype=np.int64))
+            if key not in paths:
+                paths[key] = len(rows)
+                rows.append({"path": len(rows), "parent": paths[key[:-1]], "name": key[-1]})
+    ranks = [{"path": path, "rank": 0, "instances": 1, "sends": path} for path in paths.values()]
+    return draft({"ranks": 1}, paths=rows, processes=process_rows("a"), ranks=ranks)
 
 
-def test_ordinary_names_are_left_alone() -> None:
-    assert joined([]) == "<program>"
-    assert joined(["main", "MPI <int>: x"]) == "main/MPI <int>: x"
+def names_of(path: str) -> list[str]:
+    """The names that a path joins, as docs/reference/tables.md describes paths."""
+    if path == "<program>":
+        return []
+    found = re.findall(r"(?:^|/)((?:[^/\\]|\\.)*)", path, re.DOTALL)
+    return [re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL) for name in found]
 
 
-def test_long_names_are_shown_by_their_ends() -> None:
-    shown = region_text("begin" + "x" * (1 << 20) + "\nend")
-    assert len(shown) < 200
-    assert shown.startswith("begin")
-    assert shown.endswith("\\nend")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(st.lists(NAMES, max_size=6, unique_by=tuple))
+def test_no_two_regions_share_a_path(tmp_path: Path, chains: list[list[str]]) -> None:
+    with explain.open(draft_of(chains).write(tmp_path / "run.halo")) as profile:
+        paths = profile.table("regions")["path"].to_list()
+        expected = {tuple(chain[:length]) for chain in chains for length in range(len(chain) + 1)} | {()}
+        assert len(paths) == len(expected)
+        assert {tuple(names_of(path)) for path in paths} == expected
+        # Tables without the column `path` have as many different names.
+        assert profile.table("ranks")["region"].n_unique() == len(paths)
+        for path in paths[:6]:
+            assert path in profile.table("regions", region=path)["path"].to_list()
+
+
+def test_ordinary_names_are_left_alone(tmp_path: Path) -> None:
+    profile = explain.open(draft_of([["main", "MPI <int>: x"]]).write(tmp_path / "run.halo"))
+    assert profile.table("regions")["path"].to_list() == ["<program>", "main", "main/MPI <int>: x"]
+
+
+def test_a_region_may_be_called_as_the_program_is(tmp_path: Path) -> None:
+    profile = explain.open(draft_of([["<program>"]]).write(tmp_path / "run.halo"))
+    assert profile.table("regions")["path"].to_list() == ["<program>", r"\<program>"]
+    assert profile.table("ranks", region=r"\<program>", exclusive=True)["sends"].to_list() == [1]
+
+
+def test_long_names_are_shown_by_their_ends(tmp_path: Path) -> None:
+    name = "begin" + "x" * (1 << 20) + "\nend"
+    profile = explain.open(draft_of([[name]]).write(tmp_path / "run.halo"))
+    shown = io.StringIO()
+    explain.render(profile.table("ranks"), "table", "ranks", shown)
+    text = "".join(shown.getvalue().split())
+    assert "beginxxx" in text
+    assert "xxx\\nend" in text
+    assert len(text) < 1500
+    assert profile.table("ranks")["region"][1] == name

@@ -1,89 +1,115 @@
-"""Values of regions with those inside them: the short way has what the long way has."""
+"""Values of regions with those inside them: what each rank has in a region and in all below it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
-import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from haloscope.explain._nested import is_ordered, with_nested
-from haloscope.explain._tree import Reduction, RegionTree, roll_up
+from haloscope import explain
+from support.profiles import draft, process_rows
 
-REDUCTIONS: dict[str, Reduction] = {
-    "sends": "sum",
-    "time": "sum",
-    "largest": "max",
-    "skew": "sum",
-    "never": "sum",
-}
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.profiles import Draft
+
+Rows = list[dict[str, Any]]
+Values = tuple[Any, ...]
 
 
-def _drawn(
-    random: np.random.Generator, paths: int, ranks: int, whole: bool
-) -> tuple[pl.DataFrame, RegionTree]:
-    """A tree of any shape; a rank is in a region only if it is in the one around it, or anyhow."""
-    parents = np.array([-1, *(int(random.integers(0, path)) for path in range(1, paths))])
-    tree = RegionTree([f"r{path}" for path in range(paths)], parents, np.zeros(paths, dtype=np.int64))
+def drawn(random: np.random.Generator, paths: int, ranks: int, whole: bool) -> tuple[list[int], Rows]:
+    """The parents in a tree of any shape, and a row per region and rank.
+
+    If `whole`, a rank is in a region only if it is in the one around it.
+    """
+    parents = [-1, *(int(random.integers(0, path)) for path in range(1, paths))]
     there = random.random((paths, ranks)) < 0.7
     for path in range(paths):
         if whole:
             there[path] &= there[parents[path]] if path else True
-    places, seats = np.nonzero(there)
-    count = len(places)
-    skew = pl.Series(random.random(count)).set(pl.Series(random.random(count) < 0.5), None)
-    columns = {
-        "sends": random.integers(0, 5, count),
-        "time": random.random(count),
-        "largest": random.integers(0, 99, count),
-        "skew": skew,
-        "never": pl.Series([None] * count, dtype=pl.Float64),
-    }
-    # Ranks of one of many runs are far apart.
-    return pl.DataFrame({"path": places, "rank": seats * (1 << 33) + 7, **columns}), tree
+    rows = [
+        {
+            "path": path,
+            "rank": rank,
+            "sends": int(random.integers(0, 5)),
+            "p2p_time": float(random.random()),
+            "largest_message": int(random.integers(0, 99)),
+            "skew_time": float(random.random()) if random.random() < 0.5 else float("nan"),
+        }
+        for path, rank in np.argwhere(there).tolist()
+    ]
+    return parents, rows
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_short_way_has_what_the_long_way_has(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    rows, tree = _drawn(random, int(random.integers(1, 9)), int(random.integers(1, 5)), True)
-    made = with_nested(rows, tree, REDUCTIONS)
-    assert made is not None
-    expected = roll_up(rows, tree, ["rank"], REDUCTIONS).sort("path", "rank")
-    assert_frame_equal(made.select(expected.columns), expected)
+def draft_of(parents: list[int], rows: Rows, ranks: int) -> Draft:
+    paths = [
+        {"path": path, "parent": parent, "name": f"r{path}" if path else "<program>"}
+        for path, parent in enumerate(parents)
+    ]
+    return draft({"ranks": ranks}, paths=paths, processes=process_rows(*["a"] * ranks), ranks=rows)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_rank_is_lost_where_the_region_around_has_none(seed: int) -> None:
-    """Then the short way is not taken."""
-    rows, tree = _drawn(np.random.default_rng(seed), 6, 3, False)
-    made = with_nested(rows, tree, REDUCTIONS)
-    around = {(path, rank) for path, rank in rows.select("path", "rank").iter_rows()}
-    inner = [(int(tree.parents[path]), rank) for path, rank in around if path]
-    assert (made is None) == any(pair not in around for pair in inner)
+def added_up(parents: list[int], rows: Rows) -> dict[tuple[str, int], Values]:
+    """Sends, time, largest message and skew with those of all regions inside, by region and rank.
+
+    A rank is in a region that it has a row of.
+    """
+    inside: dict[tuple[int, int], Rows] = defaultdict(list)
+    for row in rows:
+        path = row["path"]
+        while path >= 0:
+            inside[path, row["rank"]].append(row)
+            path = parents[path]
+    found: dict[tuple[str, int], Values] = {}
+    for path, rank in [(row["path"], row["rank"]) for row in rows]:
+        own = inside[path, rank]
+        known = [row["skew_time"] for row in own if not np.isnan(row["skew_time"])]
+        found[f"r{path}" if path else "<program>", rank] = (
+            sum(row["sends"] for row in own),
+            pytest.approx(sum(row["p2p_time"] for row in own)),
+            max(row["largest_message"] for row in own),
+            pytest.approx(sum(known)) if known else None,
+        )
+    return found
 
 
-def test_the_short_way_needs_order() -> None:
-    """Rank 1 is in the inner region alone, and there it is the first."""
-    tree = RegionTree(["p", "a"], np.array([-1, 0]), np.zeros(2, dtype=np.int64))
-    rows = pl.DataFrame({"path": [0, 0, 1], "rank": [0, 1, 1], "sends": [1, 2, 4]})
-    made = with_nested(rows, tree, {"sends": "sum"})
-    assert made is not None
-    assert made["sends"].to_list() == [1, 6, 4]
-    assert with_nested(rows.reverse(), tree, {"sends": "sum"}) is None
-    assert with_nested(rows.clear(), tree, {"sends": "sum"}) is not None
-    far = rows.with_columns(rank=pl.Series([0, 1 << 62, 1 << 62]))
-    assert with_nested(far, tree, {"sends": "sum"}) is None
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "in any order"])
+@pytest.mark.parametrize("whole", [True, False], ids=["within the outer regions", "anywhere"])
+def test_a_rank_has_what_all_regions_inside_have(tmp_path: Path, whole: bool, in_order: bool) -> None:
+    rows_seen = 0
+    for seed in range(15):
+        random = np.random.default_rng(seed)
+        ranks = int(random.integers(1, 5))
+        parents, rows = drawn(random, int(random.integers(1, 9)), ranks, whole)
+        if not in_order:
+            random.shuffle(rows)
+        with explain.open(draft_of(parents, rows, ranks).write(tmp_path / f"{seed}.halo")) as profile:
+            table = profile.table("ranks")
+        names = ["region", "rank", "sends", "p2p_time", "largest_message", "skew_time"]
+        found = {(region, rank): tuple(values) for region, rank, *values in table.select(names).iter_rows()}
+        assert len(found) == len(table)
+        assert found == added_up(parents, rows), seed
+        # What no file of this version has is unknown in sums, too.
+        assert table["polls"].null_count() == len(table)
+        rows_seen += len(table)
+    assert rows_seen > 80
 
 
-@pytest.mark.parametrize(
-    ("paths", "ranks", "ordered"),
-    [
-        ([0, 0, 1], [0, 1, 0], True),
-        ([0, 0, 1], [0, 0, 0], False),
-        ([0, 1, 0], [0, 0, 1], False),
-        ([], [], True),
-    ],
-)
-def test_what_is_in_order(paths: list[int], ranks: list[int], ordered: bool) -> None:
-    assert is_ordered(np.array(paths, dtype=np.int64), np.array(ranks, dtype=np.int64)) == ordered
+def test_a_rank_may_be_the_first_of_an_inner_region_only(tmp_path: Path) -> None:
+    """Rank 1 alone is in the inner region, and there its row comes first."""
+    rows = [
+        {"path": 0, "rank": 0, "sends": 1},
+        {"path": 0, "rank": 1, "sends": 2},
+        {"path": 1, "rank": 1, "sends": 4},
+    ]
+    for number, ordered in enumerate((rows, rows[::-1])):
+        path = draft_of([-1, 0], ordered, 2).write(tmp_path / f"{number}.halo")
+        table = explain.open(path).table("ranks").sort("region", "rank")
+        assert table.select("region", "rank", "sends").rows() == [
+            ("<program>", 0, 1),
+            ("<program>", 1, 6),
+            ("r1", 1, 4),
+        ]

@@ -10,10 +10,19 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from haloscope.explain import _kernels
-from haloscope.explain.waiting import Analysis, Unit
-from haloscope.explain.waiting._graph import ABSENT, COUNTED, Edges, Question, tape
-from haloscope.explain.waiting._timeline import Timeline
-from haloscope.explain.waiting._tolerance import pieces, tolerated, without
+from haloscope.explain.waiting import (
+    ABSENT,
+    COUNTED,
+    Analysis,
+    Edges,
+    Question,
+    Timeline,
+    Unit,
+    pieces,
+    tape,
+    tolerated,
+    without,
+)
 from support.random_runs import Step, run_of, steps
 from support.traces import Script, cg_trace
 
@@ -69,7 +78,7 @@ UNITS: strategies.SearchStrategy[Unit] = strategies.sampled_from(("latency", "by
     UNITS,
     strategies.sampled_from(("recorded", "injected", "at random")),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_all_pieces_are_those_of_the_longest_paths(
     program: list[Step], ranks: int, seed: int, unit: Unit, weighed: str
 ) -> None:
@@ -106,7 +115,7 @@ def test_all_pieces_are_those_of_the_longest_paths(
 
 
 @given(steps(20), strategies.integers(2, 5), UNITS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_what_is_tolerated_makes_the_run_so_much_longer(program: list[Step], ranks: int, unit: Unit) -> None:
     analysis = Analysis(run_of(program, ranks))
     timeline = analysis.timeline

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 import haloscope
-from haloscope.explain._profile import Profile
+from haloscope.explain import Profile
 
 __all__ = ["check", "kind_of"]
 

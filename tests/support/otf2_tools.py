@@ -8,14 +8,16 @@ import subprocess
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from haloscope.base.errors import ComponentError
-from haloscope.explain.export._otf2_library import find_otf2
+from haloscope.explain.export import EXPORTS, Traced
 from support import read_otf2
 from support.missing import missing
+from support.traces import Script
 
-__all__ = ["check_order", "matrix", "need_otf2", "read_archive"]
+__all__ = ["check_order", "matrix", "need_otf2", "need_otf2_library", "read_archive"]
 
 # Debian's, which has the reader.
 _PYTHON = "/usr/bin/python3"
@@ -23,19 +25,35 @@ _INSTALL = "apt-get install libopen-trace-format2-dev otf2-tools python3-otf2"
 
 
 @cache
-def _is_there() -> bool:
+def _has_library() -> bool:
+    with TemporaryDirectory() as folder:
+        try:
+            EXPORTS["otf2"].load()(Traced(Script(1).trace()), Path(folder, "archive"))
+        except ComponentError:
+            return False
+    return True
+
+
+@cache
+def _has_reader() -> bool:
     try:
-        find_otf2()
         reader = subprocess.run([_PYTHON, "-c", "import otf2"], capture_output=True, check=False)
-    except (ComponentError, OSError):
+    except OSError:
         return False
     return reader.returncode == 0 and shutil.which("otf2-print") is not None
 
 
+def need_otf2_library() -> None:
+    """Skip the test unless OTF2's library is installed."""
+    if not _has_library():
+        missing(f"no OTF2 library: {_INSTALL}")
+
+
 def need_otf2() -> None:
-    """Skip the test unless OTF2's library, its printer and its reader are there."""
-    if not _is_there():
-        missing(f"no OTF2: {_INSTALL}")
+    """Skip the test unless OTF2's library, its printer and its reader are installed."""
+    need_otf2_library()
+    if not _has_reader():
+        missing(f"no reader of OTF2: {_INSTALL}")
 
 
 def read_archive(place: Path) -> dict[str, Any]:

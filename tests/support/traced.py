@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from haloscope.explain._profile import Profile
+from haloscope.explain import Profile
 from haloscope.explain.trace import Trace
 
 __all__ = ["check_trace", "matched"]
