@@ -7,7 +7,7 @@ from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePath
 
-__all__ = ["is_library", "is_library_source"]
+__all__ = ["is_c_library", "is_library", "is_library_source"]
 
 # Of a call through one of these, the place of the program that called it is the site.
 _MODULES = """
@@ -20,10 +20,12 @@ _MODULES = """
     libmkl_* libsundials_* libarpack* libparpack*
     libfftw* libheffte* libp3dfft* lib2decomp* libaccfft* libhdf5* libnetcdf* libpnetcdf* libadios2*
     libcgns* libsilo* libboost_* libmpl.* libcaliper* libadiak* libnccl* librccl*
-    libc.so* libc-* libm.so* libdl.so* libpthread* librt.so* libstdc++* libc++* libgcc_s* libgfortran*
+    libm.so* libdl.so* librt.so* libstdc++* libc++* libgcc_s* libgfortran*
     libgomp* libomp.* libiomp5* ld-linux* ld-*.so* libpython*
     MPI.*so PETSc.*so SLEPc.*so libpetsc4py*so
 """.split()
+# glibc's, of which libpthread and libc-2.31.so are older than 2.34, and musl's.
+_C_LIBRARIES = "libc.so* libc-* libpthread* libc.musl-* ld-musl-*".split()
 # The executable is the program, unless it is one of these.
 _INTERPRETERS = ["python", "python[0-9]*", "pypy*"]
 # Sources of headers that programs include, and of what stands between Python and MPI.
@@ -37,7 +39,8 @@ def _any(patterns: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)))
 
 
-_MODULE, _INTERPRETER, _SOURCE = _any([*_MODULES, *_INTERPRETERS]), _any(_INTERPRETERS), _any(_SOURCES)
+_MODULE = _any([*_MODULES, *_C_LIBRARIES, *_INTERPRETERS])
+_C_LIBRARY, _INTERPRETER, _SOURCE = _any(_C_LIBRARIES), _any(_INTERPRETERS), _any(_SOURCES)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -45,6 +48,12 @@ def is_library(path: str, is_program: bool = False) -> bool:
     """Return whether the module at `path` is no part of the program; `is_program` if it is the executable."""
     name = PurePath(path).name
     return (_INTERPRETER if is_program else _MODULE).match(name) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def is_c_library(path: str) -> bool:
+    """Return whether the module at `path` is the C library, or a part of it that starts threads."""
+    return _C_LIBRARY.match(PurePath(path).name) is not None
 
 
 @lru_cache(maxsize=1 << 12)

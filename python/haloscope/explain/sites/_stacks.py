@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from haloscope.explain.sites._libraries import is_library, is_library_source
+from haloscope.explain.sites._libraries import is_c_library, is_library, is_library_source
 from haloscope.explain.sites._symbols import Address, Module, Symbols
 
 __all__ = ["Place", "Places", "addresses_in", "site_of"]
 
 # Frames that say file, line and function: Python's, and those of tools that keep no addresses.
 _NAMED = re.compile(r"(?:python|source)\t")
-_START = re.compile(r"_start|__libc_start_\w+|start_thread|__clone\d?|clone\d?")
+# What starts a program or a thread, where it has a name. musl's short names count in musl only.
+_START = re.compile(r"_start(_c)?|(__)?(libc|generic)_start_\w+|start_thread|(__)?clone\d?")
+_MUSL_THREAD = re.compile(r"start(_c11)?")
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,32 @@ class Places:
         What starts a program or a thread is left out: all stacks would have it.
         """
         found = [place for frame in stack.split("\n") for place in self._at(frame)]
-        while len(found) > 1 and _START.fullmatch(found[-1].function or ""):
+        while len(found) > 1 and self._is_start(found[-1], found[-2]):
             found.pop()
         return found
+
+    def _is_start(self, outermost: Place, called: Place) -> bool:
+        """Return whether the outermost place of a stack starts the program or the thread.
+
+        A C library without symbols is recognised by its file. The name of a function that it exports still
+        counts, as of `qsort` where a stack that was cut begins. In an executable without symbols, `_start`
+        is what calls the C library's start.
+        """
+        if outermost.function is not None:
+            return self._has_start_name(outermost)
+        module = self._modules.get(outermost.module)
+        inside = called if module is not None and module.is_program else outermost
+        return self._is_in_c_library(inside) and (inside.function is None or self._has_start_name(inside))
+
+    def _has_start_name(self, place: Place) -> bool:
+        name = place.function or ""
+        if _START.fullmatch(name):
+            return True
+        return _MUSL_THREAD.fullmatch(name) is not None and self._is_in_c_library(place)
+
+    def _is_in_c_library(self, place: Place) -> bool:
+        module = self._modules.get(place.module)
+        return module is not None and not module.is_program and is_c_library(module.path)
 
     def _at(self, frame: str) -> list[Place]:
         if frame not in self._known:
