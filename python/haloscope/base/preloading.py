@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,7 +124,6 @@ _FORWARDED = frozenset(
         signal.SIGCONT,
     }
 )
-_WATCHED = _FORWARDED | {signal.SIGCHLD}
 _SENT_BY_KERNEL = 0x80  # si_code SI_KERNEL: a key at the terminal, which the child got as well
 
 
@@ -140,15 +141,37 @@ def run_child(
     meanwhile: Meanwhile | None = None,
     begun: Callable[[], None] | None = None,
 ) -> int:
-    """Run a command to its end. Return its status, as `waitpid` gives it. `begun` is called at its begin."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    """Run a command to its end. Return its status, as `waitpid` gives it. `begun` is called at its begin.
+
+    A signal that this process ignores, as SIGHUP under `nohup`, stays ignored in the child and is not
+    passed on.
+    """
+    watched = {number for number in _FORWARDED if signal.getsignal(number) != signal.SIG_IGN} | {
+        signal.SIGCHLD
+    }
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
-        child = _start(command, environment, before)
-        if begun is not None:
-            begun()
-        return _wait(child, meanwhile)
+        with _children_kept():
+            child = _start(command, environment, before)
+            if begun is not None:
+                begun()
+            return _wait(child, watched, meanwhile)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _children_kept() -> Iterator[None]:
+    """Undo a caller's ignoring of SIGCHLD, with which the system forgets how a child ended."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 def leave_like(status: int) -> int:
@@ -180,14 +203,14 @@ def _start(command: Sequence[str], environment: Mapping[str, str], mask: set[sig
         raise LaunchError(f"{command[0]}: {error.strerror}; nothing was started") from None
 
 
-def _wait(child: int, meanwhile: Meanwhile | None) -> int:
+def _wait(child: int, watched: set[signal.Signals], meanwhile: Meanwhile | None) -> int:
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return status
         if meanwhile is None:
-            received = signal.sigwaitinfo(_WATCHED)
-        elif (received_in_time := signal.sigtimedwait(_WATCHED, meanwhile.seconds)) is not None:
+            received = signal.sigwaitinfo(watched)
+        elif (received_in_time := signal.sigtimedwait(watched, meanwhile.seconds)) is not None:
             received = received_in_time
         else:
             meanwhile.act()

@@ -112,7 +112,13 @@ def check_place(file: Path | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: a batch system's must not leave ranks behind either."""
+    """Let SIGTERM do what Ctrl-C does: a batch system's must not leave ranks behind either.
+
+    If the caller ignores it, it stays ignored.
+    """
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
+        yield
+        return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

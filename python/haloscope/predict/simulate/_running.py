@@ -231,8 +231,9 @@ def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """A job that is told to end takes its simulation along, as one at a terminal does."""
-    if threading.current_thread() is not threading.main_thread():
+    """SIGTERM ends the simulation, too, as Ctrl-C does. If the caller ignores SIGTERM, it stays ignored."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
         yield
         return
 

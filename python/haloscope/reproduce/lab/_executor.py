@@ -72,8 +72,9 @@ class _Attempt:
             link = os.path.join("work", os.path.basename(path))
             if not os.path.lexists(link):
                 os.symlink(path, link)
-        signal.signal(signal.SIGTERM, self._end)
-        signal.signal(signal.SIGINT, self._end)
+        signal.signal(signal.SIGTERM, self._end)  # by which `lab` ends a run
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._end)
         signal.signal(signal.SIGALRM, lambda number, frame: self._kill(signal.SIGKILL))
         started, begun = time.time(), time.monotonic()
         error = None
