@@ -9,24 +9,30 @@ from pathlib import Path
 
 import pytest
 
-_RUN = """\
+# The signals of a shell: whoever runs the tests may ignore some, as `nohup` and background jobs do.
+_AS_AT_A_TERMINAL = """\
+import resource, signal
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+for one in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "WINCH"):
+    signal.signal(getattr(signal, f"SIG{one}"), signal.SIG_DFL)
+"""
+_RUN = f"""\
+{_AS_AT_A_TERMINAL}
 import os, sys
 from haloscope.base.preloading import leave_like, run_child
 sys.exit(leave_like(run_child(sys.argv[1:], os.environ)))
 """
-# No shell: it cannot catch what its caller ignores, as nohup does SIGHUP.
+# Catches a signal once, and reports each SIGWINCH. It ends with its input.
 _CATCHES = """\
-import signal, sys, time
+import signal, sys
 number = getattr(signal, f"SIG{sys.argv[1]}")
 def caught(*_):
     signal.signal(number, signal.SIG_DFL)
     print("got", flush=True)
-    time.sleep(0.2)
-    print("alive", flush=True)
 signal.signal(number, caught)
+signal.signal(signal.SIGWINCH, lambda *_: print("alive", flush=True))
 print("ready", flush=True)
-for _ in range(300):
-    time.sleep(0.1)
+sys.stdin.read()
 """
 
 
@@ -57,16 +63,17 @@ def test_death_by_signal(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "USR1", "USR2"])
 def test_signals_are_passed_on_once(name: str) -> None:
-    """The first is caught; a second copy of it would end the program before it says `alive`."""
+    """The program catches the first. A second copy would end it before the SIGWINCH that is sent later."""
     child = start(sys.executable, "-c", _CATCHES, name)
     assert child.stdout
     assert child.stdout.readline() == "ready\n"
     child.send_signal(getattr(signal, f"SIG{name}"))
     assert child.stdout.readline() == "got\n"
+    child.send_signal(signal.SIGWINCH)
     assert child.stdout.readline() == "alive\n"
     child.send_signal(getattr(signal, f"SIG{name}"))
+    assert child.wait() == -getattr(signal, f"SIG{name}")
     child.communicate()
-    assert child.returncode == -getattr(signal, f"SIG{name}")
 
 
 def test_streams_are_the_programs() -> None:

@@ -15,8 +15,7 @@ from haloscope.base.launch import parse
 from haloscope.base.mpi import Mpi, Origin
 from haloscope.base.objects import Abi, Library
 from haloscope.base.settings import Value, to_environment
-from haloscope.watch._recorder import Recorder
-from haloscope.watch._settings import SETTINGS
+from haloscope.watch import SETTINGS, Recorder
 
 LIST = "OMPI_MCA_mca_base_env_list"
 RECORDER = Recorder(Path("/cache/recorder"))

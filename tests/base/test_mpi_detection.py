@@ -17,6 +17,7 @@ from haloscope.base.objects import Library, abi_of, interpreter, linked_mpi
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
+from support.small_mpi import small_header, small_open_mpi
 
 PROGRAM = """
 #include <mpi.h>
@@ -173,18 +174,18 @@ def test_installation_of_a_launcher(mpi: Mpi) -> None:
 
 
 def test_library_without_headers_takes_others_that_are_not_newer(
-    any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moved = tmp_path / "site" / "deep" / "lib" / any_mpi.library.name
-    moved.parent.mkdir(parents=True)
-    moved.symlink_to(any_mpi.library)
-    monkeypatch.setattr("haloscope.base.headers._near", lambda _: iter(()))
-    monkeypatch.setenv("PATH", f"{any_mpi.mpicc.parent}:{os.environ['PATH']}")
-    abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
-    version = library_version(any_mpi.library)
-    headers = find_headers(Library(abi, moved))  # type: ignore[arg-type]
-    assert version is not None
-    assert not headers.newer_than(*version)
+    library = small_open_mpi(tmp_path / "site" / "lib", "4.1.2")
+    (tmp_path / "tools").mkdir()
+    for name, version in (("mpicc", "4.1.3"), ("mpicc.openmpi", "4.1.1")):
+        include = small_header(tmp_path / version, version)
+        wrapper = tmp_path / "tools" / name
+        wrapper.write_text(f"#!/bin/sh\necho cc -I{include}\n")
+        wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
+    headers = find_headers(Library("openmpi", library))
+    assert (headers.directories, headers.product) == ((tmp_path / "4.1.1",), "Open MPI 4.1.1")
 
 
 def test_no_headers_at_all_names_library_and_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

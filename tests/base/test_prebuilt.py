@@ -18,6 +18,7 @@ from haloscope.base.headers import Headers, find_headers
 from haloscope.base.objects import Abi, Library
 from haloscope.base.prebuilt import DESCRIPTION, find_prebuilt, functions, source_mark
 from support.mpi import Mpi
+from support.small_mpi import FUNCTIONS, small_open_mpi
 
 
 @pytest.fixture
@@ -146,15 +147,14 @@ def test_one_line_where_nothing_fits_and_nothing_can_be_built(
 
 
 def test_no_headers_are_needed_for_what_is_ready(
-    any_mpi: Mpi, place: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("haloscope.base.headers._near", lambda _: iter(()))
-    monkeypatch.setattr("haloscope.base.headers._far", lambda _: iter(()))
+    found = Library("openmpi", small_open_mpi(tmp_path / "site" / "lib", "4.1.4"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
     with pytest.raises(RecorderError, match="no headers found"):
-        find_headers(library(any_mpi))
-    mine = sorted(functions(any_mpi.library))
-    folder = make(place, f"{any_mpi.abi}-same", source, mine, mine)
-    headers = find_headers(library(any_mpi))
-    assert headers.directories == ()
-    assert headers.product
+        find_headers(found)
+    folder = make(place, "openmpi-same", source, FUNCTIONS, FUNCTIONS)
+    headers = find_headers(found)
+    assert (headers.directories, headers.product) == ((), "Open MPI 4.1.4")
     check(build_preload("thing", headers, ["library.so"], [source]), folder)
