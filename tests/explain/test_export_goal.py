@@ -140,7 +140,7 @@ def test_what_would_wait_for_ever_is_left_out_and_told(tmp_path: Path) -> None:
     assert finish_times(read_goal(tmp_path / "goal"), 0) == [20, 20, 0]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=wild_traces(), latency=st.integers(0, 50))
 def test_schedules_are_valid_whatever_the_trace_says(trace: Trace, latency: int, tmp_path: Path) -> None:
     ranks = written(trace, tmp_path / "goal")

@@ -164,7 +164,7 @@ def test_what_was_moved_for_clocks_is_counted(tmp_path: Path) -> None:
     assert found["properties"] == [[1, "HALOSCOPE::MOVED_EVENTS", 5]]
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=wild_traces())
 def test_an_archive_is_valid_whatever_the_trace_says(trace: Trace, tmp_path: Path) -> None:
     found = written(trace, tmp_path / "run")

@@ -122,7 +122,7 @@ def test_processes_with_one_number_and_threads(tmp_path: Path) -> None:
     assert len({track.tid for track in tracks}) == 3
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=wild_traces())
 def test_packets_are_valid_whatever_the_trace_says(trace: Trace, tmp_path: Path) -> None:
     tracks = written(trace, tmp_path / "trace")

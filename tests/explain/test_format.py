@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 integers = st.integers(-(2**63), 2**63 - 1)
 reals = st.floats(allow_nan=False, allow_infinity=False)
 relaxed = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -190,7 +190,7 @@ def test_verbs_read_a_file_or_say_why_not(tmp_path: Path) -> None:
     check_verbs(place, tmp_path)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(content=damaged(SPOT))
 def test_damaged_files_are_read_or_refused(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     check_read_or_refused(content, tmp_path_factory.mktemp("damaged") / "run.cali")

@@ -207,7 +207,7 @@ def test_verbs_read_a_report_or_say_why_not(tmp_path: Path) -> None:
     check_verbs(place, tmp_path)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(content=damaged(REPORT))
 def test_damaged_reports_are_read_or_refused(
     content: bytes, tmp_path_factory: pytest.TempPathFactory

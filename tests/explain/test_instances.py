@@ -49,7 +49,7 @@ def halo(*counts: int) -> list[dict[str, Any]]:
     return [row for rank, n in enumerate(counts) for row in rows_of(1, rank, [(0.25, 1.0)] * n)]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     series=st.lists(st.lists(st.tuples(exact, exact), max_size=6), min_size=9, max_size=9),
     order=st.permutations(range(9)),

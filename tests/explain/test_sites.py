@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from haloscope import explain
 from haloscope.base.errors import OutputError
 from haloscope.explain.sites import flames
-from haloscope.explain.sites._libraries import is_library
-from haloscope.explain.sites._stacks import Place, Places, site_of
-from haloscope.explain.sites._symbols import Module, Symbols
+from support.missing import missing
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
     from haloscope.explain import Profile
 
+SOURCE = Path(__file__).with_name("programs") / "nested.cpp"
 PROGRAM, MPI, PETSC, OTHER, BINDING = "00000001", "00000002", "00000003", "00000004", "00000005"
 PATHS = {
     PROGRAM: "/home/ada/bin/solver",
@@ -39,7 +38,6 @@ MODULES = [
     {"module": key, "file": path, "build": "", "is_program": int(key == PROGRAM)}
     for key, path in PATHS.items()
 ]
-KNOWN = {key: Module(path, "", key == PROGRAM) for key, path in PATHS.items()}
 SYMBOLS = [
     {
         "module": PROGRAM,
@@ -120,32 +118,51 @@ def test_the_site_is_the_first_place_outside_the_libraries(
     assert profile.table("sites")["calls"].to_list() == [1]
 
 
-@pytest.mark.parametrize(
-    ("name", "library"),
-    [
-        *(
-            (name, True)
-            for name in "libmpi.so.12 libmpi_mpifh.so.40 libmpich.so.12 libpetsc.so.3 libHYPRE.so".split()
-        ),
-        *((name, True) for name in "libp4est-2.3.so libfftw3_mpi.so.3 libhdf5_openmpi.so libc.so.6".split()),
-        *(
-            (name, False)
-            for name in "liblammps.so.0 libgromacs_mpi.so.7 solver libmine.so libscience.so".split()
-        ),
-        *((name, False) for name in "libcg.so libmodel.so libmultigrid.so mpirun-tests".split()),
-    ],
-)
-def test_what_is_a_library(name: str, library: bool) -> None:
-    assert is_library(f"/lib/{name}") == library
-    assert not is_library(f"/lib/{name}", is_program=True)
+LIBRARIES = (
+    "libmpi.so.12 libmpi_mpifh.so.40 libmpich.so.12 libpetsc.so.3 libHYPRE.so libp4est-2.3.so "
+    "libfftw3_mpi.so.3 libhdf5_openmpi.so libc.so.6"
+).split()
+NO_LIBRARIES = (
+    "liblammps.so.0 libgromacs_mpi.so.7 solver libmine.so libscience.so libcg.so libmodel.so libmultigrid.so "
+    "mpirun-tests"
+).split()
+INTERPRETERS = "python3 python3.11 python pypy3".split()
 
 
-def test_python_is_no_program() -> None:
-    for name in ("python3", "python3.11", "python", "pypy3"):
-        assert is_library(f"/usr/bin/{name}", is_program=True)
-    stack = Places(KNOWN, Symbols()).of(f"{PROGRAM}+1")
-    assert stack == [Place(None, None, None, "solver+0x1", False, PROGRAM)]
-    assert site_of([]) == 0
+def sites_by_file(read: Callable[[Draft], Profile], names: list[str], is_program: bool) -> dict[str, str]:
+    """The sites of calls that come from each file, which the program's main function or a script called."""
+    modules = [
+        {"module": f"{number + 16:08x}", "file": f"/lib/{name}", "build": "", "is_program": int(is_program)}
+        for number, name in enumerate(names)
+    ]
+    outer = "python\trun.py\t3\tf" if is_program else f"{PROGRAM}+20"
+    rows = [site(f"{module['module']}+1\n{outer}", bytes=number) for number, module in enumerate(modules)]
+    # Something is known of each file, so that it is not read.
+    known = [{"module": module["module"], "offset": 0xFFFF, "function": "f"} for module in modules]
+    made = written(*rows, symbols=[*SYMBOLS, *known])
+    made.tables |= {"modules": columns_of("modules", [*MODULES, *modules])}
+    table = read(made).table("sites", exclusive=True)
+    return {names[number]: site for number, site in table.select("bytes", "site").iter_rows()}
+
+
+def test_libraries_are_no_sites(read: Callable[[Draft], Profile]) -> None:
+    found = sites_by_file(read, LIBRARIES, is_program=False)
+    assert found == dict.fromkeys(LIBRARIES, "main.cpp:12")
+
+
+def test_other_files_are_sites(read: Callable[[Draft], Profile]) -> None:
+    found = sites_by_file(read, NO_LIBRARIES, is_program=False)
+    assert found == {name: f"{name}+0x1" for name in NO_LIBRARIES}
+
+
+def test_a_program_is_a_site_whatever_its_name(read: Callable[[Draft], Profile]) -> None:
+    names = [*LIBRARIES, *NO_LIBRARIES]
+    assert sites_by_file(read, names, is_program=True) == {name: f"{name}+0x1" for name in names}
+
+
+def test_python_is_no_program(read: Callable[[Draft], Profile]) -> None:
+    found = sites_by_file(read, INTERPRETERS, is_program=True)
+    assert found == dict.fromkeys(INTERPRETERS, "run.py:3")
 
 
 TIMES = st.floats(0, 1e5, allow_subnormal=False)
@@ -161,7 +178,7 @@ ROWS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(ROWS)
 def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, list[float]]]) -> None:
     """For each region and function, with nested regions and without; so do shares, and boxes of flames."""
@@ -206,7 +223,7 @@ def test_sites_add_up_to_calls(tmp_path: Path, rows: list[tuple[int, str, str, l
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=20))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 def test_variation_over_ranks(tmp_path: Path, times: list[float]) -> None:
     made = written(
         site(
@@ -240,22 +257,39 @@ def test_what_was_put_together_has_no_variation(read: Callable[[Draft], Profile]
     assert told == {"<program>": (4, None), "solve": (2, None), "solve/halo": (1, 0.0), "halo": (2, None)}
 
 
-def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
-    program = tmp_path / "program"
-    source = Path(__file__).with_name("programs") / "nested.cpp"
-    subprocess.run(["g++", "-g", "-O1", str(source), "-o", str(program)], check=True)
+def compiled(folder: Path) -> Path:
+    """A program with debug information."""
+    program = folder / "program"
+    subprocess.run(["g++", "-g", "-O1", str(SOURCE), "-o", str(program)], check=True)
+    return program
+
+
+def main_of(program: Path) -> int:
+    if shutil.which("nm") is None:
+        missing("no nm: apt-get install binutils")
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" T main"))
+
+
+def calling_from(program: Path) -> Draft:
+    """A profile with a call from the program's main function, without symbols."""
     modules = [{"module": PROGRAM, "file": str(program), "build": "", "is_program": 1}]
-    start = {"start": 4e9}
+    start = {"start": 4e9}  # later than the program was changed
     made = draft(
         start, paths=path_rows(), modules=modules, sites=[site(f"{PROGRAM}+{main_of(program) + 5:x}")]
     )
     made.tables |= {"symbols": columns_of("symbols", [])}
-    path = made.write(tmp_path / "run.halo")
+    return made
+
+
+def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
+    program = compiled(tmp_path)
+    path = calling_from(program).write(tmp_path / "run.halo")
     path.chmod(0o640)
     (tmp_path / "link.halo").symlink_to(path)
     with explain.open(path) as before:
         tables = {name: before.table(name) for name in explain.TABLES}
-    assert tables["sites"]["file"].to_list() == [str(source)]
+    assert tables["sites"]["file"].to_list() == [str(SOURCE)]
     assert explain.keep_symbols(tmp_path / "link.halo") == []
     assert (tmp_path / "link.halo").is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
@@ -264,40 +298,33 @@ def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
         after.verify()
         assert all(after.table(name).equals(frame) for name, frame in tables.items())
         assert not after.frame("symbols").is_empty()
-        assert after.site_book.remarks == []
     content = path.read_bytes()
     assert explain.keep_symbols(path) == []
     assert path.read_bytes() == content
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.halo", "run.halo"]
 
 
-def main_of(program: Path) -> int:
-    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    return next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" T main"))
-
-
 def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
     path = written(site(f"{PROGRAM}+10"), site(f"{PETSC}+30"), symbols=None).write(tmp_path / "run.halo")
     with explain.open(path) as profile:
         assert profile.table("sites")["site"].to_list() == ["libpetsc_real.so.3.18+0x30", "solver+0x10"]
-        # Nobody asks for lines of libraries.
-        assert profile.site_book.remarks == [f"{PATHS[PROGRAM]}: is not there any more"]
     content = path.read_bytes()
+    # Only the program's file is named: lines of libraries are not needed.
     assert explain.keep_symbols(path) == [f"{PATHS[PROGRAM]}: is not there any more"]
     assert path.read_bytes() == content
 
 
 def test_a_profile_that_was_replaced_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(site(f"{PROGRAM}+10"), symbols=None).write(tmp_path / "run.halo")
-    with explain.open(path) as profile:
-        book = type(profile.site_book)
+    path = calling_from(compiled(tmp_path)).write(tmp_path / "run.halo")
+    run = subprocess.run
 
-    def other(self: object) -> Symbols:
+    def replace_first(*words: Any, **options: Any) -> Any:
+        """Another profile comes to the same place while a process reads the debug information."""
         (tmp_path / "new").write_bytes(b"another one")
-        os.replace(tmp_path / "new", path)
-        return Symbols({(PROGRAM, 16): (("f", None, 0),)})
+        (tmp_path / "new").replace(path)
+        return run(*words, **options)
 
-    monkeypatch.setattr(book, "symbols", property(other))
+    monkeypatch.setattr(subprocess, "run", replace_first)
     with pytest.raises(OutputError, match="replaced meanwhile"):
         explain.keep_symbols(path)
     assert path.read_bytes() == b"another one"

@@ -7,23 +7,40 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from haloscope.explain.sites import _symboliser
-from haloscope.explain.sites._elf import read_elf
-from haloscope.explain.sites._symboliser import Answer, Function, Request, ask
+from haloscope import explain
 from support.missing import missing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from support.profiles import columns_of, draft, path_rows
 
 PROGRAMS = Path(__file__).with_name("programs")
 LONGEST = max(len(file.read_text().splitlines()) for file in PROGRAMS.glob("nested.*"))
 TOOLS = {"cpp": "g++", "f90": "gfortran"}
+# The name of a function, its file or None, and its line or 0.
+Function = tuple[str, str | None, int]
+Functions = dict[int, list[Function]]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file that calls of MPI came from, its build-id, and their return addresses."""
+
+    path: Path | str
+    addresses: Sequence[int] = (1,)
+    build: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a profile keeps of a module: the functions at addresses, the innermost first, and a remark."""
+
+    functions: Functions
+    remark: str
 
 
 @pytest.fixture(scope="module")
@@ -61,18 +78,60 @@ def calls_in(program: Path) -> list[int]:
     ]
 
 
-def looked_up(program: Path, addresses: Sequence[int], build: str | None = None) -> Answer:
-    """What is said of return addresses, as that of the instruction before."""
-    elf = read_elf(program)
-    known = build if build is not None else elf.build if elf is not None else ""
-    (answer,) = ask([Request(str(program), known, None, [address - 1 for address in addresses])])
-    return Answer({address + 1: found for address, found in answer.functions.items()}, answer.remark)
+LookUp = Callable[..., list[Answer]]
 
 
-def told_by_binutils(program: Path, addresses: Sequence[int]) -> dict[int, list[Function]]:
+@pytest.fixture
+def look_up(tmp_path: Path) -> LookUp:
+    """`look_up(modules)` records calls from addresses in modules, and returns what a profile keeps of them.
+
+    `ended` is when the run ended, in seconds since 1970; later than now, if nothing else is said.
+    """
+
+    def keep(*modules: Module, ended: float = 4e9) -> list[Answer]:
+        keys = [f"{number:08x}" for number in range(len(modules))]
+        named = [
+            {"module": key, "file": str(module.path), "build": module.build, "is_program": 1}
+            for key, module in zip(keys, modules, strict=True)
+        ]
+        sites = [
+            {"stack": f"{key}+{address:x}", "call": "MPI_Send", "calls": 1, "ranks": 1}
+            for key, module in zip(keys, modules, strict=True)
+            for address in module.addresses
+        ]
+        made = draft({"start": ended, "duration": 0.0}, paths=path_rows(), modules=named, sites=sites)
+        made.tables |= {"symbols": columns_of("symbols", [])}
+        path = made.write(tmp_path / "looked-up.halo")
+        remarks = explain.keep_symbols(path)
+        with explain.open(path) as profile:
+            rows = profile.frame("symbols").sort("module", "offset", "depth")
+        found: dict[str, Functions] = {key: {} for key in keys}
+        for row in rows.iter_rows(named=True):
+            function = (row["function"], row["file"] or None, row["line"])
+            found[row["module"]].setdefault(row["offset"], []).append(function)
+        return [
+            Answer(found[key], remark_on(module, remarks)) for key, module in zip(keys, modules, strict=True)
+        ]
+
+    return keep
+
+
+def remark_on(module: Module, remarks: Sequence[str]) -> str:
+    begin = f"{module.path}: "
+    return next((line.removeprefix(begin) for line in remarks if line.startswith(begin)), "")
+
+
+def build_of(program: Path) -> str:
+    """The build-id of a program."""
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    (build,) = re.findall(r"Build ID: ([0-9a-f]+)", notes)
+    return str(build)
+
+
+def told_by_binutils(program: Path, addresses: Sequence[int]) -> Functions:
     command = ["addr2line", "-a", "-i", "-f", "-C", "-e", str(program), *(hex(a - 1) for a in addresses)]
     lines = iter(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
-    told: dict[int, list[Function]] = {}
+    told: Functions = {}
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):
             at = int(line, 16) + 1
@@ -105,11 +164,11 @@ def in_program(functions: Sequence[Function]) -> list[tuple[str, int]]:
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else value,
 )
 def test_lines_are_those_of_addr2line(
-    compiled: Callable[..., Path], language: str, options: tuple[str, ...]
+    compiled: Callable[..., Path], look_up: LookUp, language: str, options: tuple[str, ...]
 ) -> None:
     program = compiled(language, *options)
     addresses = calls_in(program)
-    answer = looked_up(program, addresses)
+    (answer,) = look_up(Module(program, addresses))
     assert answer.remark == ""
     told = told_by_binutils(program, addresses)
     assert {at: in_program(answer.functions.get(at, ())) for at in addresses} == {
@@ -120,9 +179,10 @@ def test_lines_are_those_of_addr2line(
     assert {at: answer.functions[at][0][0] for at in named} == {at: told[at][0][0] for at in named}
 
 
-def test_functions_that_were_put_into_others(compiled: Callable[..., Path]) -> None:
+def test_functions_that_were_put_into_others(compiled: Callable[..., Path], look_up: LookUp) -> None:
     program = compiled("cpp")
-    known = looked_up(program, calls_in(program)).functions.values()
+    (answer,) = look_up(Module(program, calls_in(program)))
+    known = answer.functions.values()
     chains = {tuple((name, line) for name, _, line in found) for found in known}
     give = ("deep::Box<double>::give(int)", 10)
     assert (give, ("deep::Box<double>::twice(int)", 12)) in chains
@@ -131,22 +191,24 @@ def test_functions_that_were_put_into_others(compiled: Callable[..., Path]) -> N
     assert (("hidden(deep::Box<double>&)", 28),) in chains
 
 
-def test_names_of_fortran_are_those_of_the_source(compiled: Callable[..., Path]) -> None:
+def test_names_of_fortran_are_those_of_the_source(compiled: Callable[..., Path], look_up: LookUp) -> None:
     program = compiled("f90")
-    known = looked_up(program, calls_in(program)).functions.values()
+    (answer,) = look_up(Module(program, calls_in(program)))
+    known = answer.functions.values()
     names = {name for found in known for name, _, line in found if line}
     assert {"talking::exchange", "outside", "main"} <= names
     assert not any(name.endswith("_") for name in names)
 
 
 def test_without_debug_information_there_are_exported_functions(
-    compiled: Callable[..., Path], tmp_path: Path
+    compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path
 ) -> None:
     program = compiled("cpp", "-rdynamic")
-    full = looked_up(program, calls_in(program)).functions
+    addresses = calls_in(program)
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "-o", stripped, program], check=True)
-    answer = looked_up(stripped, calls_in(program))
+    whole, answer = look_up(Module(program, addresses), Module(stripped, addresses))
+    full = whole.functions
     assert "compile with -g" in answer.remark
     for at, ((name, file, line),) in answer.functions.items():
         assert (file, line) == (None, 0)
@@ -160,17 +222,18 @@ def test_without_debug_information_there_are_exported_functions(
 
 @pytest.mark.parametrize("folder", [".", ".debug"])
 def test_debug_information_in_a_file_beside(
-    compiled: Callable[..., Path], tmp_path: Path, folder: str
+    compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path, folder: str
 ) -> None:
     program = compiled("cpp")
     addresses = calls_in(program)
     split = separate(program, tmp_path, folder)
-    answer = looked_up(split, addresses)
-    assert answer == looked_up(program, addresses)
+    whole, answer = look_up(Module(program, addresses), Module(split, addresses))
+    assert answer == whole
+    assert answer.functions
     # One of another build is not taken.
     debug = tmp_path / folder / "program.debug"
     debug.write_bytes(debug.read_bytes() + b" ")
-    other = looked_up(split, addresses)
+    (other,) = look_up(Module(split, addresses))
     assert "compile with -g" in other.remark
     assert all(file is None for found in other.functions.values() for _, file, _ in found)
 
@@ -185,55 +248,47 @@ def separate(program: Path, place: Path, folder: str) -> Path:
 
 
 def test_debug_information_by_build_identity(
-    compiled: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compiled("cpp", "-Wl,--build-id")
-    elf = read_elf(program)
-    assert elf is not None
-    kept = tmp_path / elf.build
+    addresses, build = calls_in(program), build_of(program)
+    kept = tmp_path / build
     kept.mkdir()
     subprocess.run(["objcopy", "--only-keep-debug", program, kept / "debuginfo"], check=True)
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path))
-    # The program itself is gone.
-    answer = looked_up(tmp_path / "gone", calls_in(program), elf.build)
-    assert answer == looked_up(program, calls_in(program))
+    gone = Module(tmp_path / "gone", addresses, build)
+    whole, answer = look_up(Module(program, addresses, build), gone)
+    assert answer == whole
+    assert answer.functions
 
 
-def test_what_is_not_there_is_said(compiled: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_is_not_there_is_said(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
     program = compiled("cpp", "-Wl,--build-id")
     text = tmp_path / "text"
     text.write_text("no program")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    requests = [
-        Request(str(tmp_path / "gone"), "", None, [1]),
-        Request(str(program), "0123456789abcdef", None, calls_in(program)),
-        Request(str(program), "", 1.0, calls_in(program)),
-        Request(str(text), "", None, [1]),
-        Request(str(pipe), "", None, [1]),
-        Request("linux-vdso.so.1", "", None, [1]),
-        Request("./program", "", None, [1]),
-    ]
-    answers = ask(requests)
-    assert all(not answer.functions for answer in answers)
-    assert [answer.remark for answer in answers] == [
-        "is not there any more",
-        "was replaced by another build since the run",
-        "was changed since the run",
-        "cannot be read",
-        "cannot be read",
-        "is no file",
-        "is not there any more",
-    ]
+    remarks = {
+        Module(tmp_path / "gone"): "is not there any more",
+        Module(program, (1,), "0123456789abcdef"): "was replaced by another build since the run",
+        Module(text): "cannot be read",
+        Module(pipe): "cannot be read",
+        Module("linux-vdso.so.1"): "is no file",
+        Module("./program"): "is not there any more",
+    }
+    answers = look_up(*remarks)
+    assert [answer.remark for answer in answers] == [*remarks.values()]
+    (changed,) = look_up(Module(program), ended=1.0)
+    assert changed.remark == "was changed since the run"
+    assert all(not answer.functions for answer in (*answers, changed))
 
 
-def test_files_that_were_made_to_harm(compiled: Callable[..., Path], tmp_path: Path) -> None:
-    """Whatever a file says, there is an answer to each question, and the others are answered rightly."""
+def test_files_that_were_made_to_harm(compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path) -> None:
+    """Whatever a file says, all others are answered."""
     program = compiled("cpp")
     content, addresses = program.read_bytes(), calls_in(program)
-    right = looked_up(program, addresses)
     chance = random.Random(1)
-    requests = []
+    modules = []
     for number in range(60):
         harmed = bytearray(content[: chance.choice([64, 1000, len(content)])])
         for _ in range(chance.choice([1, 10, 300])):
@@ -241,34 +296,37 @@ def test_files_that_were_made_to_harm(compiled: Callable[..., Path], tmp_path: P
             harmed[min(place, len(harmed) - 1)] = chance.randrange(256)
         file = tmp_path / f"harmed-{number}"
         file.write_bytes(harmed)
-        requests.append(Request(str(file), "", None, [address - 1 for address in addresses]))
-    requests.append(Request(str(program), "", None, [address - 1 for address in addresses]))
-    answers = ask(requests)
-    assert len(answers) == len(requests)
-    assert len(answers[-1].functions) == len(right.functions)
+        modules.append(Module(file, addresses))
+    right = Module(program, addresses)
+    answers = look_up(*modules, right)
+    (alone,) = look_up(right)
+    assert answers[-1] == alone
+    assert alone.functions
 
 
+# Python runs this module when it starts.
 DEADLY = """
 import os, signal, sys
-sys.path[:] = sys.argv[1:]
-from haloscope.explain.sites import _symboliser
-answer = _symboliser._answer
-def or_die(asked):
-    if asked.path == "/deadly":
+
+def or_die(event, values):
+    if event == "open" and str(values[0]).endswith("/deadly"):
         os.kill(os.getpid(), signal.SIGKILL)
-    return answer(asked)
-_symboliser._answer = or_die
-_symboliser.main()
+
+sys.addaudithook(or_die)
 """
 
 
 def test_a_reader_that_dies_takes_one_file_with_it(
-    compiled: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    compiled: Callable[..., Path], look_up: LookUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compiled("cpp")
-    monkeypatch.setattr(_symboliser, "_CHILD", DEADLY)
-    good = Request(str(program), "", None, [address - 1 for address in calls_in(program)])
-    first, dead, last = ask([good, Request("/deadly", "", None, [1]), good])
+    addresses = calls_in(program)
+    for name in ("first", "deadly", "last"):
+        shutil.copy(program, tmp_path / name)
+    (tmp_path / "sitecustomize.py").write_text(DEADLY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    first, dead, last = look_up(*(Module(tmp_path / name, addresses) for name in ("first", "deadly", "last")))
     assert first == last
     assert first.functions
+    assert dead.functions == {}
     assert dead.remark == "has debug information that cannot be read"

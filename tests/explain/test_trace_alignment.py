@@ -74,7 +74,7 @@ errors = st.lists(st.integers(-3_000_000, 3_000_000), min_size=2, max_size=6)
 
 
 @given(several=st.lists(errors, min_size=2, max_size=4), seed=st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_message_arrives_before_it_was_sent(several: list[list[int]], seed: int) -> None:
     events, sends, receives, own = ring(len(several), 60, seed)
     given_times = off(events, several)

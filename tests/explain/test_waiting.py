@@ -16,7 +16,7 @@ from support.traces import cg_trace, halo_trace
 
 
 @given(steps(), strategies.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_parts_sum_to_the_whole(program: list[Step], ranks: int) -> None:
     analysis = check_sums(run_of(program, ranks))
     assert analysis.remarks == []
@@ -28,7 +28,7 @@ def test_parts_of_real_patterns_sum_to_the_whole(trace: Trace) -> None:
 
 
 @given(steps(), strategies.integers(2, 5), strategies.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_damaged_trace_is_analysed_as_far_as_it_goes(
     program: list[Step], ranks: int, random: strategies.DrawFn
 ) -> None:
