@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import ComponentError
-from haloscope.hide._fem import build_fem
+from haloscope.hide import build_fem
 from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing
 from support.mpi import Mpi, find
@@ -39,7 +39,6 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
             [*map(str, words), str(executable), *arguments],
             env=mpi.environment(env),
             cwd=tmp_path,
-            timeout=200,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -49,13 +48,6 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
         return Injected(done, record)
 
     return run
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first test that needs the finite elements builds them: minutes beside other work."""
-    for item in items:
-        if "fem" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(900))
 
 
 @pytest.fixture(scope="session")

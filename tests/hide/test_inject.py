@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import polars
@@ -18,30 +18,22 @@ from support.injected import Inject
 from support.mpi import Mpi
 from support.programs import Compiler
 
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}
 
 
-@pytest.mark.alone
-@TWO
 def test_every_form_of_receiving_holds_messages_back(mpi: Mpi, inject: Inject) -> None:
-    options = ["--latency", "constant:10ms", "--no-collectives"]
-    lines = inject(mpi, 2, "forms.c", options=options).lines
-    assert len({name for name, *_ in lines}) == 17
-    for name, elapsed, _, polls in lines:
-        assert float(elapsed) > 0.00999, name
-        assert int(polls) == 0 or name in POLLING, name
-    assert sum(int(polls) > 0 for *_, polls in lines) > len(POLLING)
-    # Processor time while a message is under way: some forms may have been disturbed, most not.
-    waiting = [(float(cpu), float(time)) for name, time, cpu, _ in lines if name not in POLLING]
-    assert median(cpu / time for cpu, time in waiting) < 0.3
+    done = inject(mpi, 2, "forms.c", options=["--latency", "constant:20ms", "--no-collectives"])
+    assert len({name for name, _ in done.lines}) == 17
+    for name, elapsed in done.lines:
+        assert float(elapsed) > 0.0199, name
+    assert set(done.latencies["what"]) == {"message"}
+    assert len(done.latencies) == len(done.lines) == 2 * 17
 
 
-@pytest.mark.alone
-@TWO
 def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) -> None:
-    lines = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"]).lines
+    """The record shows that the others are not."""
+    done = inject(mpi, 3, "collectives.c", options=["--latency", "constant:60ms"])
+    lines = done.lines
     held = {(name, int(rank)) for name, rank, time, _ in lines if float(time) > 0.0599}
     ranks = {0, 1, 2}
     expected = {(f"world/{name}", rank) for name in ("Barrier", "Allreduce") for rank in ranks}
@@ -49,27 +41,9 @@ def test_collectives_are_held_back_where_data_arrives(mpi: Mpi, inject: Inject) 
     expected |= {(f"half/{name}", rank) for name in ("Barrier", "Allreduce") for rank in (0, 2)}
     expected |= {("half/Bcast", 2), ("half/Reduce", 0)}
     expected |= {(name, rank) for name in ("Iallreduce", "Ibarrier") for rank in ranks}
-    sure = {item for item in held if item[0] != "large"}
-    assert sure == expected
-    assert all(int(polls) > 0 for name, _, _, polls in lines if name == "Iallreduce")
-
-
-@pytest.mark.alone
-@ONE
-def test_observed_latencies_are_those_injected(mpi: Mpi, inject: Inject) -> None:
-    distances = []
-    for _ in range(4):  # other work on the machine wakes sleepers late; it never makes them fit
-        done = inject(mpi, 2, "oneway.c", "120", options=["--latency", "lognormal:10ms,0.5"])
-        observed = [float(time) for (time,) in done.lines]
-        injected = done.latencies["latency"].to_numpy()
-        assert len(observed) == len(injected) == 120
-        assert all(seen > put for seen, put in zip(observed, injected, strict=True))
-        assert stats.kstest(injected, stats.lognorm(s=0.5, scale=0.01).cdf).pvalue > 0.01
-        distances.append(stats.ks_2samp(observed, injected).statistic)
-        if distances[-1] < 0.1:
-            break
-    else:
-        raise AssertionError(f"observed and injected latencies differ: {distances}")
+    assert expected <= held
+    drawn = done.latencies.filter(done.latencies["what"] == "collective")["rank"].value_counts()
+    assert dict(drawn.rows()) == Counter(rank for _, rank in expected)
 
 
 @ONE
@@ -78,12 +52,17 @@ def test_observed_latencies_are_those_injected(mpi: Mpi, inject: Inject) -> None
     [
         ("normal:40us,9us", stats.norm(40e-6, 9e-6)),
         ("gamma:2,20us", stats.gamma(2, scale=20e-6)),
-        ("lognormal:30us,0.4", stats.lognorm(s=0.4, scale=30e-6)),
+        ("lognormal:1ms,0.4", stats.lognorm(s=0.4, scale=1e-3)),
     ],
 )
 def test_distributions(mpi: Mpi, inject: Inject, text: str, model: stats.rv_continuous) -> None:
+    """Each message takes at least the latency in the record, and these are of the distribution."""
     done = inject(mpi, 2, "oneway.c", "600", options=["--latency", text, "--seed", "5"])
-    assert stats.kstest(done.latencies["latency"].to_numpy(), model.cdf).pvalue > 0.01
+    injected = done.latencies["latency"].to_numpy()
+    observed = np.array(done.lines, dtype=np.float64).ravel()
+    assert len(observed) == len(injected) == 600
+    assert (observed >= injected).all()
+    assert stats.kstest(injected, model.cdf).pvalue > 0.01
 
 
 @ONE
@@ -95,15 +74,15 @@ def test_measured_latencies_are_injected_again(mpi: Mpi, inject: Inject, tmp_pat
     assert stats.ks_2samp(done.latencies["latency"].to_numpy(), values).pvalue > 0.01
 
 
-@pytest.mark.alone
-@TWO
 def test_a_single_delay_travels_one_rank_a_step(mpi: Mpi, inject: Inject) -> None:
     """The idle wave of next-neighbour exchange: Afzal, Hager and Wellein's speed of one."""
-    done = inject(mpi, 6, "wave.c", "12", options=["--once", "0:4:150ms"])
-    times = [[float(word) for word in line] for line in done.lines]
+    done = inject(mpi, 6, "wave.c", "12", "4", options=["--once", "0:4:150ms"])
+    ends = [[float(word) for word in line] for line in done.lines]
     # An end rank sends one message a step, so message 4 is that of step 4.
-    front = [next(step for step, time in enumerate(row) if time > 0.1) for row in times]
-    assert front == [5, 4, 5, 6, 7, 8]
+    front = [5, 4, 5, 6, 7, 8]
+    assert all(row[step] > 0.1499 for row, step in zip(ends, front, strict=True))
+    assert len(done.latencies) == 2 * 5 * 12
+    assert (done.latencies["latency"] > 0).sum() == 1
     assert done.latencies.filter(done.latencies["latency"] > 0).rows() == [
         row for row in done.latencies.rows() if row[-2] == 1
     ]
@@ -156,7 +135,7 @@ MACHINE = {
 }
 
 
-@TWO
+@ONE
 def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps(MACHINE))
     options = ["--latency", "model:model.json", "--every", "4"]
@@ -185,13 +164,6 @@ def test_regimes_of_the_whole_machine(mpi: Mpi, inject: Inject, tmp_path: Path) 
 
 @ONE
 def test_recorder_sees_what_was_injected(mpi: Mpi, inject: Inject, haloscope: Path, tmp_path: Path) -> None:
-    subprocess.run(  # builds the recorder, outside the time limit of what is watched
-        [str(haloscope), "env", "--", *mpi.launch(1), "true"],
-        env=mpi.environment(),
-        timeout=280,
-        capture_output=True,
-        check=True,
-    )
     around = [haloscope, "run", "--quiet", "-o", tmp_path / "run.halo", "--"]
     options = ["--latency", "constant:20ms"]
     done = inject(mpi, 2, "oneway.c", "10", options=options, around=around)
@@ -200,26 +172,24 @@ def test_recorder_sees_what_was_injected(mpi: Mpi, inject: Inject, haloscope: Pa
         calls = profile.table("calls").filter(profile.table("calls")["call"] == "MPI_Recv")
         (row,) = calls.to_dicts()
         assert row["calls"] == 10
-        assert row["time_total"] > 0.19
         # Stamps are no messages of the program's.
         (region,) = (
             profile.table("regions").filter(profile.table("regions")["path"] == "<program>").to_dicts()
         )
         assert region["sends_total"] == 10
+        assert profile.info["duration"] > 10 * 0.02  # one message after the other
 
 
-@TWO
+@ONE
 def test_results_are_unchanged(mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     cg = Application.build(compiler, mpi, "cg")
     arguments = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "4"]
-    ranks = 4 if mpi.abi == "openmpi" else 2  # MPICH does not yield to others
-    plain = cg.output(ranks, *arguments)
+    plain = cg.output(4, *arguments)
     options = ["--latency", "lognormal:300us,1", "-o", str(tmp_path / "injected.csv")]
     done = subprocess.run(
-        [str(haloscope), "inject", *options, "--", *mpi.launch(ranks), str(cg.program), *arguments],
+        [str(haloscope), "inject", *options, "--", *mpi.launch(4), str(cg.program), *arguments],
         env=mpi.environment(),
         cwd=tmp_path,
-        timeout=200,
         capture_output=True,
         text=True,
         check=False,
@@ -227,4 +197,5 @@ def test_results_are_unchanged(mpi: Mpi, compiler: Compiler, haloscope: Path, tm
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     for name in ("residual", "error"):
+        assert plain[name]
         assert [row[1:] for row in lines if row[0] == name] == plain[name]

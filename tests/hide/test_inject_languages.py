@@ -9,7 +9,6 @@ from support.missing import missing
 from support.mpi import Mpi
 
 FLAGS = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
-POLLING = {"Test", "Testall", "Testany", "Testsome", "Iprobe", "Improbe", "status"}
 
 
 @pytest.mark.parametrize(
@@ -29,10 +28,8 @@ def test_messages_in_fortran_are_held_back(mpi: Mpi, inject: Inject, interface: 
     options = ["--latency", "constant:40ms"]
     done = inject(mpi, 2, "forms.f90", options=options, flags=[*FLAGS, interface])
     assert len(done.lines) == 16
-    for name, elapsed, polls in done.lines:
+    for name, elapsed, _ in done.lines:
         assert float(elapsed) > 0.03999, name
-        assert int(polls) == 0 or name in POLLING, name
-    assert sum(int(polls) > 0 for *_, polls in done.lines) > 1
     # 14 messages, both ranks' part in the collective, one operation on a window. Tag 9 is what the
     # program sends by PMPI functions: those of MPICH's mpi_f08 call MPI functions in C.
     counts = done.latencies.filter(done.latencies["tag"].fill_null(5) == 5)["what"].value_counts()

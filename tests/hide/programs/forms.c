@@ -1,22 +1,21 @@
 /* One message after the other, received in every way that MPI has. Rank 1 prints for each form how long the
- * message was under way, the processor time that it took, and how many polls found nothing. */
+ * message was under way. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-static int rank, polls;
+static int rank;
 static MPI_Comm comm;
 static double payload[2];
 enum { tag = 7 };
 
 /* MPI_Wtime may count from each rank's own beginning. */
-static double seconds(clockid_t clock) {
+static double now(void) {
   struct timespec time;
-  clock_gettime(clock, &time);
+  clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
-static double now(void) { return seconds(CLOCK_MONOTONIC); }
 
 static void expect(int condition, const char *what) {
   if (condition) return;
@@ -43,12 +42,12 @@ static void by_wait(void) {
 }
 static void by_test(void) {
   MPI_Request request = posted();
-  for (int done = 0; !done; polls += !done) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
   expect(request == MPI_REQUEST_NULL, "request after MPI_Test");
 }
 static void by_get_status(void) {
   MPI_Request request = posted();
-  for (int done = 0; !done; polls += !done) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+  for (int done = 0; !done;) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 static void by_waitall(void) {
@@ -57,7 +56,7 @@ static void by_waitall(void) {
 }
 static void by_testall(void) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, posted()};
-  for (int done = 0; !done; polls += !done) MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+  for (int done = 0; !done;) MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
 }
 static void by_waitany(void) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, posted()};
@@ -70,7 +69,7 @@ static void by_waitany(void) {
 static void by_testany(void) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, posted()};
   int index = 0;
-  for (int done = 0; !done; polls += !done) MPI_Testany(2, requests, &index, &done, MPI_STATUS_IGNORE);
+  for (int done = 0; !done;) MPI_Testany(2, requests, &index, &done, MPI_STATUS_IGNORE);
   expect(index == 1, "index of MPI_Testany");
 }
 static void by_waitsome(void) {
@@ -82,7 +81,7 @@ static void by_waitsome(void) {
 static void by_testsome(void) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, posted()};
   int count = 0, indices[2];
-  for (; count == 0; polls += count == 0) MPI_Testsome(2, requests, &count, indices, MPI_STATUSES_IGNORE);
+  while (count == 0) MPI_Testsome(2, requests, &count, indices, MPI_STATUSES_IGNORE);
   expect(count == 1 && indices[0] == 1, "indices of MPI_Testsome");
 }
 static void by_probe(void) {
@@ -90,10 +89,10 @@ static void by_probe(void) {
   MPI_Probe(0, MPI_ANY_TAG, comm, &status);
   const double arrived = now();
   MPI_Recv(payload, 2, MPI_DOUBLE, 0, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
-  expect(arrived - payload[0] > 0.004, "MPI_Probe knows a message that is under way");
+  expect(arrived - payload[0] > 0.0199, "MPI_Probe knows a message that is under way");
 }
 static void by_iprobe(void) {
-  for (int done = 0; !done; polls += !done) MPI_Iprobe(0, tag, comm, &done, MPI_STATUS_IGNORE);
+  for (int done = 0; !done;) MPI_Iprobe(0, tag, comm, &done, MPI_STATUS_IGNORE);
   by_recv();
 }
 static void by_mprobe(void) {
@@ -103,7 +102,7 @@ static void by_mprobe(void) {
 }
 static void by_improbe(void) {
   MPI_Message message;
-  for (int done = 0; !done; polls += !done) MPI_Improbe(0, tag, comm, &done, &message, MPI_STATUS_IGNORE);
+  for (int done = 0; !done;) MPI_Improbe(0, tag, comm, &done, &message, MPI_STATUS_IGNORE);
   MPI_Request request;
   MPI_Imrecv(payload, 2, MPI_DOUBLE, &message, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -134,7 +133,7 @@ static const struct {
              {"status", by_get_status}, {"persistent", by_persistent}};
 
 int main(int argc, char **argv) {
-  const struct timespec pause = {0, 13000000};
+  const struct timespec pause = {0, 3000000};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -143,9 +142,9 @@ int main(int argc, char **argv) {
   MPI_Send_init(sent, 2, MPI_DOUBLE, 1, tag, comm, &start);
   for (int form = 0; form < (int)(sizeof forms / sizeof *forms); form++)
     for (int pass = 0; pass < 2; pass++) {
-      /* The receiver is there first, and says so. */
+      /* The receiver is there first. Nothing is injected into the messages by which both meet. */
       if (rank == 0) {
-        MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        PMPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         sent[0] = now();
         sent[1] = 1000.0 * form + pass;
         if ((form + pass) % 3 == 0) {
@@ -158,18 +157,15 @@ int main(int argc, char **argv) {
           MPI_Start(&start);
           MPI_Wait(&start, MPI_STATUS_IGNORE);
         }
-        MPI_Recv(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        PMPI_Recv(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       } else {
-        MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-        nanosleep(&pause, NULL); /* until the sender has the word, and has sent */
-        const double processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
-        polls = 0;
+        PMPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        nanosleep(&pause, NULL); /* until the message has mostly been sent */
         forms[form].receive();
         const double arrived = now();
         expect(payload[1] == 1000.0 * form + pass, "what was received");
-        printf("%s %.6f %.6f %d\n", forms[form].name, arrived - payload[0],
-               seconds(CLOCK_PROCESS_CPUTIME_ID) - processor, polls);
-        MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        printf("%s %.6f\n", forms[form].name, arrived - payload[0]);
+        PMPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
       }
     }
   MPI_Request_free(&start);

@@ -45,7 +45,8 @@ static void message(MPI_Comm comm, const char *name) {
   say(1, name);
 }
 
-/* A receive that is completed first gets the latency of its own message. */
+/* The first message is under way for seconds, the second is not: each receive gets the latency of its own
+ * message. */
 static void order(void) {
   MPI_Request requests[2];
   meet(1);
@@ -56,6 +57,9 @@ static void order(void) {
       MPI_Irecv(&got[i], 1, MPI_INT, i ? MPI_ANY_SOURCE : 0, 3, world, &requests[i]);
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     say(1, "second");
+    int early;
+    MPI_Test(&requests[0], &early, MPI_STATUS_IGNORE);
+    expect(!early, "the second message came with the first one's latency");
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     expect(got[0] == 1 && got[1] == 2, "order");
   }
