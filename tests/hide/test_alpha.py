@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -97,7 +97,7 @@ def test_defaults(library: ctypes.CDLL) -> None:
     assert (given.largest_step, given.budget, given.phases) == (4, 0.005, 1)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(ITEMS, SHARE, SECONDS, SECONDS, SHARE, st.floats(1e-9, 1), st.floats(1.001, 100))
 def test_next_alpha(
     library: ctypes.CDLL,
@@ -116,7 +116,7 @@ def test_next_alpha(
     assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(2, 10**6), st.floats(1e-3, 1), SHARE)
 def test_alpha_recovers_from_the_brink(library: ctypes.CDLL, items: int, theta: float, alpha: float) -> None:
     """Whatever was, a late input alone moves α up to its bound, a late output down to its."""
@@ -132,7 +132,7 @@ def test_alpha_recovers_from_the_brink(library: ctypes.CDLL, items: int, theta: 
             assert last == pytest.approx(bound, rel=0.05, abs=0.01)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ITEMS, SHARE)
 def test_split(library: ctypes.CDLL, items: int, alpha: float) -> None:
     got = library.haloscope_overlap_split(items, alpha)
@@ -143,7 +143,7 @@ def test_split(library: ctypes.CDLL, items: int, alpha: float) -> None:
         assert library.haloscope_overlap_split(items, 1 - 1 / items) == items - 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(1, 10**6), st.floats(1e-4, 1), st.floats(1e-9, 1e-3), st.floats(1e-9, 1e-3))
 def test_chunks_keep_polls_within_their_budget(
     library: ctypes.CDLL, items: int, budget: float, poll: float, item: float
@@ -181,19 +181,22 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
     return run
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.floats(2e-8, 5e-7), st.floats(0, 0.5), st.floats(2, 2000), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+@given(st.floats(2e-8, 5e-7), st.floats(0, 0.5), st.floats(3, 2000), st.integers(0, 2**32 - 1))
+@example(usual=2.328e-07, share=0.5, longer=149, seed=3)  # the first four polls are interrupted
 def test_the_price_of_a_poll_is_what_it_mostly_takes(
     simulate: Simulate, usual: float, share: float, longer: float, seed: int
 ) -> None:
-    """However much longer some polls take that were interrupted: chunks stay as short as the others allow."""
+    """However long interrupted polls take: chunks are as short as the others allow."""
     random = np.random.default_rng(seed)
-    polls = usual * random.uniform(1, 1.2, 400) * np.where(random.random(400) < share, longer, 1)
+    interrupted = random.random(400) < share
+    polls = usual * random.uniform(1, 1.2, 400) * np.where(interrupted, longer, 1)
     items, budget, item = 100_000, 0.005, 1e-6
     chunks = simulate("polls", [items, budget, item, len(polls), *polls])[:, 0]
     expected = usual / (budget * item)
-    assert (chunks[200:] <= 1.5 * expected + 1).all()
-    assert (chunks[200:] >= 0.8 * expected).all()
+    assert (chunks >= 0.9 * expected).all()
+    assert (chunks[~interrupted] <= 2 * 1.2 * expected + 1).all()
+    assert np.median(chunks[100:]) <= 1.3 * expected + 1
 
 
 @pytest.mark.parametrize("family", range(len(FAMILIES)))

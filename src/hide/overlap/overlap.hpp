@@ -104,12 +104,14 @@ public:
     constexpr double weight = 0.05; // of what is new
     mean = mean > 0 ? (1 - weight) * mean + weight * std::min(value, 4 * mean) : value;
   }
-  // Of a poll that found nothing: the others copy messages. A low quantile, followed in small steps: what
-  // interrupts a poll is not its price.
+  // The seconds of a poll that found nothing: the others copy messages. The price is a low quantile, followed
+  // in small steps, because what interrupts a poll is not its price. It is at most twice what the last poll
+  // took: an interrupted first poll would otherwise count for hundreds of polls.
   void polled(double seconds) noexcept {
-    constexpr double share = 0.25, step = 0.1;
+    constexpr double share = 0.25, step = 0.1, most = 2;
     const double factor = seconds < poll_ ? 1 - step * (1 - share) : 1 + step * share;
     poll_ = poll_ > 0 ? poll_ * factor : seconds;
+    if (seconds > 0) poll_ = std::min(poll_, most * seconds); // a coarse clock may count 0
   }
   void worked(std::size_t items, double seconds) noexcept {
     if (items > 0) measured(item_, seconds / static_cast<double>(items));
