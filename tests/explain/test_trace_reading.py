@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import haloscope
 from haloscope.explain import Profile
-from haloscope.explain.trace._times import Clocks
-from support.profiles import Draft, draft, path_rows, process_rows
+from support.profiles import Draft
 from support.traced import matched
+from support.traced_drafts import CALL, PART, WORLD, packed_column, symbol, traced_draft, words_of
 
-WORLD, HALVES = 7, 9  # identities
-TICK = 1e-9
-CALL, PART = 3, 4
-
-
-def words(raw: bytes) -> list[int]:
-    return [int(word) for word in np.frombuffer(raw + b"\0" * (-len(raw) % 8), dtype="<i8")]
-
-
-def column(values: Sequence[int], width: int = 4) -> bytes:
-    planes: bytes = np.array(values, dtype="<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes()
-    return bytes([width, 0]) + len(planes).to_bytes(4, "little") + planes
-
-
-def symbol(number: int, kind: int, **values: Any) -> dict[str, Any]:
-    whole = {"structure": 1, "symbol": number, "kind": kind, "call": "", "path": 0, "bytes": 0, "action": 0}
-    whole |= {"communicator": 0, "partner": -1, "tag": -1, "size": 0, "thread": 0, "request": 0, "ranks": 2}
-    return whole | values
-
-
-def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
+GAPS, DURATIONS = [10, 20, 30, 100, 20, 30], [1, 2, 3, 1, 2, 3]
+ENDS = np.cumsum(np.add(GAPS, DURATIONS))
+TIMES = np.column_stack([ENDS - DURATIONS, ENDS])
 
 
 def message_to_the_next(
-    offsets: tuple[float, float] = (0.0, 0.0), machines: tuple[int, int] = (1, 1)
+    offsets: tuple[float, float] = (0.0, 0.0), machines: tuple[int, int] = (1, 1), talking: bool = True
 ) -> Draft:
-    """Two ranks, each of which twice posts a receive from the other, sends to it, and waits."""
+    """Two ranks, each of which twice posts a receive from the other, sends to it, and waits.
+
+    `offsets` of rank 1's clock; unless `talking`, the calls have no messages.
+    """
     what = {"communicator": WORLD, "partner": 1, "tag": 5, "size": 8}
     symbols = [
         symbol(0, CALL, call="MPI_Irecv", action=4, **what),
@@ -50,60 +32,16 @@ def message_to_the_next(
         symbol(2, PART, action=8, request=1, **what),
         symbol(3, CALL, call="MPI_Wait"),
     ]
-    # One rule of four symbols, and a sequence of it, twice.
-    rules = bytes([1, 4, 0, 1, 2, 1, 4, 1, 6, 1, 1, 1, 2])
-    times = column([10, 20, 30, 100, 20, 30]) + column([1, 2, 3, 1, 2, 3], width=1)
-    written = draft(paths=path_rows("r"), processes=process_rows("alpha", "beta"))
-    written.version = (1, 3)
-    written.info["trace"] = "full"
-    both = [0, 1]
-    written.tables |= {
-        "trace_sequences": {
-            "rank": both,
-            "thread": [0, 0],
-            "segment": [0, 0],
-            "structure": [1, 1],
-            "events": [8, 8],
-            "order": [0, 0],
-        },
-        "trace_symbols": columns(symbols),
-        "trace_rules": {
-            "structure": [1] * len(words(rules)),
-            "position": list(range(len(words(rules)))),
-            "packed": words(rules),
-            "ranks": [2] * len(words(rules)),
-        },
-        "trace_pieces": {
-            "rank": both,
-            "thread": [0, 0],
-            "gaps": [6, 6],
-            "durations": [6, 6],
-            "bytes": [len(times)] * 2,
-        },
-        "trace_words": {"packed": words(times) * 2},
-        "trace_communicators": {
-            "communicator": [WORLD],
-            "members": [0],
-            "name": ["MPI_COMM_WORLD"],
-            "size": [2],
-            "position": [0],
-            "count": [2],
-            "world": [0],
-            "stride": [1],
-            "ranks": [2],
-        },
-        "trace_clocks": {
-            "rank": both,
-            "machine": list(machines),
-            "zero": [1000, 5000],
-            "nanosecond": [2_000_000, 9_000_000],
-            "tick": [TICK, TICK],
-            "offset_begin": [0.0, offsets[0]],
-            "offset_end": [0.0, offsets[1]],
-            "lost": [0, 0],
-        },
-    }
-    return written
+    if not talking:
+        symbols = [symbol(number, CALL, call="MPI_Wtime") for number in range(3)]
+    return traced_draft(
+        symbols,
+        [TIMES, TIMES],
+        machines=machines,
+        zeros=(1000, 5000),
+        nanoseconds=(2_000_000, 9_000_000),
+        offsets=((0.0, 0.0), offsets),
+    )
 
 
 def opened(written: Draft, directory: Path) -> Profile:
@@ -138,13 +76,17 @@ def test_ranks_of_one_machine_have_one_clock(tmp_path: Path) -> None:
     assert begins == [10, 4010]
 
 
+def begins(written: Draft, directory: Path) -> list[list[int]]:
+    """When the calls of each rank begin, in nanoseconds."""
+    calls = opened(written, directory).trace().calls
+    return [calls.filter(calls["rank"] == rank)["begin"].to_list() for rank in (0, 1)]
+
+
 def test_clocks_of_two_machines_are_aligned(tmp_path: Path) -> None:
-    """The second one is 6.99 ms ahead at the begin, and 10 ns more at the end of its ten seconds."""
-    offsets = (-0.00699, -0.00699)
-    clocks = Clocks(opened(message_to_the_next(offsets, machines=(1, 2)), tmp_path))
-    begins = [clocks.nanoseconds(rank, np.array([clocks.zero(rank) + 10])).item() for rank in (0, 1)]
-    assert begins == [10, 10_010]
-    assert clocks.machines(np.array([0, 1])).tolist() == [0, 1]
+    """The second one is 6.99 ms ahead: its events are 10 us later than they seem by the first one's clock."""
+    first, second = begins(message_to_the_next((-0.00699, -0.00699), (1, 2), talking=False), tmp_path)
+    assert first == TIMES[:, 0].tolist()
+    assert second == [10_000 + begin for begin in first]
 
 
 def test_what_offsets_leave_messages_mend(tmp_path: Path) -> None:
@@ -165,20 +107,18 @@ def test_what_offsets_leave_messages_mend(tmp_path: Path) -> None:
 
 
 def test_drift_is_taken_out_on_the_way(tmp_path: Path) -> None:
-    written = message_to_the_next((-0.00699, -0.00699 - 1.0), machines=(1, 2))
-    clocks = Clocks(opened(written, tmp_path))
-    # A second in ten: a tenth of each length.
-    ticks = np.array([10, 31, 63, 166, 187, 219])
-    second = clocks.nanoseconds(1, clocks.zero(1) + ticks).tolist()
-    assert second == [10_000 + round(0.9 * tick) for tick in ticks.tolist()]
+    """A second in ten: a tenth of each length."""
+    written = message_to_the_next((-0.00699, -0.00699 - 1.0), (1, 2), talking=False)
+    first, second = begins(written, tmp_path)
+    assert second == [10_000 + round(0.9 * begin) for begin in first]
 
 
 def test_lengths_of_a_compact_trace(tmp_path: Path) -> None:
     written = message_to_the_next()
     written.info["trace"] = "compact"
-    codes = column([127, 128, 129, 255, 256, 300]) + column([1, 2, 3, 1, 2, 3], width=1)
+    codes = packed_column([127, 128, 129, 255, 256, 300]) + packed_column(DURATIONS, width=1)
     written.tables["trace_pieces"] = {**written.tables["trace_pieces"], "bytes": [len(codes)] * 2}
-    written.tables["trace_words"] = {"packed": words(codes) * 2}
+    written.tables["trace_words"] = {"packed": words_of(codes) * 2}
     first = opened(written, tmp_path).trace().calls.head(6)
     gaps = (first["begin"] - first["end"].shift(1, fill_value=0)).to_list()
     assert gaps == [127, 128, 129, 255, 256, (128 + 44) * 2]
@@ -189,7 +129,7 @@ def test_an_order_of_its_own(tmp_path: Path) -> None:
     written = message_to_the_next()
     orders = [bytes([0, 1, 2, 3, 0, 1, 2, 3]), bytes([1, 0, 2, 3, 0, 1, 2, 3])]
     raw = [b"\0" + len(order).to_bytes(4, "little") + order for order in orders]
-    packed = [words(part) for part in raw]
+    packed = [words_of(part) for part in raw]
     written.tables["trace_sequences"] = {
         **written.tables["trace_sequences"],
         "order": [len(part) for part in raw],
@@ -236,7 +176,9 @@ def test_damage_is_an_error_of_one_line(tmp_path: Path, table: str, name: str, v
 def test_a_file_that_was_cut_off_anywhere_is_no_profile(tmp_path: Path) -> None:
     path = message_to_the_next().write(tmp_path / "trace.halo")
     whole = path.read_bytes()
-    for size in range(0, len(whole), 7):
+    sizes = range(0, len(whole), 97)
+    assert len(sizes) > 30
+    for size in sizes:
         path.write_bytes(whole[:size])
         with pytest.raises(haloscope.ProfileError), haloscope.open(path) as profile:
             profile.trace()
