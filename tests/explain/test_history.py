@@ -18,7 +18,6 @@ import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.cli import haloscope as command
-from haloscope.explain._head import read_info
 from support.profiles import Draft, draft, path_rows
 
 DAY = 86400.0
@@ -88,7 +87,7 @@ def test_what_is_no_profile_is_named(year: Path, haloscope_command: list[str]) -
     assert len(found.frame) == 3
     names = {Path(reason.partition(":")[0]).stem for reason in found.unreadable}
     assert names == {"empty", "text", "short", "link", "pipe", "odd", "uneven"}
-    done = subprocess.run([*haloscope_command, year], capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run([*haloscope_command, year], capture_output=True, text=True, check=True)
     assert "7 files could not be read" in done.stderr
     assert "lmp" in done.stdout
 
@@ -108,12 +107,12 @@ def test_the_head_is_that_of_the_whole_file(tmp_path: Path, strings: int) -> Non
     names = [f"region {i}" for i in range(strings)]
     path = draft({"program": "a\u2028b"}, paths=path_rows(*names)).write(tmp_path / "a.halo")
     with haloscope.open(path) as profile:
-        assert read_info(str(path)) == profile.info
+        assert explain.read_info(str(path)) == profile.info
     damaged = bytearray(path.read_bytes())
     damaged[-40] ^= 1
     path.write_bytes(damaged)
     with pytest.raises(ProfileError, match="checksum"):
-        read_info(str(path))
+        explain.read_info(str(path))
 
 
 def test_another_order_of_the_directory(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_another_order_of_the_directory(tmp_path: Path) -> None:
             )
 
     path = Turned({}, {"program": "cg"}).write(tmp_path / "a.halo")
-    assert read_info(str(path)) == {"program": "cg"}
+    assert explain.read_info(str(path)) == {"program": "cg"}
 
 
 @pytest.mark.parametrize("by", ["program", "host", "mpi", "run"])
@@ -246,12 +245,12 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     )
     script = (
         "import resource, sys, haloscope\n"
-        "from haloscope.explain._head import read_info\n"
+        "from haloscope.explain import read_info\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "assert read_info(sys.argv[1]) == {'program': 'big'}\n"
         "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000\n"
     )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "big.halo"], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", script, tmp_path / "big.halo"], check=True)
 
 
 def test_profiles_of_other_tools_are_in_it(year: Path) -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from numpy.typing import NDArray
 
 from haloscope.explain.regimes import Options, regimes
-from haloscope.explain.regimes.statistics import added
-from haloscope.explain.regimes.statistics._episodes import SCHEMA
+from haloscope.explain.regimes.statistics import added, episodes
 
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
+# The episodes of a run in which nothing happened.
+NONE = episodes(np.ones((1, 8)), np.zeros((1, 8), dtype=np.uint8), 1, ranks=np.zeros(1), hosts=(None,))
 
 
 def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -78,7 +78,7 @@ def test_intervals_hold_where_instances_depend_on_each_other() -> None:
         for index in range(1, 3000):
             slow[index] = draws[index] < (1 - ends if slow[index - 1] else begins)
         times = random.normal(USUAL, 2e-5, (4, 3000)) + 1e-3 * slow
-        found = added(times, np.tile(slow, (4, 1)), pl.DataFrame(schema=SCHEMA), range(4), ("a",) * 4)
+        found = added(times, np.tile(slow, (4, 1)), NONE, range(4), ("a",) * 4)
         assert found is not None
         inside += found.share_low < truth < found.share_high
     assert inside >= 176
@@ -87,12 +87,11 @@ def test_intervals_hold_where_instances_depend_on_each_other() -> None:
 def test_missing_instances_and_nothing_calm() -> None:
     times = np.full((2, 10), 1e-3)
     times[1, 5:] = np.nan
-    nothing = pl.DataFrame(schema=SCHEMA)
     slow = np.zeros(times.shape, dtype=bool)
     slow[0, 8:] = True
     times[0, 8:] = 3e-3
-    found = added(times, slow, nothing, [0, 1], [None, None])
+    found = added(times, slow, NONE, [0, 1], [None, None])
     assert found is not None
     assert found.added * 15 == pytest.approx(4e-3)
     assert found.slow == pytest.approx(2 / 15)
-    assert added(times, ~np.isnan(times), nothing, [0, 1], [None, None]) is None
+    assert added(times, ~np.isnan(times), NONE, [0, 1], [None, None]) is None

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from haloscope.cli._regimes import regimes
-from haloscope.explain.regimes._results import Method, claims
-from haloscope.explain.regimes.statistics._samples import Sample
+from haloscope.cli import haloscope
+from haloscope.explain.regimes import ClaimMethod, claims
+from haloscope.explain.regimes.statistics import Sample
 
 Floats = NDArray[np.float64]
 REPETITIONS = 100
@@ -35,7 +35,7 @@ def drawn(random: np.random.Generator, effect: float = 0.0, factor: float = 1.0)
 
 
 def said(first: list[Any], second: list[Any]) -> list[Any]:
-    return claims([Method("A", first), Method("B", second)])
+    return claims([ClaimMethod("A", first), ClaimMethod("B", second)])
 
 
 @pytest.mark.parametrize("effect", [0, 0.03])
@@ -137,19 +137,19 @@ QUICK = ["--states", "1", "--format"]
 
 
 def test_methods_are_parted_by_dashes(files: Path) -> None:
-    printed = CliRunner().invoke(regimes, [*OLD, "--", *NEW, *QUICK, "table"])
+    printed = CliRunner().invoke(haloscope, ["regimes", *OLD, "--", *NEW, *QUICK, "table"])
     assert printed.exit_code == 0, printed.output
     assert (files / "regimes.html").is_file()
     assert "by 2 and 2 runs new is " in printed.output
     assert "these two runs" not in printed.output
     assert "KS test" not in printed.output
-    rows = CliRunner().invoke(regimes, [*OLD, "--", *NEW, *QUICK, "csv"]).output.splitlines()
+    rows = CliRunner().invoke(haloscope, ["regimes", *OLD, "--", *NEW, *QUICK, "csv"]).output.splitlines()
     assert rows[0].endswith("faster,faster_low,faster_high")
     assert all(row.endswith(",,,") for row in rows[1:])  # runs are not compared one by one
 
 
 def test_single_runs_say_that_they_are(files: Path) -> None:
-    printed = CliRunner().invoke(regimes, [OLD[0], NEW[0], *QUICK, "table"])
+    printed = CliRunner().invoke(haloscope, ["regimes", OLD[0], NEW[0], *QUICK, "table"])
     assert "in these two runs new-0 was" in printed.output
     assert "note: that is about these runs" in printed.output
     assert "KS test of all times" in printed.output
@@ -164,6 +164,6 @@ def test_single_runs_say_that_they_are(files: Path) -> None:
     ],
 )
 def test_methods_that_are_none_are_one_line(files: Path, arguments: list[str], message: str) -> None:
-    done = CliRunner().invoke(regimes, arguments)
+    done = CliRunner().invoke(haloscope, ["regimes", *arguments])
     assert done.exit_code
     assert message in str(done.exception)

@@ -12,14 +12,14 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from statsmodels.graphics.functional import banddepth
 
-from haloscope.explain.regimes.statistics._distributions import (
+from haloscope.explain.regimes.statistics import (
+    Sample,
     band_depth,
     common_times,
     functional_boxplot,
     modified_band_depth,
     rank_cdfs,
 )
-from haloscope.explain.regimes.statistics._samples import Sample
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def between(curves: Floats) -> NDArray[np.bool_]:
 
 
 @given(TIED)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=100)
 def test_both_depths_are_what_counting_all_pairs_gives(curves: Floats) -> None:
     inside = between(curves)
     np.testing.assert_allclose(modified_band_depth(curves), inside.mean(axis=(0, 2)))

@@ -11,9 +11,7 @@ from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
 from haloscope.base.errors import UsageError
 from haloscope.explain.regimes import RegimeModel, Timings, find_regimes, select
-from haloscope.explain.regimes.emissions._emissions import Emission, Gaussian, LogNormal
-from haloscope.explain.regimes.emissions._gamma import Gamma
-from haloscope.explain.regimes.emissions._student import Student
+from haloscope.explain.regimes.emissions import Emission, Gamma, Gaussian, LogNormal, Student
 
 Floats = NDArray[np.float64]
 
@@ -44,29 +42,43 @@ def drawn(family: str, seed: int, shape: tuple[int, int] = (5, 400), chain: Floa
 def test_the_likelihood_does_not_fall_from_step_to_step(family: str) -> None:
     x = drawn(family, 1, (3, 300))
     reached = [
-        RegimeModel(3, family, max_iter=steps, tol=-1, threads=1).fit(x).log_likelihood_
-        for steps in range(1, 25)
+        RegimeModel(3, family, n_init=1, max_iter=steps, tol=-1, threads=1).fit(x).log_likelihood_
+        for steps in (1, 2, 3, 4, 6, 9, 14)
     ]
     assert min(np.diff(reached)) > -1e-9 * abs(reached[-1])
     assert reached[-1] > reached[0]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("memory", [True, False])
-def test_intervals_cover_the_truth_as_often_as_they_say(family: str, memory: bool) -> None:
+def is_covered(family: str, memory: bool, seed: int, level: float) -> list[bool]:
+    """Fit a series; return which intervals of means, deviations and shares have the truth inside."""
     truth = FAMILIES[family]
+    x = drawn(family, seed, chain=STAYS if memory else np.full((2, 2), [2 / 3, 1 / 3]))
+    found = RegimeModel(2, family, memory=memory, threads=1, n_init=3).fit(x).intervals(x, level=level)
+    bounds = np.concatenate([found.means, found.stds, found.shares])
     expected = np.concatenate([truth.means, truth.stds, [2 / 3, 1 / 3]])
-    hits = []
-    for seed in range(SERIES):
-        x = drawn(family, seed, chain=STAYS if memory else np.full((2, 2), [2 / 3, 1 / 3]))
-        model = RegimeModel(2, family, memory=memory, threads=1).fit(x)
-        found = model.intervals(x, level=0.9)
-        bounds = np.concatenate([found.means, found.stds, found.shares])
-        hits.append((bounds[:, 0] < expected) & (expected < bounds[:, 1]))
-    covered = np.array(hits)
+    inside: list[bool] = ((bounds[:, 0] < expected) & (expected < bounds[:, 1])).tolist()
+    return inside
+
+
+@pytest.mark.parametrize(
+    ("family", "memory"),
+    [
+        pytest.param(family, memory, marks=[pytest.mark.long] * (family in ("gamma", "student")))
+        for family in FAMILIES
+        for memory in (True, False)
+    ],
+)
+def test_intervals_cover_the_truth_as_often_as_they_say(family: str, memory: bool) -> None:
+    covered = np.array([is_covered(family, memory, seed, 0.9) for seed in range(SERIES)])
     # Fewer than 13 of 20 at a chance of 0.9 each: 4 in 10,000.
     assert covered.sum(axis=0).min() >= 13
     assert 0.82 <= covered.mean() <= 0.97
+
+
+@pytest.mark.parametrize("family", ["gamma", "student"])
+def test_intervals_of_slower_families_are_neither_too_narrow_nor_too_wide(family: str) -> None:
+    assert all(is_covered(family, True, 0, 0.9999))
+    assert not any(is_covered(family, True, 0, 0.01))
 
 
 def test_a_skewed_regime_has_its_deviation() -> None:
@@ -74,11 +86,11 @@ def test_a_skewed_regime_has_its_deviation() -> None:
     truth = Gamma(np.array([1.5, 4.0]), np.array([2e-4, 3e-4]), 1e-3)
     chain = np.array([[0.95, 0.05], [0.1, 0.9]])
     found = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         x = truth.sample(regimes(chain, (5, 400), rng).ravel(), rng).reshape(5, 400)
-        found.append(RegimeModel(2, "gamma", threads=1).fit(x).stds_)
-    np.testing.assert_allclose(np.mean(found, axis=0), truth.stds, rtol=0.02)
+        found.append(RegimeModel(2, "gamma", n_init=2, threads=1).fit(x).stds_)
+    np.testing.assert_allclose(np.mean(found, axis=0), truth.stds, rtol=0.03)
 
 
 def test_intervals_narrow_with_the_square_root_of_the_instances() -> None:
@@ -100,11 +112,11 @@ def with_outliers(seed: int) -> tuple[Floats, NDArray[np.intp]]:
     return x, states
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_which_families_survive_one_percent_of_gross_outliers(seed: int) -> None:
     """Student-t all regimes, log-normal all but the slow one's mean, Gaussian with one more."""
     x, states = with_outliers(seed)
-    student = RegimeModel(3, "student", n_init=10).fit(x)
+    student = RegimeModel(3, "student", n_init=3).fit(x)
     np.testing.assert_allclose(student.means_, [1.8e-3, 2.2e-3, 3e-3], rtol=0.005)
     assert np.mean(student.predict(x) == states) > 0.98
     lognormal = RegimeModel(3, "lognormal", n_init=10).fit(x)
@@ -170,7 +182,7 @@ def test_the_number_of_regimes_is_found_and_its_curves_given() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_comes_back_from_its_file(tmp_path: Path, family: str) -> None:
-    found = find_regimes(Timings.of(drawn(family, 7), "run", "solve"), RegimeModel(2, family))
+    found = find_regimes(Timings.of(drawn(family, 7), "run", "solve"), RegimeModel(2, family, n_init=2))
     found.model.save(tmp_path / "model.json")
     back = RegimeModel.load(tmp_path / "model.json")
     np.testing.assert_array_equal(back.predict(found.timings.durations), found.states)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import kstest, norm
+from scipy.stats import norm
 
-from haloscope.explain.regimes.statistics._goodness import Goodness, drawn, goodness, pseudo_residuals
-from haloscope.explain.regimes.statistics._samples import autocorrelation
+from haloscope.explain.regimes.statistics import Goodness, goodness
 
 Floats = NDArray[np.float64]
 
@@ -18,7 +17,6 @@ START = np.array([0.4, 0.3, 0.3])
 MEANS = np.array([1.79e-3, 1.89e-3, 2.89e-3])
 STICKY = 0.94 * np.eye(3) + 0.02
 ALIKE = np.tile(START, (3, 1))
-TEMPLATE = np.zeros((20, 3000))
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,17 @@ NARROW = Gaussian(np.array([2e-5, 2e-5, 3e-4]))
 WIDE = Gaussian(np.array([2e-5, 2e-5, 6.19e-3]))
 
 
-def judged(durations: Floats, emission: Gaussian, draws: int = 19) -> Goodness:
+def drawn(random: np.random.Generator, transition: Floats, shape: tuple[int, int] = (20, 3000)) -> Floats:
+    """Return sequences of the narrow regimes with these transitions."""
+    states = np.empty(shape, dtype=np.int64)
+    states[:, 0] = random.choice(3, shape[0], p=START)
+    edges = transition.cumsum(axis=1)[:, :-1]
+    for k in range(1, shape[1]):
+        states[:, k] = (random.random((shape[0], 1)) > edges[states[:, k - 1]]).sum(axis=1)
+    return NARROW.sample(states, random)
+
+
+def judged(durations: Floats, emission: Gaussian, draws: int = 19, transition: Floats = ALIKE) -> Goodness:
     """Without memory, the likeliest path is each point's likeliest state."""
 
     def decode(series: Floats) -> NDArray[np.uint8]:
@@ -51,12 +59,12 @@ def judged(durations: Floats, emission: Gaussian, draws: int = 19) -> Goodness:
         states[there] = (emission.log_density(series[there]) + np.log(START)).argmax(axis=1)
         return states
 
-    return goodness(durations, START, ALIKE, emission, decode, draws=draws)
+    return goodness(durations, START, transition, emission, decode, draws=draws)
 
 
 def test_a_right_model_passes() -> None:
     random = np.random.default_rng(0)
-    found = judged(drawn(TEMPLATE, START, ALIKE, NARROW, random), NARROW)
+    found = judged(drawn(random, ALIKE), NARROW)
     assert found.verdicts == ()
     fits = found.regimes
     assert (fits["distance"] < 0.03).all()
@@ -75,7 +83,7 @@ def test_a_right_model_passes() -> None:
 def test_a_gaussian_that_draws_negative_times_is_named() -> None:
     """Table 1's third regime: its deviation is twice its mean."""
     random = np.random.default_rng(1)
-    states = random.choice(3, TEMPLATE.shape, p=START)
+    states = random.choice(3, (20, 3000), p=START)
     variance = np.log1p((WIDE.stds / MEANS) ** 2)
     durations = np.exp(
         np.log(MEANS)[states]
@@ -93,34 +101,55 @@ def test_a_gaussian_that_draws_negative_times_is_named() -> None:
 
 def test_what_the_model_does_not_foresee_is_named() -> None:
     random = np.random.default_rng(2)
-    found = judged(drawn(TEMPLATE, START, STICKY, NARROW, random), NARROW)
+    found = judged(drawn(random, STICKY), NARROW)
     assert any("depend on each other" in line for line in found.verdicts)
     assert any("regime 3 lasts" in line for line in found.verdicts)
     assert found.correlation["correlation"][0] > 0.3
 
 
 def test_the_residuals_of_the_true_model_are_normal_and_independent() -> None:
-    random = np.random.default_rng(3)
-    durations = drawn(TEMPLATE, START, STICKY, NARROW, random)
+    durations = drawn(np.random.default_rng(3), STICKY)
     durations[3, 100:] = np.nan
-    residuals = pseudo_residuals(durations, START, STICKY, NARROW)
-    assert np.isnan(residuals).sum() == np.isnan(durations).sum()
-    values = residuals[~np.isnan(residuals)]
-    assert kstest(values, "norm").statistic < 0.01
-    assert abs(autocorrelation(residuals[0], 1)[1]) < 0.06
+    found = judged(durations, NARROW, 3, STICKY)
+    np.testing.assert_allclose(found.residuals["residual"], found.residuals["normal"], atol=0.06)
+    outside = found.correlation["correlation"].abs() > found.correlation["band"]
+    assert outside.sum() <= 8
+
+
+def test_the_correlation_is_what_its_definition_says() -> None:
+    """The residuals of standard normal times are these times."""
+
+    @dataclass(frozen=True)
+    class Standard:
+        name: str = "standard"
+
+        def log_density(self, values: Floats) -> Floats:
+            return np.asarray(norm.logpdf(values[:, None]))
+
+        def cdf(self, values: Floats) -> Floats:
+            return np.asarray(norm.cdf(values[:, None]))
+
+        def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+            return rng.normal(size=states.shape)
+
+    series = np.random.default_rng(7).normal(size=301).cumsum() / 10
+    centred = series - series.mean()
+    expected = [centred[: 301 - lag] @ centred[lag:] / (centred @ centred) for lag in range(1, 51)]
+    one = np.ones((1, 1))
+    found = goodness(series, one[0], one, Standard(), lambda x: np.zeros(x.shape, np.uint8), draws=1)
+    np.testing.assert_allclose(found.correlation["correlation"], expected, atol=1e-9)
+    assert found.correlation["lag"].to_list() == list(range(1, 51))
 
 
 def test_drawn_series_have_the_chains_statistics() -> None:
-    random = np.random.default_rng(4)
-    like = TEMPLATE.copy()
-    like[5, 10:] = np.nan
-    series = drawn(like, np.array([1.0, 0, 0]), STICKY, NARROW, random)
-    np.testing.assert_array_equal(np.isnan(series), np.isnan(like))
-    slow = series > 2.1e-3
-    slow = slow[~np.isnan(like[:, -1])]
-    assert not slow[:, 0].any()
-    stays = (slow[:, 1:] & slow[:, :-1]).sum() / slow[:, :-1].sum()
-    assert stays == pytest.approx(0.96, abs=0.015)
+    durations = drawn(np.random.default_rng(4), STICKY)
+    found = judged(durations, NARROW, 3, STICKY)
+    slow = found.regimes.row(2, named=True)
+    # 25 instances in a row, but for those that are decoded as another regime.
+    assert slow["drawn_run_length"] == pytest.approx(slow["run_length"], rel=0.1)
+    assert slow["drawn_run_length"] == pytest.approx(25, rel=0.15)
+    row = found.checks.filter(statistic="share of regime 3").row(0, named=True)
+    assert row["median"] == pytest.approx(1 / 3, abs=0.05)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (3, 6)])
@@ -133,7 +162,7 @@ def test_next_to_nothing_gives_no_verdict(shape: tuple[int, int]) -> None:
 
 def test_long_series_are_looked_at_in_windows() -> None:
     random = np.random.default_rng(5)
-    series = drawn(np.zeros((1, 300_000)), START, ALIKE, NARROW, random)
+    series = drawn(random, ALIKE, (1, 300_000))
     found = judged(series, NARROW, draws=3)
     assert 200_000 < found.regimes["instances"].sum() <= 1 << 18
     assert found.verdicts == ()

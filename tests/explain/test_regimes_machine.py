@@ -2,114 +2,144 @@
 
 from __future__ import annotations
 
-from itertools import product
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain.regimes import MachineModel, RegimeModel
-from haloscope.explain.regimes.fitting._coupled import Chains, evidence, expectation, viterbi
+
+Floats = NDArray[np.float64]
 
 
-def some_chains(rng: np.random.Generator, machine: int = 2, states: int = 3) -> Chains:
-    return Chains(
-        rng.dirichlet(np.ones(machine)),
-        rng.dirichlet(np.ones(machine), machine),
-        rng.dirichlet(np.ones(states)),
-        rng.dirichlet(np.ones(states), (machine, states)),
-    )
+@dataclass(frozen=True)
+class Known:
+    """A model with known parameters, and times, (ranks, instances), that it may have drawn."""
+
+    model: MachineModel
+    x: Floats
+
+    @cached_property
+    def density(self) -> Floats:
+        """Log-densities, (ranks, instances, regimes)."""
+        return np.asarray(norm.logpdf(self.x[..., None], self.model.means_, self.model.stds_))
+
+    def alphas(self, machine: Sequence[int]) -> Floats:
+        """Return the log-probabilities, (ranks, regimes), of all times with a path of the machine."""
+        transitions = np.log(self.model.transitions_)
+        score = np.log(self.model.start_) + self.density[:, 0]
+        for k in range(1, self.x.shape[1]):
+            score = logsumexp(score[:, :, None] + transitions[machine[k]], axis=1)
+            # A rank that has ended says nothing any more.
+            score = score + np.nan_to_num(self.density[:, k])
+        return np.asarray(score)
+
+    def of_machine(self) -> tuple[float, Floats]:
+        """Return the log-likelihood and the posterior of the machine's states, over all of its paths."""
+        instances, states = self.x.shape[1], len(self.model.machine_start_)
+        paths = list(product(range(states), repeat=instances))
+        scores = []
+        for path in paths:
+            score = np.log(self.model.machine_start_[path[0]])
+            score += sum(np.log(self.model.machine_transition_[a, b]) for a, b in pairwise(path))
+            scores.append(score + logsumexp(self.alphas(path), axis=1).sum())
+        total = float(logsumexp(scores))
+        posterior = np.zeros((instances, states))
+        for path, weight in zip(paths, np.exp(np.array(scores) - total), strict=True):
+            posterior[np.arange(instances), path] += weight
+        return total, posterior
+
+    def likeliest(self, rank: int, machine: Sequence[int]) -> tuple[int, ...]:
+        """Return the likeliest regimes of a rank, of all that there are, with a path of the machine."""
+        density = self.density[rank, ~np.isnan(self.x[rank])]
+        transitions = np.log(self.model.transitions_)
+
+        def score(path: tuple[int, ...]) -> float:
+            steps = sum(transitions[machine[k], a, b] for k, (a, b) in enumerate(pairwise(path), 1))
+            return float(np.log(self.model.start_[path[0]]) + density[range(len(path)), path].sum() + steps)
+
+        return max(product(range(len(self.model.means_)), repeat=len(density)), key=score)
 
 
-def enumerated(
-    density: NDArray[np.float64], start: NDArray[np.float64], transitions: NDArray[np.float64]
-) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
-    """All paths of one rank, (T, K) log-densities, with their log-probabilities."""
-    length, states = density.shape
-    paths = list(product(range(states), repeat=length))
-    scores = []
-    for path in paths:
-        score = np.log(start[path[0]]) + density[0, path[0]]
-        for k in range(1, length):
-            score += np.log(transitions[k, path[k - 1], path[k]]) + density[k, path[k]]
-        scores.append(score)
-    return paths, np.array(scores)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_passes_agree_with_all_paths(seed: int) -> None:
+def known(path: Path, seed: int, machine: int = 2, ranks: int = 30) -> Known:
+    """Draw parameters, and six instances of ranks, some of which end after four."""
     rng = np.random.default_rng(seed)
-    lengths = np.array([5, 3, 1])
-    density = rng.normal(0, 3, (5, 3, 3))
-    start, transitions = rng.dirichlet(np.ones(3)), rng.random((5, 3, 3))
-    posterior, pairs, total = np.zeros((5, 3, 3)), np.zeros((5, 3, 3)), 0.0
-    best = viterbi(density, start, transitions)
-    for rank, length in enumerate(lengths):
-        paths, scores = enumerated(density[:length, rank], start, transitions)
-        total += logsumexp(scores)
-        for path, weight in zip(paths, np.exp(scores - logsumexp(scores)), strict=True):
-            for k in range(length):
-                posterior[k, rank, path[k]] += weight
-                if k:
-                    pairs[k, path[k - 1], path[k]] += weight
-        if length == len(density):
-            assert tuple(best[:length, rank]) == paths[int(scores.argmax())]
-    found = expectation(density, lengths, start, transitions)
-    assert found.log_likelihood == pytest.approx(total, rel=1e-12)
-    np.testing.assert_allclose(found.posterior, posterior, atol=1e-12)
-    np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
-
-
-def exactly(
-    chains: Chains, density: NDArray[np.float64], lengths: NDArray[np.int64]
-) -> tuple[float, NDArray[np.float64]]:
-    """The log-likelihood and the posterior of the machine's states, over all its paths."""
-    length = len(density)
-    paths = list(product(range(len(chains.machine)), repeat=length))
-    scores = []
-    for path in paths:
-        score = np.log(chains.machine_start[path[0]])
-        score += sum(np.log(chains.machine[path[k - 1], path[k]]) for k in range(1, length))
-        ranks = expectation(density, lengths, chains.start, chains.ranks[list(path)])
-        scores.append(score + ranks.log_likelihood)
-    total = float(logsumexp(scores))
-    weights = np.exp(np.array(scores) - total)
-    posterior = np.zeros((length, len(chains.machine)))
-    for path, weight in zip(paths, weights, strict=True):
-        posterior[np.arange(length), path] += weight
-    return total, posterior
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_bound_rises_to_just_below_the_likelihood(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    chains, ranks = some_chains(rng), 30
-    truth = np.array([0, 0, 1, 1, 0, 1])
-    states = np.zeros((6, ranks), int)
+    transitions = rng.dirichlet(np.ones(3), (machine, 3))
+    record = {
+        "format": "haloscope-regimes",
+        "version": 1,
+        "unit": "s",
+        "family": "gaussian",
+        "regimes": [{"mean": mean, "std": 0.5} for mean in (1.0, 2.0, 3.0)],
+        "start": rng.dirichlet(np.ones(3)).tolist(),
+        "transition": np.full((3, 3), 1 / 3).tolist(),
+        "machine": {
+            "start": rng.dirichlet(np.ones(machine)).tolist(),
+            "transition": rng.dirichlet(np.ones(machine), machine).tolist(),
+            "transitions": transitions.tolist(),
+        },
+    }
+    path.write_text(json.dumps(record))
+    truth, states = (0, 0, machine - 1, machine - 1, 0, machine - 1), np.zeros((ranks, 6), int)
     for k in range(1, 6):
-        edges = chains.ranks[truth[k]][states[k - 1]].cumsum(axis=1)[:, :-1]
-        states[k] = (rng.random((ranks, 1)) > edges).sum(axis=1)
-    density = np.where(states[..., None] == np.arange(3), 0.0, -2.0) + rng.normal(0, 1, (6, ranks, 3))
-    lengths = np.array([6] * 25 + [4] * 5)
-    likelihood, posterior = exactly(chains, density, lengths)
-    belief, bounds = np.full((6, 2), 0.5), []
-    for _ in range(15):
-        believed = evidence(chains, density, lengths, belief)
-        belief = believed.machine
-        bounds.append(believed.bound)
-    assert (np.diff(bounds) > -1e-9 * abs(likelihood)).all()
-    assert bounds[-1] <= likelihood + 1e-9 * abs(likelihood)
-    assert bounds[-1] > likelihood - 3.0
+        edges = transitions[truth[k]][states[:, k - 1]].cumsum(axis=1)[:, :-1]
+        states[:, k] = (rng.random((ranks, 1)) > edges).sum(axis=1)
+    x = rng.normal(1.0 + states, 0.5)
+    x[-5:, 4:] = np.nan
+    return Known(MachineModel.load(path), x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_decoding_agrees_with_all_paths(tmp_path: Path, seed: int) -> None:
+    one = known(tmp_path / "model.json", seed)
+    found = one.model.decode(one.x)
+    posterior = one.of_machine()[1]
     sure = posterior[1:].max(axis=1) > 0.95  # the first instance has no transition to tell from
-    np.testing.assert_array_equal(belief[1:].argmax(1)[sure], posterior[1:].argmax(1)[sure])
+    assert sure.any()
+    np.testing.assert_array_equal(found.machine[1:][sure], posterior[1:].argmax(axis=1)[sure])
+    np.testing.assert_array_equal(found.posterior[1:].argmax(1)[sure], posterior[1:].argmax(axis=1)[sure])
+    np.testing.assert_allclose(found.posterior.sum(axis=1), 1)
 
 
-def slowed(
-    seed: int, ranks: int, instances: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+@pytest.mark.parametrize("seed", range(4))
+def test_ranks_of_a_machine_with_one_state_are_decoded_alone(tmp_path: Path, seed: int) -> None:
+    one = known(tmp_path / "model.json", seed, machine=1, ranks=8)
+    found = one.model.decode(one.x)
+    assert (found.machine == 0).all()
+    for rank, row in enumerate(found.ranks):
+        assert tuple(row[~np.isnan(one.x[rank])]) == one.likeliest(rank, [0] * 6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_rises_to_just_below_the_likelihood(tmp_path: Path, seed: int) -> None:
+    x = known(tmp_path / "model.json", seed).x
+    model = MachineModel(3, max_iter=400, tol=1e-9).fit(x)
+    likelihood, _ = Known(model, x).of_machine()
+    assert model.converged_
+    assert len(model.bounds_) == model.n_iter_ > 1
+    assert min(np.diff(model.bounds_)) > -1e-9 * abs(likelihood)
+    assert likelihood - 3.0 < model.bounds_[-1] <= likelihood + 1e-9 * abs(likelihood)
+
+
+def test_with_one_state_the_bound_is_the_likelihood(tmp_path: Path) -> None:
+    x = known(tmp_path / "model.json", 0).x
+    model = MachineModel(3, 1, max_iter=400, tol=1e-9).fit(x)
+    model.save(tmp_path / "model.json")
+    alone = RegimeModel.load(tmp_path / "model.json")
+    assert alone.score(x) == pytest.approx(model.bounds_[-1], rel=1e-9)
+    np.testing.assert_allclose(alone.transition_, model.transitions_[0])
+
+
+def slowed(seed: int, ranks: int, instances: int) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
     """Durations, regimes and machine states: slowdowns of all ranks, and of some on their own."""
     rng = np.random.default_rng(seed)
     machine, states = np.zeros(instances, np.int64), np.zeros((instances, ranks), np.int64)

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from haloscope.base.errors import TimingsError, UsageError
 from haloscope.explain import RegimeModel
-from haloscope.explain._kernels import Chain
-from haloscope.explain.regimes import find_regimes, representative
-from haloscope.explain.regimes._timings import Timings
-from haloscope.explain.regimes.emissions._emissions import LogNormal
+from haloscope.explain.regimes import Timings, find_regimes, representative
+from haloscope.explain.regimes.emissions import LogNormal
 from support.chains import Truth, hmmlearn_model
 
 Floats = NDArray[np.float64]
@@ -25,7 +23,7 @@ def drawn(seed: int, sequences: int = 20, length: int = 500, states: int = 3) ->
 
 
 def as_hmmlearn(model: RegimeModel) -> Any:
-    return hmmlearn_model(Truth(Chain(model.start_, model.transition_), model.means_, model.stds_))
+    return hmmlearn_model(Truth(model.start_, model.transition_, model.means_, model.stds_))
 
 
 def test_fitted_model_is_hmmlearns() -> None:
@@ -44,6 +42,9 @@ def test_fitted_model_is_hmmlearns() -> None:
     np.testing.assert_allclose(model.predict_proba(x), posterior.reshape(*x.shape, 3), atol=1e-9)
     again = oracle.fit(column, lengths)
     np.testing.assert_allclose(again.means_[:, 0], model.means_, rtol=1e-5)
+    np.testing.assert_allclose(np.sqrt(again.covars_[:, 0, 0]), model.stds_, rtol=1e-5)
+    np.testing.assert_allclose(again.transmat_, model.transition_, rtol=1e-4)
+    np.testing.assert_allclose(again.startprob_, model.start_, atol=1e-5)
     assert model.converged_
     assert model.warnings_ == ()
 
@@ -56,7 +57,7 @@ def test_parameters_are_recovered() -> None:
         assert model.converged_
         np.testing.assert_allclose(model.means_, truth.means, rtol=0.02)
         np.testing.assert_allclose(model.stds_, truth.stds, rtol=0.06)
-        np.testing.assert_allclose(model.transition_, truth.chain.transition, atol=0.02)
+        np.testing.assert_allclose(model.transition_, truth.transition, atol=0.02)
         errors.append(model.means_ / truth.means - 1)
     assert np.abs(np.mean(errors, axis=0)).max() < 0.004  # no bias beside the scatter
 

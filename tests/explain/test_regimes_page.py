@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 import polars as pl
 import pytest
@@ -13,10 +15,10 @@ from click.testing import CliRunner
 
 from haloscope import explain
 from haloscope.base.errors import TimingsError, UsageError
-from haloscope.cli._regimes import regimes
-from haloscope.explain.regimes import MachineModel, Options, RegimeModel
+from haloscope.cli import haloscope
+from haloscope.explain.regimes import MachineModel, Options, RegimeModel, Timings, analyse
 from haloscope.explain.regimes import regimes as find
-from haloscope.explain.regimes.figures._over_time import cells
+from haloscope.explain.regimes.figures import heat_maps
 from support.pages import Look, page_data, wait_until
 from support.profiles import draft, path_rows, process_rows
 from support.timings import make_timings
@@ -24,6 +26,7 @@ from support.timings import make_timings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
     from playwright.sync_api import Page
 
 HOSTILE = "<img src=x onerror=alert(1)></script><b>é %{x} {{data}}"
@@ -32,7 +35,7 @@ RANKS, INSTANCES = 24, 400
 
 def run(*arguments: str | Path) -> str:
     """Run the command; what goes wrong is raised."""
-    done = CliRunner().invoke(regimes, [str(one) for one in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(haloscope, ["regimes", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -165,21 +168,32 @@ def test_a_single_series_and_a_reduced_one(
         assert all(count > 0 for count in marks(page, "slowest") + marks(page, "boxes"))
 
 
+def numbers(packed: dict[str, str]) -> NDArray[np.float64]:
+    """Return the array that a figure has."""
+    raw = np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
+    shape = [int(size) for size in str(packed["shape"]).split(",")]
+    return raw.reshape(shape).astype(np.float64)
+
+
 def test_what_is_large_is_brought_to_cells() -> None:
     random = np.random.default_rng(0)
-    durations = random.random((100, 1000))
-    states = random.integers(0, 3, (100, 1000)).astype(np.uint8)
-    durations[:30, 600:], states[:30, 600:] = np.nan, 255
-    small = cells(durations, states, 3, most_rows=32, most_columns=100)
-    assert (small.rows, small.columns) == (4, 10)
-    assert small.said == "4 neighbouring ranks × 10 instances"
-    assert small.mean.shape == small.state.shape == (25, 100)
-    assert small.mean[3, 5] == pytest.approx(durations[12:16, 50:60].mean())
-    assert np.isnan(small.mean[0, 60:]).all()
-    assert np.isnan(small.state[0, 60:]).all()
-    assert small.mean[7, 80] == pytest.approx(durations[30:32, 800:810].mean())
-    counts = np.bincount(states[12:16, 50:60].ravel(), minlength=3)
-    assert counts[int(small.state[3, 5])] == counts.max()
+    durations = random.lognormal(size=(100, 1000))
+    durations[:30, 600:] = np.nan
+    found = analyse(Timings.of(durations), Options(states=2, starts=1))
+    section = heat_maps([found.view], most_rows=32, most_columns=100)
+    assert section is not None
+    times, regimes = section.figures
+    assert "Each cell is 4 neighbouring ranks × 10 instances" in times.caption
+    (trace,) = times.traces
+    assert [trace[name] for name in ("dx", "dy", "x0", "y0")] == [10, 4, 4.5, 1.5]
+    mean, state = numbers(trace["customdata"]), numbers(regimes.traces[0]["z"])
+    assert mean.shape == state.shape == (25, 100)
+    assert mean[3, 5] == pytest.approx(durations[12:16, 50:60].mean())
+    assert np.isnan(mean[0, 60:]).all()
+    assert np.isnan(state[0, 60:]).all()
+    assert mean[7, 80] == pytest.approx(durations[30:32, 800:810].mean())
+    counts = np.bincount(found.view.whole.states[12:16, 50:60].ravel(), minlength=2)
+    assert counts[int(state[3, 5])] == counts.max()
 
 
 def test_the_default_page_and_its_place(
@@ -271,7 +285,7 @@ def test_every_family_has_a_page(methods: list[Path], tmp_path: Path, emission: 
     ],
 )
 def test_wrong_usage(methods: list[Path], arguments: list[str], words: str) -> None:
-    done = CliRunner().invoke(regimes, [str(methods[0]), *arguments])
+    done = CliRunner().invoke(haloscope, ["regimes", str(methods[0]), *arguments])
     assert done.exit_code == 2
     assert words in done.output
 
@@ -292,7 +306,9 @@ def test_options_out_of_range(options: dict[str, int], words: str) -> None:
 
 
 def test_the_command_has_the_defaults_of_the_function() -> None:
-    known = {option.name: option.default for option in regimes.params}
+    command = haloscope.get_command(click.Context(haloscope), "regimes")
+    assert command is not None
+    known = {option.name: option.default for option in command.params}
     options = Options()
     assert (known["states"], known["emission"], known["seed"]) == (
         str(options.states),

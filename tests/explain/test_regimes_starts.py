@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from haloscope.base.errors import UsageError
 from haloscope.explain import RegimeModel
 from haloscope.explain.regimes import Selection, select
-from haloscope.explain.regimes.emissions._emissions import Gaussian
-from haloscope.explain.regimes.fitting._chains import Sequences
-from haloscope.explain.regimes.fitting._searching import Climb, Searched, disagreement, starts
 
 Floats = NDArray[np.float64]
 
@@ -48,23 +45,27 @@ def test_overlapping_regimes_are_found(
         np.testing.assert_allclose(1e3 * model.means_, means, rtol=0.05)
 
 
+# Without regimes: the likelihood has many tops.
+SHAPELESS = np.random.default_rng(0).random((1, 200))
+
+
 def test_the_seed_draws_what_is_not_determined() -> None:
-    sequences = Sequences.of(drawn(0, [1.79, 1.89, 2.89], [0.06, 0.06, 0.6], 0.9, 0.3))
-    one, other = (
-        [guess.emission.means.tolist() for guess in starts(sequences, Gaussian, 3, 6, seed)]
-        for seed in (0, 1)
-    )
-    assert one[:3] == other[:3]
-    assert all(mine != yours for mine, yours in zip(one[3:], other[3:], strict=True))
+    """The first three starts are the same for each seed, the others are not."""
+
+    def reached(starts: int, seed: int) -> float:
+        return RegimeModel(6, n_init=starts, random_state=seed).fit(SHAPELESS).log_likelihood_
+
+    assert reached(3, 0) == reached(3, 1)
+    assert reached(10, 0) == reached(10, 0)
+    assert reached(10, 0) != pytest.approx(reached(10, 1), abs=1)
 
 
 def test_starts_that_disagree_are_told_of() -> None:
-    climb = Climb.__new__(Climb)  # where it ended does not matter
-    line = disagreement(Searched(climb, 10, 3, 1, 153.2))[0]
-    assert line.startswith("starts disagree: of the best 3 of 10 only one ended here")
-    assert "153" in line
-    assert not disagreement(Searched(climb, 10, 3, 2, 153.2))
-    assert not disagreement(Searched(climb, 1, 1, 1, 0.0))
+    (line,) = [line for line in RegimeModel(6).fit(SHAPELESS).warnings_ if "disagree" in line]
+    assert line.startswith("starts disagree: of the best 3 of 10 only one ended here, the next end is ")
+    assert line.endswith(" less likely (logarithm): try more starts, or doubt these regimes")
+    single = RegimeModel(6, n_init=1).fit(SHAPELESS)
+    assert not [line for line in single.warnings_ if "disagree" in line]
 
 
 def test_starts_that_agree_are_silent() -> None:

@@ -9,50 +9,45 @@ import numpy as np
 from hmmlearn.hmm import GaussianHMM
 from numpy.typing import NDArray
 
-from haloscope.explain._kernels import Chain, Places
-
-__all__ = ["Truth", "chain_of", "hmmlearn_model", "places_of"]
+__all__ = ["Truth", "hmmlearn_model", "staying"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Gaussian regimes of microseconds, each of which lasts for twenty instances."""
+    """Gaussian regimes: probabilities of the first one and of those after each (row), means, deviations."""
 
-    chain: Chain
+    start: Floats
+    transition: Floats
     means: Floats
     stds: Floats
 
     @classmethod
     def of(cls, states: int) -> Truth:
+        """Return regimes of microseconds, each of which lasts for twenty instances."""
         means: Floats = 20e-6 * 2.5 ** np.arange(states, dtype=np.float64)
-        return cls(chain_of(states, 0.95), means, 0.15 * means)
+        return cls(np.full(states, 1 / states), staying(states, 0.95), means, 0.15 * means)
 
     def draw(self, rng: np.random.Generator, length: int) -> tuple[Floats, NDArray[np.int64]]:
-        """Durations and their states."""
+        """Return durations and their states."""
         states = np.empty(length, dtype=np.int64)
-        state = rng.choice(len(self.means), p=self.chain.start)
+        state = rng.choice(len(self.means), p=self.start)
         for i in range(length):
             states[i] = state
-            state = rng.choice(len(self.means), p=self.chain.transition[state])
+            state = rng.choice(len(self.means), p=self.transition[state])
         return rng.normal(self.means[states], self.stds[states]), states
 
 
-def chain_of(states: int, staying: float) -> Chain:
-    """All other states are equally likely."""
-    transition = np.full((states, states), (1 - staying) / max(states - 1, 1))
-    np.fill_diagonal(transition, staying if states > 1 else 1)
-    return Chain(np.full(states, 1 / states), transition)
-
-
-def places_of(lengths: NDArray[np.int64]) -> Places:
-    """Sequences of these lengths, one after the other."""
-    return Places(np.cumsum(lengths) - lengths, lengths)
+def staying(states: int, probability: float) -> Floats:
+    """Return transitions to the same state with a probability, and to all others with equal ones."""
+    transition = np.full((states, states), (1 - probability) / max(states - 1, 1))
+    np.fill_diagonal(transition, probability if states > 1 else 1)
+    return transition
 
 
 def hmmlearn_model(truth: Truth, steps: int = 1) -> Any:
-    """A model with these parameters that has no prior; `fit` takes so many steps from them."""
+    """Return a model with these parameters and no prior; `fit` takes so many steps from them."""
     model = GaussianHMM(
         len(truth.means),
         covariance_type="diag",
@@ -64,6 +59,6 @@ def hmmlearn_model(truth: Truth, steps: int = 1) -> Any:
         tol=-np.inf,
         init_params="",
     )
-    model.startprob_, model.transmat_ = truth.chain.start, truth.chain.transition
+    model.startprob_, model.transmat_ = truth.start, truth.transition
     model.means_, model.covars_ = truth.means[:, None], truth.stds[:, None] ** 2
     return model

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from haloscope.base.errors import UsageError
-from haloscope.explain.regimes.emissions._emissions import Gaussian, LogNormal
+from haloscope.explain.regimes.emissions._emissions import Emission, Gaussian, LogNormal
 from haloscope.explain.regimes.emissions._gamma import Gamma
 from haloscope.explain.regimes.emissions._student import Student
 
-if TYPE_CHECKING:
-    from haloscope.explain.regimes.emissions._emissions import Emission
-
-__all__ = ["FAMILIES", "family"]
+__all__ = ["FAMILIES", "Emission", "Gamma", "Gaussian", "LogNormal", "Student", "family"]
 
 FAMILIES: dict[str, type[Emission]] = {kind.name: kind for kind in (Gaussian, LogNormal, Gamma, Student)}
 

@@ -80,7 +80,12 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
         "regimes": [{key: float(value[i]) for key, value in columns.items()} for i in states],
         "start": saved.start.tolist(),
         "transition": saved.transition.tolist(),
-        "fit": saved.fit,
+        # A model that was read from a file may not know its likelihood, and JSON has no NaN.
+        "fit": {
+            key: value
+            for key, value in saved.fit.items()
+            if not (isinstance(value, float) and math.isnan(value))
+        },
         "source": saved.source,
     }
     if saved.machine:
