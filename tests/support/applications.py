@@ -64,7 +64,6 @@ class Application:
         done = subprocess.run(
             [*watch, *self.mpi.launch(ranks), str(self.program), *arguments],
             env=self.mpi.environment(),
-            timeout=240,
             capture_output=True,
             text=True,
             check=False,
@@ -106,7 +105,7 @@ def counted(
     library = compiler(mpi, _COUNTER, ["-shared", "-fPIC"])
     counts = directory / f"counts-{uuid4().hex}.json"
     variables = [f"LD_PRELOAD={library}", f"COUNTER_FILE={counts}"]
-    done = mpi.run(ranks, ["env", *variables, *command], cwd=directory, timeout=240)
+    done = mpi.run(ranks, ["env", *variables, *command], cwd=directory)
     assert done.returncode == 0, done.stderr
     rows = [Counts.parse(line) for line in counts.read_text().splitlines()]
     assert sorted(row.rank for row in rows) == list(range(ranks))

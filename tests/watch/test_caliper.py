@@ -25,7 +25,7 @@ RANKS = 2
 def linked(compiler: Compiler, mpi: Mpi, source: str = "caliper.cpp") -> Path:
     """A program, with headers of ours and linked to what stands beside the recorder."""
     flags = [*STRICT, f"-I{paths.caliper_include()}"]
-    beside = library(mpi, program(compiler, mpi, "regions.c")).parent
+    beside = library(mpi).parent
     libraries = [f"-L{beside}", "-lcaliper", "-ladiak", f"-Wl,-rpath,{beside}"]
     return program(compiler, mpi, source, [*flags, *libraries])
 
@@ -142,20 +142,18 @@ def test_what_caliper_was_asked_for_is_written(marked: Watched) -> None:
     assert "Sends (total)" in report[0]
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 def test_what_a_killed_program_asked_for_is_written_by_recover(
-    mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
     """Under `haloscope env` nothing waits for the end of the program."""
     live = tmp_path / "live"
     live.mkdir()
-    words = shlex.join([*mpi.launch(1), str(linked(compiler, mpi, "caliper_killed.c"))])
+    words = shlex.join([*any_mpi.launch(1), str(linked(compiler, any_mpi, "caliper_killed.c"))])
     subprocess.run(
         ["sh", "-c", f'eval "$({haloscope} env -o killed.halo -- {words})" && exec {words}'],
         cwd=tmp_path,
-        env=mpi.environment({"HALOSCOPE_LIVE": str(live), "CALI_CONFIG": "spot(output=F.cali)"}),
+        env=any_mpi.environment({"HALOSCOPE_LIVE": str(live), "CALI_CONFIG": "spot(output=F.cali)"}),
         capture_output=True,
-        timeout=120,
         check=False,
     )
     assert not (tmp_path / "F.cali").exists()
@@ -173,7 +171,6 @@ def test_without_a_recorder_it_does_nothing(mpi: Mpi, compiler: Compiler, tmp_pa
         cwd=tmp_path,
         env=mpi.environment(),
         capture_output=True,
-        timeout=120,
         check=True,
     )
     assert (done.returncode, done.stdout) == (0, b"")
@@ -232,6 +229,6 @@ def test_projects_that_look_for_caliper_find_it(tmp_path: Path) -> None:
         ["build/app"],
     ):
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -11,8 +11,6 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.watched import Traffic, Watched, watch
 
-pytestmark = pytest.mark.alone
-
 PROGRAM = """
 #include <mpi.h>
 #include <unistd.h>

@@ -172,7 +172,6 @@ def test_copies_that_mpi_then_sends(run: Watched) -> None:
     assert run.region("messages")["device_copies_total"] == 0
 
 
-@pytest.mark.alone  # the copies must take their share of the run
 @pytest.mark.parametrize("kind", ["staged", "kept", "direct"])
 def test_copies_to_where_messages_begin_are_a_finding(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
@@ -194,7 +193,6 @@ def test_copies_to_where_messages_begin_are_a_finding(
 
 
 @pytest.mark.parametrize("interface", ["-DMPIF_H", "-DUSE_MPI", "-DF08"])
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_buffers_of_fortran(mpi: Mpi, compiler: Compiler, tmp_path: Path, interface: str) -> None:
     if mpi.mpifort is None:
         missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")

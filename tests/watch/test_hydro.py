@@ -100,7 +100,6 @@ def test_classical_method_conserves_energy_less_well(hydro: Application) -> None
     assert averaged < 1e-14 < classical < 1e-6
 
 
-@pytest.mark.slow
 def test_reference_value_of_laghos(hydro: Application) -> None:
     """What its README lists for `-p 0 -m data/cube01_hex.mesh -rs 1 -tf 0.75 -pa`: steps, dt and |e|."""
     found = hydro.output(1, *"-p 0 -rs 1 -tf 0.75 -pa -s 4".split())
@@ -249,6 +248,7 @@ def test_help_shows_options_with_defaults(hydro: Application) -> None:
     assert "[0.6]" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mpi", ["mpich-system"], indirect=True)
 def test_the_same_with_another_mpi(mpi: Mpi, compiler: Compiler, hydro: Application) -> None:
     arguments = (*cube(2), "-ms", "3", *EXACT)

@@ -1,4 +1,4 @@
-"""`watch` on real launchers, with a stub in place of the recorder."""
+"""`haloscope.run` and `haloscope.env` on real launchers: where profiles go, statuses and remarks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+import haloscope
+from haloscope import env, run
 from haloscope.base.errors import LaunchError, OutputError
-from haloscope.base.headers import Headers
-from haloscope.watch._recorder import Recorder
-from haloscope.watch._run import env, run
 from support.missing import impossible
 from support.mpi import Mpi
 from support.programs import Compiler
 
-pytestmark = pytest.mark.usefixtures("stub_recorder")
-
 HELLO = """
+#include <haloscope/region.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,10 +27,8 @@ HELLO = """
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "no")) return 0;
   MPI_Init(&argc, &argv);
-  if (argc > 1 && !strcmp(argv[1], "die")) {
-    MPI_Barrier(MPI_COMM_WORLD); /* launchers kill the others at once, which may not have begun */
-    _Exit(9);
-  }
+  HALOSCOPE_REGION_BEGIN("x y");
+  HALOSCOPE_REGION_END("x y");
   if (argc > 1 && !strcmp(argv[1], "fail")) { MPI_Finalize(); return 5; }
   MPI_Finalize();
   return 0;
@@ -61,14 +56,14 @@ def hello(mpi: Mpi, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_profile_is_found(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    outcome = run(command, output=Path("a b.halo"), memory=7, series=("x y", "z"))
+    outcome = run(command, output=Path("a b.halo"), series=("x y", "z"))
     assert (outcome.status, outcome.remarks) == (0, [])
     assert outcome.profiles == [work / "a b.halo"]
-    for rank in range(2):
-        host, line, memory, *series = (work / f"a b.halo.{rank}").read_text().split("\n")
-        assert host == os.uname().nodename
-        assert shlex.split(line) == command
-        assert (memory, series) == ("7", ["x y", "z"])
+    with haloscope.open("a b.halo") as profile:
+        assert shlex.split(profile.info["command"]) == command
+        assert profile.info["ranks"] == 2
+        assert profile.table("series")["region"].to_list() == ["x y"] * 2
+    assert [path.name for path in work.iterdir()] == ["a b.halo"]
 
 
 def test_existing_profile_is_replaced(mpi: Mpi, hello: Path, work: Path) -> None:
@@ -117,46 +112,11 @@ def test_exit_status_is_the_programs(mpi: Mpi, hello: Path, work: Path) -> None:
     assert outcome.profiles == [work / "a.halo"]
 
 
-def test_records_of_the_dead_are_joined(mpi: Mpi, hello: Path, work: Path, tmp_path: Path) -> None:
-    live = tmp_path / "live"
-    live.mkdir()
-    outcome = run([*mpi.launch(2), str(hello), "die"], output=Path("a.halo"), live=live)
-    assert outcome.status != 0
-    assert outcome.profiles == [work / "a.halo"]
-    assert "rank 0 of 2" in (work / "a.halo").read_text()
-    assert list(live.iterdir()) == []
-    assert [path.name for path in work.iterdir()] == ["a.halo"]
-
-
-def test_records_that_cannot_be_joined_are_kept(
-    mpi: Mpi,
-    hello: Path,
-    work: Path,
-    tmp_path: Path,
-    stub_recorder: Callable[..., Recorder],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def broken(headers: Headers, quiet: bool) -> Recorder:
-        recorder = stub_recorder(headers)
-        text = recorder.join.read_text().replace("cat ", "echo disk full >&2; exit 1; ")
-        recorder.join.write_text(text)
-        return recorder
-
-    monkeypatch.setattr("haloscope.watch._run.build_recorder", broken)
-    live = tmp_path / "live"
-    live.mkdir()
-    outcome = run([*mpi.launch(2), str(hello), "die"], output=Path("a.halo"), live=live)
-    assert outcome.profiles == []
-    assert "disk full" in outcome.remarks[0]
-    assert list(live.glob("haloscope-*/*.live"))
-
-
 def test_one_process_without_a_launcher(mpi: Mpi, hello: Path, work: Path) -> None:
     outcome = run([str(hello)], output=Path("a.halo"))
     assert (outcome.status, outcome.profiles) == (0, [work / "a.halo"])
 
 
-@pytest.mark.bare
 def test_a_script_that_launches(mpi: Mpi, hello: Path, work: Path) -> None:
     script = work / "job.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join([*mpi.launch(2), str(hello)])}\n")
@@ -176,11 +136,13 @@ def test_mpi4py_program(mpi: Mpi, hello: Path, work: Path) -> None:
 
 def test_exports_do_what_run_does(mpi: Mpi, hello: Path, work: Path) -> None:
     command = [*mpi.launch(2), str(hello)]
-    variables = env(command, output=Path("it's.halo"), memory=9, live=work)
+    variables = env(command, output=Path("it's.halo"), series=["x y"], live=work)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     script = "\n".join([*lines, "export HALOSCOPE_RUN=x", shlex.join(command)])
-    subprocess.run(["sh", "-c", script], check=True, timeout=120)
-    assert (work / "it's.halo").read_text().split("\n")[2] == "9"
+    subprocess.run(["sh", "-c", script], check=True)
+    assert [path.name for path in work.iterdir()] == ["it's.halo"]
+    with haloscope.open("it's.halo") as profile:
+        assert len(profile.table("series")) == 2
 
 
 def test_program_without_mpi_runs(work: Path, capfd: pytest.CaptureFixture[str]) -> None:

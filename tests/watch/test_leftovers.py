@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import haloscope
-from haloscope.watch._leftovers import clear_parts
 
 
 @pytest.fixture
@@ -58,17 +57,3 @@ def test_records_of_another_build_stay(tmp_path: Path, dead: int) -> None:
     path = record(tmp_path, f"{dead}-7", dead, b"HLOLIVE1" + bytes(4096))
     assert haloscope.recover(tmp_path).failures
     assert path.exists()
-
-
-def test_parts_of_profiles_are_removed(tmp_path: Path) -> None:
-    names = [
-        "a[b].halo.part-12",
-        "a[b].halo.part-12+",
-        "a[b].halo.part-123",
-        "a[b].halo.part-12.txt",
-        "ab.halo.part-12",
-    ]
-    for name in names:
-        (tmp_path / name).touch()
-    clear_parts(tmp_path / "a[b].halo", 12)
-    assert sorted(os.listdir(tmp_path)) == sorted(names[2:])

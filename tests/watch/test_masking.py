@@ -55,11 +55,11 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Masking:
     source = CHECKOUT / "src"
     sources = [source / "watch" / "masking.cpp", Path(__file__).parent / "masking" / "mask.cpp"]
     words = ["c++", "-std=c++20", "-O1", f"-I{source}", *map(str, sources), "-o", str(made)]
-    subprocess.run(words, check=True, timeout=200)
+    subprocess.run(words, check=True)
 
     def mask(texts: Sequence[str]) -> list[str]:
         given = "".join(f"{text}\0" for text in texts)
-        done = subprocess.run([made], input=given.encode(), capture_output=True, check=True, timeout=60)
+        done = subprocess.run([made], input=given.encode(), capture_output=True, check=True)
         return done.stdout.decode().split("\0")[:-1]
 
     return mask
@@ -78,7 +78,7 @@ SECRETS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_siz
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(SECRETS, min_size=1, max_size=40))
 def test_no_secret_comes_through(masked: Masking, secrets: list[str]) -> None:
     marked = [f"NXZQ{secret}" for secret in secrets]  # a text that stands nowhere else
@@ -89,14 +89,14 @@ def test_no_secret_comes_through(masked: Masking, secrets: list[str]) -> None:
     assert masked(result) == result
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60), max_size=40))
 def test_any_text_can_be_masked_again(masked: Masking, texts: list[str]) -> None:
     once = masked(texts)
     assert masked(once) == once
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.lists(st.text("ab/._- '\"\\$", max_size=8), max_size=6), max_size=40))
 def test_words_without_secrets_stay(masked: Masking, commands: list[list[str]]) -> None:
     lines = [shlex.join(words) for words in commands]

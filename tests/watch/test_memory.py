@@ -10,10 +10,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import program, watch
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True),
-]
 LIMIT = 16 << 10  # KiB
 
 

@@ -204,7 +204,7 @@ def naive(waits: Waits) -> set[int]:
 
 
 @given(looks(), looks())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_whatever_the_ranks_are_in(before: list[Process], after: list[Process]) -> None:
     """One sentence; each rank is in one group; those that can go on are those that a slow search finds."""
     said = roll_call(before, after)

@@ -90,7 +90,7 @@ def check_bounds(instances: Triple, read: haloscope.explain.Instances) -> None:
     assert (waiting[wait == duration] == (read.duration[0] / TICK)[wait == duration]).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(parts=st.lists(st.tuples(lengths, lengths, st.floats(0, 1) | st.just(1.0)), min_size=1))
 def test_instances_are_packed_within_the_bounds(
     packer: Path, tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[int, int, float]]
@@ -221,7 +221,7 @@ def test_a_series_that_fills_the_memory_is_written_in_little_more(
 def test_the_series_of_a_killed_rank_is_joined(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     command = [program(compiler, mpi, "killed.c")]
     options = ["--series", "step", "--series", "ring"]
-    run = watch(mpi, 2, command, tmp_path, options=options, status=None, timeout=240)
+    run = watch(mpi, 2, command, tmp_path, options=options, status=None)
     with haloscope.open(run.path) as profile:
         assert profile.table("info").filter(key="partial")["value"].to_list() == ["true"]
         step, ring = profile.instances("step"), profile.instances("ring")

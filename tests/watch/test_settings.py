@@ -36,13 +36,13 @@ def defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The value of each variable that the recorder takes without it."""
     directory = tmp_path_factory.mktemp("defaults")
     source = CHECKOUT / "src"
-    subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True)
     sources = [Path(__file__).parent / "settings" / "defaults.cpp"]
     parts = ("watch/settings.cpp", "watch/annotations/interfaces.cpp", "interpose/report.cpp")
     sources += [source / part for part in parts]
     words = ["c++", "-std=c++20", "-O0", f"-I{source}", f"-I{directory}", *map(str, sources)]
     made = directory / "defaults"
-    subprocess.run([*words, "-o", str(made)], check=True, timeout=200)
+    subprocess.run([*words, "-o", str(made)], check=True)
     others = {name: text for name, text in os.environ.items() if "HALOSCOPE" not in name}
     done = subprocess.run([made], env=others, capture_output=True, text=True, check=True)
     assert done.stderr == ""

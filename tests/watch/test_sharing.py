@@ -12,7 +12,7 @@ from support.missing import missing
 # After the prctl nobody may look into this process but who may look into all.
 CLOSED = """
 import ctypes, errno
-from haloscope.watch._doctor import doctor
+from haloscope.watch import doctor
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 for finding in doctor():
     if finding.what in ("cross-memory attach", "shared memory"):

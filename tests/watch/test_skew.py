@@ -11,8 +11,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def skew(any_mpi: Mpi, compiler: Compiler) -> Path:

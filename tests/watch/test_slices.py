@@ -12,8 +12,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, program, watch
 
-pytestmark = pytest.mark.alone
-
 COUNTS = (
     "sends",
     "bytes_sent",

@@ -20,7 +20,6 @@ from support.programs import Compiler
 from support.recorder import join, library
 from support.watched import PROGRAMS, Traffic, Watched, program, watch
 
-pytestmark = pytest.mark.slow
 RANKS = 3
 # How rank 1 ends, whether the others wait for it, and what the launchers then return. That of MPICH
 # tells of the rank that ended or of those that it killed afterwards, whichever it hears of first.
@@ -33,8 +32,6 @@ ENDS = {
     "exit0": ("leave", 1, {0, 9}),
     "_exit": ("leave", 6, {6, 9}),
 }
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
-ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
 @pytest.fixture
@@ -80,14 +77,12 @@ def check_end(mpi: Mpi, compiler: Compiler, live: Path, how: str) -> Watched:
     return watched
 
 
-@TWO
 @pytest.mark.parametrize("how", [how for how in ENDS if how != "kill"])
 def test_records_survive_a_bad_end(mpi: Mpi, compiler: Compiler, live: Path, how: str) -> None:
     watched = check_end(mpi, compiler, live, how)
     assert (watched.info["partial"], watched.info["missing_ranks"]) == ("true", "[]")
 
 
-@TWO
 def test_records_of_one_process_that_aborts(
     mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path
 ) -> None:
@@ -100,7 +95,6 @@ def test_records_of_one_process_that_aborts(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
     )
     assert done.returncode == 7
     assert "\npartial: rank 0 did not come to MPI_Finalize; at the end " in done.stderr
@@ -117,9 +111,8 @@ def test_records_survive_kill_9(mpi: Mpi, compiler: Compiler, live: Path) -> Non
         assert processes["finalized"].to_list()[1] == 0
 
 
-@ONE
-def test_info_names_the_ranks_that_did_not_finish(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    watched = check_end(mpi, compiler, live, "_exit")
+def test_info_names_the_ranks_that_did_not_finish(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    watched = check_end(any_mpi, compiler, live, "_exit")
     # The launcher may end the others before they have come to MPI_Finalize, too.
     assert 1 in json.loads(watched.info["unfinished_ranks"])
     with haloscope.open(watched.path) as profile:
@@ -127,7 +120,6 @@ def test_info_names_the_ranks_that_did_not_finish(mpi: Mpi, compiler: Compiler, 
     assert re.fullmatch(r"partial: ranks? (0-)?1(-2)? did not come to MPI_Finalize; at the end .*", line)
 
 
-@TWO
 def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     bare, watched = both(mpi, RANKS, [program(compiler, mpi, "ends.c"), "late", "leave"], live)
     assert bare.returncode == watched.done.returncode == 8
@@ -135,7 +127,6 @@ def test_a_bad_end_after_mpi_finalize(mpi: Mpi, compiler: Compiler, live: Path) 
     assert list(live.iterdir()) == []
 
 
-@TWO
 def test_a_job_that_reaches_its_time_limit(mpi: Mpi, compiler: Compiler, live: Path, haloscope: Path) -> None:
     """The batch system sends SIGTERM to what it has started."""
     command = [*mpi.launch(RANKS), str(program(compiler, mpi, "ends.c")), "hang", "wait"]
@@ -154,19 +145,18 @@ def test_a_job_that_reaches_its_time_limit(mpi: Mpi, compiler: Compiler, live: P
             assert running.stdout is not None
             assert running.stdout.readline() == "working\n"
             running.send_signal(signal.SIGTERM)
-            statuses.append(running.wait(timeout=60))
+            statuses.append(running.wait())
     assert statuses[0] == statuses[1] != 0
     watched = Watched(subprocess.CompletedProcess(command, statuses[1]), path)
     assert (watched.info["partial"], ring_of(watched)) == ("true", WHOLE_RING)
     assert list(live.iterdir()) == []
 
 
-@ONE
-def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    executable = program(compiler, mpi, "killed.c")
-    recorder = library(mpi, executable)
+def test_missing_ranks_are_named(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    executable = program(compiler, any_mpi, "killed.c")
+    recorder = library(any_mpi)
     words = [f"LD_PRELOAD={recorder}", f"HALOSCOPE_LIVE={live}", "HALOSCOPE_RUN=run"]
-    mpi.run(RANKS, ["env", *words, executable])
+    any_mpi.run(RANKS, ["env", *words, executable])
     (lost,) = live.glob("haloscope-run/1-*.live")
     lost.unlink()
     path = live / "joined.halo"
@@ -175,7 +165,6 @@ def test_missing_ranks_are_named(mpi: Mpi, compiler: Compiler, live: Path) -> No
     assert [row["rank"] for row in watched.select("ranks", region="step")] == [0, 2]
 
 
-@TWO
 def test_nothing_waits_for_a_rank_of_this_node_without_a_record(
     mpi: Mpi, compiler: Compiler, live: Path
 ) -> None:
@@ -188,7 +177,6 @@ def test_nothing_waits_for_a_rank_of_this_node_without_a_record(
     assert list(live.iterdir()) == []
 
 
-@TWO
 def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "throws.cpp", ["-std=c++17"])], live)
     assert (bare.returncode, bare.stdout) == (0, "end\n")
@@ -202,7 +190,6 @@ def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path)
     assert (watched.info["unmatched_begins"], watched.info["unmatched_ends"]) == ("2", "0")
 
 
-@TWO
 @pytest.mark.parametrize("children", ["plain", "marking"])
 def test_children_leave_the_profile_alone(mpi: Mpi, compiler: Compiler, live: Path, children: str) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "forks.c"), children], live)
@@ -219,7 +206,6 @@ def test_children_leave_the_profile_alone(mpi: Mpi, compiler: Compiler, live: Pa
     assert watched.info["unmatched_ends"] == "0"
 
 
-@TWO
 def test_few_open_files(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     bare, watched = both(mpi, 2, [program(compiler, mpi, "files.c"), "before", "40"], live)
     assert (bare.returncode, watched.done.returncode) == (0, 0)
@@ -228,7 +214,6 @@ def test_few_open_files(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     assert watched.region("work")["colls_total"] == 2
 
 
-@TWO
 def test_no_file_left_to_open(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """The profile can't be opened in MPI_Finalize; it is made of the live records then."""
     bare, watched = both(mpi, 2, [program(compiler, mpi, "files.c"), "after"], live)
@@ -243,7 +228,6 @@ def test_no_file_left_to_open(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     assert list(live.iterdir()) == []
 
 
-@TWO
 def test_mpi_opened_by_the_program(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     executable = program(compiler, mpi, "opened.c", ["-Wl,--as-needed"])
     bare, watched = both(mpi, 2, [executable, mpi.library], live)
@@ -256,7 +240,7 @@ def counted(mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]) -> t
     """Runs p2p.c under the recorder and another tool, preloaded in this order."""
     executable = program(compiler, mpi, "p2p.c")
     source = CHECKOUT / "tests" / "watch" / "oracle" / "counter.c"
-    recorder = library(mpi, executable)
+    recorder = library(mpi)
     tools = {"recorder": recorder, "counter": compiler(mpi, source, ["-shared", "-fPIC"])}
     counts = live.parent / "counts.json"
     words = [
@@ -272,7 +256,6 @@ def counted(mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]) -> t
     return sorted(map(Counts.parse, lines), key=lambda row: row.rank), recorder
 
 
-@TWO
 def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     counts, _ = counted(mpi, compiler, live, ["recorder", "counter"])
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
@@ -281,7 +264,6 @@ def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> N
     assert [(row.sends, row.bytes) for row in counts] == [(row["sends"], row["bytes_sent"]) for row in ranks]
 
 
-@TWO
 def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """It calls PMPI, past us: it counts as ever, and our records say that they have no end."""
     counts, recorder = counted(mpi, compiler, live, ["counter", "recorder"])
@@ -303,7 +285,6 @@ def nosy(mpi: Mpi, compiler: Compiler, live: Path, executable: Path) -> tuple[li
     return said.read_text().splitlines(), watched
 
 
-@TWO
 def test_another_tool_that_calls_mpi_itself(mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """What it makes of a call is its own affair: it sees it, and we count the program's call."""
     lines, watched = nosy(mpi, compiler, live, program(compiler, mpi, "during.c"))
@@ -313,18 +294,16 @@ def test_another_tool_that_calls_mpi_itself(mpi: Mpi, compiler: Compiler, live: 
     assert watched.calls("MPI_Send", "before") == 0
 
 
-@ONE
-def test_another_tool_with_fortran_functions(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    lines, watched = nosy(mpi, compiler, live, compiler(mpi, PROGRAMS / "sends.f90"))
+def test_another_tool_with_fortran_functions(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    lines, watched = nosy(any_mpi, compiler, live, compiler(any_mpi, PROGRAMS / "sends.f90"))
     assert lines == ["0 0 3"] * 2
     assert watched.traffic("<program>") == Traffic(6, 24, 6, 24, 1, 1)
 
 
-@ONE
 @pytest.mark.parametrize("levels", [1000, 40_000])
-def test_deep_recursion(mpi: Mpi, compiler: Compiler, tmp_path: Path, levels: int) -> None:
-    command = [str(program(compiler, mpi, "deep.c")), str(levels)]
-    watched = watch(mpi, 1, command, tmp_path)
+def test_deep_recursion(any_mpi: Mpi, compiler: Compiler, tmp_path: Path, levels: int) -> None:
+    command = [str(program(compiler, any_mpi, "deep.c")), str(levels)]
+    watched = watch(any_mpi, 1, command, tmp_path)
     assert watched.done.stdout == "end\n"
     assert watched.traffic("after") == Traffic(1, 4, 1, 4, 1, 1)
     assert watched.traffic("level") == Traffic(levels, 4 * levels, levels, 4 * levels, 1, 1)

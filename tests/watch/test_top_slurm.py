@@ -16,11 +16,9 @@ from support.missing import missing
 from support.mpi import Mpi
 from support.processes import kill
 from support.programs import Compiler
-from support.recorder import library
 from support.slurm import Slurm, slurm, slurm_obstacle
 from support.watched import program
 
-pytestmark = pytest.mark.slow
 # Nodes are one machine: each has its records in a directory of its own.
 ON_ITS_NODE = """#!/bin/sh
 mkdir -p "{top}/$(hostname)"
@@ -66,7 +64,6 @@ def test_a_job_is_asked_by_srun(
     wrapper.write_text(ON_ITS_NODE.format(top=tmp_path))
     wrapper.chmod(0o755)
     executable = program(compiler, mpi, "hangs.c")
-    library(mpi, executable)
     watched: list[str | Path] = [haloscope, "run", "--quiet", "--mpi", mpi.abi, "-o", tmp_path / "hung.halo"]
     ranks: list[str | Path] = ["--", "srun", "-N", "2", "-n", "4", wrapper, executable, "ring of receives"]
     with hanging(batch, [*watched, *ranks], tmp_path) as job:

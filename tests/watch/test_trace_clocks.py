@@ -15,7 +15,6 @@ from support.programs import Compiler
 from support.traced import check_trace, matched
 from support.watched import program, watch
 
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 RANKS, ROUNDS = 3, 400
 OFFSETS = (0, -400_000_000, 250_000_000)  # nanoseconds: far more than a rank waits for a core
 RATES = (0, 20_000, -30_000)  # in a million: what clocks never are, so that it is seen in a short run
@@ -59,7 +58,6 @@ def transits(trace: Trace) -> pl.DataFrame:
     return messages.select("source", transit=end - begin)
 
 
-@TWO
 def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     texts = {name: ",".join(map(str, of)) for name, of in (("OFFSETS", OFFSETS), ("RATES", RATES))}
     begun = time.monotonic()
@@ -89,7 +87,6 @@ def test_clocks_that_are_off_and_drift_become_one(mpi: Mpi, compiler: Compiler, 
     assert clocks["shift"].abs().max() < 0.2 * min(abs(offset) for offset in OFFSETS[1:]) * 1e-9  # type: ignore[operator]
 
 
-@TWO
 def test_a_clock_that_jumps_back_harms_nobody(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     path = planted(mpi, compiler, tmp_path, PLANTED_BACK=str(3_000_000_000))
     with haloscope.open(path) as profile:

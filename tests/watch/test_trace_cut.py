@@ -15,7 +15,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.recorder import join, library
 
-ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 # Kills itself, with some of its trace in the file and the rest in memory.
 KILLED = """
 #include <mpi.h>
@@ -37,15 +36,17 @@ int main(int argc, char **argv) {
 
 
 @pytest.fixture(scope="module")
-def killed(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+def killed(
+    any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path, Path]:
     """The recorder, and the directories of the record and of the trace of a process that was killed."""
-    program = compiler.text(mpi, "killed_alone.c", KILLED)
-    recorder = library(mpi, program)
+    program = compiler.text(any_mpi, "killed_alone.c", KILLED)
+    recorder = library(any_mpi)
     live, spool = (tmp_path_factory.mktemp(name) for name in ("live", "spool"))
     settings = {"LIVE": live, "RUN": "run", "TRACE": "full", "TRACE_SPOOL": spool, "TRACE_MEMORY": 1}
     words = [f"LD_PRELOAD={recorder}", *(f"HALOSCOPE_{name}={value}" for name, value in settings.items())]
-    command: list[str | Path] = ["env", *mpi.launch(1), "env", *words, program]
-    subprocess.run(command, env=mpi.environment(), timeout=120, capture_output=True, check=False)
+    command: list[str | Path] = ["env", *any_mpi.launch(1), "env", *words, program]
+    subprocess.run(command, env=any_mpi.environment(), capture_output=True, check=False)
     return recorder, live / "haloscope-run", spool
 
 
@@ -61,7 +62,6 @@ def traced(recorder: Path, live: Path, directory: Path) -> tuple[pl.DataFrame, p
     return trace.calls.drop("is_exact"), trace.receives
 
 
-@ONE
 def test_what_is_before_the_cut_is_there(
     killed: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -77,7 +77,7 @@ def test_what_is_before_the_cut_is_there(
     @example(size=0, flipped=False)
     @example(size=1, flipped=False)
     @example(size=len(whole) - 1, flipped=False)
-    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+    @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
     def cut(size: int, flipped: bool) -> None:
         """Cut there, or one bit wrong there."""
         file.write_bytes(whole[:size] + (bytes([whole[size] ^ 4]) + whole[size + 1 :] if flipped else b""))

@@ -51,7 +51,7 @@ bodies = st.recursive(
 
 
 @given(sequence=bodies.filter(lambda body: len(body) < 20_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_nothing_is_lost(finder: Path, sequence: list[int]) -> None:
     assert unpacked(packed(finder, sequence), 6, len(sequence)) == sequence
 

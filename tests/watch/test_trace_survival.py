@@ -15,8 +15,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import Watched, watch
 
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
-ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 # Rank 1 ends after so many messages around a ring, by a signal that nobody can catch. The others have sent
 # theirs: launchers kill them, too. Ten at a time: ranks that outnumber the processors wait less often.
 KILLED = """
@@ -93,7 +91,6 @@ def missing_calls(profile: Profile, trace: Trace) -> int:
     return sum(differences.values())
 
 
-@TWO
 @pytest.mark.parametrize("messages", [50, 20_000])
 def test_what_a_killed_rank_did_is_there(mpi: Mpi, compiler: Compiler, tmp_path: Path, messages: int) -> None:
     spool = tmp_path / "spool"
@@ -112,36 +109,33 @@ def test_what_a_killed_rank_did_is_there(mpi: Mpi, compiler: Compiler, tmp_path:
     assert not list(spool.iterdir())
 
 
-@ONE
 def test_a_disk_that_is_full_loses_events_and_counts_them(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    command = [compiler.text(mpi, "full.c", FULL)]
+    command = [compiler.text(any_mpi, "full.c", FULL)]
     # All that is not written at once is in the way of what comes.
     more = {"HALOSCOPE_TRACE_MEMORY": "1"}
-    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=more)
+    watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=more)
     assert_some_are_lost(watched, 81_000)
     assert "events of the trace were lost for want of room" in watched.done.stderr
 
 
-@ONE
 def test_a_file_system_that_is_full_loses_events_and_counts_them(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path, mount: Mount
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, mount: Mount
 ) -> None:
-    command = [compiler.text(mpi, "full.c", FULL.replace("60000", "2000000"))]
+    command = [compiler.text(any_mpi, "full.c", FULL.replace("60000", "2000000"))]
     small = {"HALOSCOPE_TRACE_SPOOL": str(mount("spool", "size=256k")), "HALOSCOPE_TRACE_MEMORY": "1"}
-    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=small)
+    watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=small)
     assert_some_are_lost(watched, 2_021_000)
     assert "events of the trace were lost for want of room" in watched.done.stderr
 
 
-@ONE
 def test_a_spool_that_cannot_be_made_loses_the_trace_alone(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    command = [compiler.text(mpi, "full.c", FULL)]
+    command = [compiler.text(any_mpi, "full.c", FULL)]
     nowhere = {"HALOSCOPE_TRACE_SPOOL": str(tmp_path / "nowhere")}
-    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=nowhere)
+    watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=nowhere)
     with haloscope.open(watched.path) as profile:
         trace = profile.trace()
         assert trace.calls.is_empty()
@@ -150,14 +144,13 @@ def test_a_spool_that_cannot_be_made_loses_the_trace_alone(
         assert profile.frame("ranks")["sends"].sum() == 81_000
 
 
-@ONE
 def test_a_trace_that_is_too_large_is_left_out_as_a_whole(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
     text = FULL.replace("60000", "3000000").replace("limit.rlim_cur = 4096", "(void)most")
-    command = [compiler.text(mpi, "large.c", text)]
+    command = [compiler.text(any_mpi, "large.c", text)]
     limit = {"HALOSCOPE_SIZE_LIMIT": "1"}
-    watched = watch(mpi, 1, command, tmp_path, options=["--trace"], env=limit)
+    watched = watch(any_mpi, 1, command, tmp_path, options=["--trace"], env=limit)
     assert watched.path.stat().st_size < 2 << 20
     with haloscope.open(watched.path) as profile:
         assert profile.info["rows_left_out"] > 0
