@@ -1,14 +1,11 @@
-"""All policies of the overlap library under all laws of the injector, in virtual time and on real ranks.
+"""All policies of the overlap library under all laws of the injector, in virtual time.
 
 The library itself runs on the clock of benchmarks/overlap/virtual.cpp; what is expected is computed here.
 """
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,45 +98,3 @@ def test_dear_polls(simulate: Callable[..., Any], late: str) -> None:
 def test_regimes_are_worth_an_alpha_each(simulate: Callable[..., Any]) -> None:
     excess = {name: simulate("model", "both", name, DEAR).excess for name in ("fixed", "dynamic", "regimes")}
     assert excess["regimes"] < 0.85 * min(excess["fixed"], excess["dynamic"]), excess
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_real_ranks_choose_as_virtual_ones_do(
-    mpi: Mpi, compiler: Compiler, virtual: Any, haloscope: Path, simulate: Callable[..., Any], tmp_path: Path
-) -> None:
-    """Contributions come late by 0.7 of the work under laws of the injector: polls start them at once."""
-
-    def steps(before: Sequence[str], *words: str) -> list[list[float]]:
-        launch = [*before, *mpi.launch(2), str(toy(mpi, compiler)), "quick_input=1", *CHAIN, *words]
-        done = subprocess.run(
-            launch,
-            env=mpi.environment(),
-            cwd=tmp_path,
-            timeout=100,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("0 step ")]
-        return [[float(word) for word in row[2:]] for row in rows]
-
-    work = median(row[5] for row in steps([], "policy=0"))
-    for law in ("constant", "normal"):
-        latency = virtual.word(law, "output", work, tmp_path)
-        options = ["--latency", latency, "--no-collectives", "--quiet", "-o", str(tmp_path / "drawn.csv")]
-        found = steps([str(haloscope), "inject", *options, "--"], f"policy={virtual.POLICIES['test']}")
-        assert median(row[1] for row in found[5:]) < 0.3, law
-        assert median(simulate(law, "output", "test", CHEAP).alpha) < 0.3, law
-
-
-CHAIN = ["cells=4000", "work=400", "steps=40"]
-
-
-def toy(mpi: Mpi, compiler: Compiler) -> Path:
-    """benchmarks/overlap/toy.c with the library."""
-    flags = ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", f"-I{CHECKOUT / 'src'}"]
-    first, *others = sorted(map(str, (CHECKOUT / "src/hide/overlap").glob("*.cpp")))
-    included = [word for path in others for word in ("-include", path)]
-    made = compiler(mpi, Path(first), ["-c", "-std=c++20", *flags, *included])
-    return compiler(mpi, CHECKOUT / "benchmarks/overlap/toy.c", ["-O2", str(made), "-lstdc++", "-lm"])
