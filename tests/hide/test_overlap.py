@@ -215,10 +215,6 @@ def test_what_makes_no_sense_is_an_error_on_all_ranks(
 
 # The input comes on a communicator that is left alone.
 STEPS = ["quick_input=1", f"cells={CELLS}", "steps=16"]
-    "quick_input=1",
-    f"cells={CELLS}",
-    "steps=16",
-]  # the input comes on a communicator that is left alone
 
 
 def injecting(haloscope: Path, tmp_path: Path, *latency: str) -> list[str]:
