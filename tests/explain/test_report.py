@@ -9,157 +9,27 @@ import pytest
 
 from haloscope import explain
 from haloscope.base.errors import OutputError, ProfileError, UsageError
-from haloscope.explain import _report_data, _report_packing
 from support.pages import Look, page_data, wait_until
 from support.profiles import Draft, columns_of, draft, path_rows, process_rows
 from support.sample import halo_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b> %{x} {{data}} $& é"
 
 
-@pytest.fixture
-def show(look: Look, tmp_path: Path) -> Callable[..., Page]:
-    """`show(draft, …)` writes the page about profiles and opens it."""
-
-    def open_page(*drafts: Draft) -> Page:
-        paths = [d.write(tmp_path / f"run-{i}.halo") for i, d in enumerate(drafts)]
-        explain.report(paths, tmp_path / "report.html")
-        return look(tmp_path / "report.html")
-
-    return open_page
+RANKS = 12
 
 
 def marks(page: Page, figure: str, mark: str) -> int:
     return page.locator(f"#{figure} {mark}").count()
 
 
-def test_all_figures_are_drawn(show: Callable[..., Page]) -> None:
-    page = show(halo_profile((2, 2, 2)))
-    assert page.title() == "cg – Haloscope"
-    assert page.locator("#regions-table tbody tr").count() == 8
-    assert marks(page, "time-plot", ".bars path") >= 8
-    assert marks(page, "ranks-plot", ".bars path") >= 8
-    assert marks(page, "matrix-plot", "image") == 1
-    assert marks(page, "sizes-plot", ".points path") > 5
-    assert "56.0 %" in page.locator("#figures").inner_text()
-    assert "mpiexec -n 8 ./cg" in page.locator("#about").inner_text()
-
-
-def test_the_embedded_numbers_are_those_of_the_tables(show: Callable[..., Page]) -> None:
-    """What the page adds up over nested regions is what the inclusive tables have."""
-    written = halo_profile((3, 2, 2), ranks_a_host=4)
-    page = show(written)
-    page.select_option("#region", label="solve")
-    shown = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
-    profile = explain.open(Path(page.url.removeprefix("file://")).with_name("run-0.halo"))
-    expected: list[list[int | None]] = [[None] * 12 for _ in range(12)]
-    for row in profile.table("partners", region="solve").to_dicts():
-        expected[row["rank"]][row["partner"]] = row["bytes_sent"] or None
-    assert shown == expected
-    bars = page.evaluate("document.getElementById('ranks-plot').data.map(t => Array.from(t.y))")
-    times = profile.table("ranks", region="solve")["time"].to_list()
-    assert [sum(parts) for parts in zip(*bars, strict=True)] == pytest.approx(times, rel=1e-6)
-    stems = page.evaluate("document.getElementById('sizes-plot').data.map(t => t.y).flat()")
-    assert sorted(stems) == sorted(profile.table("sizes", region="solve")["messages"].to_list())
-
-
-def test_choices_change_what_is_shown(show: Callable[..., Page]) -> None:
-    page = show(halo_profile((2, 2, 2)))
-    whole = page.evaluate("document.getElementById('matrix-plot').data[0].zmax")
-    page.locator("#regions-table tbody tr", has_text="level 1").first.click()
-    assert page.locator("#region").input_value() == "4"
-    part = page.evaluate("document.getElementById('matrix-plot').data[0].zmax")
-    assert 0 < part < whole
-    page.click("#nesting >> text=exclusive")
-    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
-    page.click("#nesting >> text=inclusive")
-    page.click("#matrix-measure >> text=messages")
-    assert page.evaluate("document.getElementById('matrix-plot').data[0].zmax") == 50
-    page.check("#matrix-log")
-    assert page.evaluate("document.getElementById('matrix-plot').data[0].zmax") == 2
-    page.click("#columns >> text=per instance")
-    assert "recvs" in page.locator("#regions-table thead").inner_text()
-
-
-def test_the_regions_can_be_sorted(show: Callable[..., Page]) -> None:
-    page = show(halo_profile((2, 2, 2)))
-
-    def first() -> str:
-        return page.locator("#regions-table tbody tr td").first.inner_text()
-
-    page.click("#regions-table th:has-text('region')")
-    assert first() == "<program>"
-    page.click("#regions-table th:has-text('region')")
-    assert first().startswith("solve/level 2/halo")
-    page.click("#regions-table th:has-text('largest')")
-    page.click("#regions-table th:has-text('largest')")
-    assert first().startswith("solve/level 2")
-
-
-def test_hostile_names_are_text(show: Callable[..., Page]) -> None:
-    written = halo_profile((2, 2, 2))
-    paths = written.tables["paths"]
-    names = [HOSTILE if name == "level 1" else name for name in paths["name"]]
-    written.tables["paths"] = {**paths, "name": names}
-    written.tables["processes"] = {**written.tables["processes"], "host": [HOSTILE] * 8}
-    written.info |= {"program": HOSTILE, "command": HOSTILE + "\n\u202e"}
-    page = show(written)
-    assert page.title() == f"{HOSTILE} – Haloscope"
-    assert page.locator("h1").inner_text() == HOSTILE
-    assert page.locator("#command").inner_text() == HOSTILE + "\\n\\u202e"
-    assert HOSTILE in page.locator("#about").inner_text()
-    cells = page.locator("#regions-table td:first-child").all_text_contents()
-    assert cells.count(HOSTILE + "comm") == 1
-    assert page.locator("body img, body b").count() == 0
-    labels = " ".join(page.locator("#time-plot .ytick text").all_text_contents())
-    assert "/b> %{x} {{data}} $& é" in labels
-    # What lies above the bar to catch the mouse is Plotly's own.
-    page.locator("#time-plot .bars path").nth(4).hover(force=True)
-    hover = page.locator("#time-plot .hoverlayer text")
-    hover.first.wait_for()
-    # A path's slashes stand between names: one in a name is escaped.
-    assert HOSTILE.replace("/", r"\/") in "".join(hover.all_text_contents())
-    assert page.locator("body img, body b").count() == 0
-
-
-@pytest.mark.parametrize(
-    "ranks", [[], [{"path": 0, "rank": 0, "instances": 1, "time": 1.0}]], ids=["none", "one"]
-)
-def test_a_run_that_said_nothing_has_a_page(show: Callable[..., Page], ranks: list[dict[str, Any]]) -> None:
-    page = show(draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"), ranks=ranks))
-    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
-    assert "No messages" in page.locator("#sizes-plot").inner_text()
-    told = page.locator("#time-plot").inner_text()
-    assert ("No rank left a record" in told) == (not ranks)
-    page.select_option("#region", label="idle")
-    assert "No rank entered" in page.locator("#ranks-plot").inner_text()
-
-
-def test_messages_of_no_bytes_and_ranges_have_their_place(show: Callable[..., Page]) -> None:
-    sizes = [
-        {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},
-        {"path": 0, "kind": "p2p", "bytes": 64, "bytes_upper": 127, "messages": 7},
-    ]
-    page = show(draft(paths=path_rows(), sizes=sizes))
-    assert "64–127 bytes" in page.evaluate("document.getElementById('sizes-plot').data[0].customdata.flat()")
-    ticks = page.locator("#sizes-plot .xtick text").all_text_contents()
-    assert ticks == ["0", "64"]
-    page.click("#sizes-measure >> text=time")
-    assert "empty or untimed" in page.locator("#sizes-plot").inner_text()
-
-
-def test_nothing_is_wider_than_a_narrow_window(show: Callable[..., Page]) -> None:
-    page = show(halo_profile((2, 2, 2)))
-    for width in (1400, 800, 420):
-        page.set_viewport_size({"width": width, "height": 900})
-        wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
-        plot = "document.getElementById('matrix-plot')"
-        wait_until(page, f"{plot}.layout.width <= {plot}.clientWidth")
+def plotted(page: Page, figure: str, what: str) -> Any:
+    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
 
 
 def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:
@@ -182,109 +52,6 @@ def slices(ranks: int, count: int = 20) -> list[dict[str, Any]]:
 def with_slices(written: Draft, rows: list[dict[str, Any]]) -> Draft:
     written.tables["slices"] = columns_of("slices", rows)
     return written
-
-
-def plotted(page: Page, figure: str, what: str) -> Any:
-    return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
-
-
-def test_the_history_of_a_run(show: Callable[..., Page]) -> None:
-    page = show(with_slices(halo_profile((2, 2, 1)), slices(4)))
-    assert marks(page, "history-plot", ".bars path") == 40
-    p2p, coll, waiting = plotted(page, "history-plot", "y")
-    assert p2p == pytest.approx([0.2] * 20)
-    assert coll == pytest.approx([0.4] * 20)
-    assert waiting == pytest.approx([0.0] * 10 + [0.15] * 10)
-    (shares,) = plotted(page, "waiting-plot", "z")
-    assert [row[5] for row in shares] == [0, 0, 0, 0]
-    assert [row[15] for row in shares] == pytest.approx([0, 10, 20, 30], abs=0.02)
-    told = page.locator("#history").inner_text()
-    assert "Mean over 4 ranks, all threads together, in each cell of 500 ms. Source: slices" in told
-    titles = page.locator("#history .xtitle, #history .ytitle").all_text_contents()
-    assert titles == [
-        "time since MPI_Init, s",
-        "time in MPI, s per s, mean over ranks",
-        "time since MPI_Init, s",
-        "rank",
-    ]
-
-
-def test_history_needs_more_than_one_slice(show: Callable[..., Page]) -> None:
-    page = show(with_slices(halo_profile((2, 1, 1)), slices(2, count=1)))
-    assert not page.locator("#history").is_visible()
-    page = show(with_slices(halo_profile((1, 1, 1)), slices(1)))
-    assert page.locator("#history-plot").is_visible()
-    assert not page.locator("#waiting-plot").is_visible()
-
-
-def test_a_long_slice_is_spread_over_its_time(show: Callable[..., Page]) -> None:
-    rows = [
-        {"rank": 0, "slice": 0, "start": 0.0, "duration": 4.0, "io_time": 4.0},
-        {"rank": 0, "slice": 4, "start": 4.0, "duration": 1.0, "io_time": 0.5},
-        # What cannot be is not shown.
-        {"rank": 0, "slice": 5, "start": float("nan"), "duration": 1.0, "io_time": 1.0},
-        {"rank": 0, "slice": 6, "start": 5.0, "duration": float("inf"), "io_time": 1.0},
-        {"rank": -1, "slice": 1, "start": -1.0, "duration": 1.0, "io_time": 1.0},
-    ]
-    page = show(with_slices(halo_profile((1, 1, 1)), rows))
-    files, waiting = plotted(page, "history-plot", "y")
-    assert files == pytest.approx([1, 1, 1, 1, 0.5])
-    assert waiting == [0] * 5
-
-
-def test_the_history_of_many_ranks_is_bounded(show: Callable[..., Page]) -> None:
-    page = show(with_slices(halo_profile((1, 1, 1)), slices(3000, 20)))
-    (shares,) = plotted(page, "waiting-plot", "z")
-    assert (len(shares), len(shares[0])) == (500, 20)
-    assert "mean of 6 neighbouring ranks" in page.locator("#waiting-source").inner_text()
-
-
-def test_many_ranks_are_binned_and_the_page_says_so(
-    show: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_report_packing, "_MOST_RANKS", 50)
-    monkeypatch.setattr(_report_packing, "_BINS", 20)
-    page = show(halo_profile((5, 4, 3)))
-    assert "sum over 3 × 3 ranks" in page.locator("#matrix-source").inner_text()
-    assert "mean of 3 neighbouring ranks" in page.locator("#ranks-source").inner_text()
-    cells = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
-    profile = explain.open(Path(page.url.removeprefix("file://")).with_name("run-0.halo"))
-    total = profile.table("regions", region="<program>")["bytes_sent_total"][0]
-    assert len(cells) == 20
-    assert sum(value or 0 for row in cells for value in row) == total
-
-
-def test_too_many_pairs_are_binned_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report_data, "_MOST_ROWS", 100)
-    path = halo_profile((4, 4, 2)).write(tmp_path / "run.halo")
-    explain.report([path], tmp_path / "report.html")
-    matrix = page_data(tmp_path / "report.html")["matrix"]
-    assert matrix["bin"] > 1
-    assert matrix["offsets"][-1] <= 100
-
-
-def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
-    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
-    bad = tmp_path / "bad.halo"
-    bad.write_bytes(good.read_bytes()[:-1])
-    page = tmp_path / "a page.html"
-    page.write_text("before")
-    with pytest.raises(ProfileError, match=r"bad\.halo"):
-        explain.report([bad], page)
-    assert page.read_text() == "before"
-    explain.report([good], page)
-    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]
-
-
-def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
-    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
-    with pytest.raises(OutputError, match=r"nowhere/report.html: cannot be written: .*; "):
-        explain.report([good], tmp_path / "nowhere" / "report.html")
-    with pytest.raises(OutputError, match="is not a file"):
-        explain.report([good], tmp_path)
-    with pytest.raises(UsageError):
-        explain.report([], tmp_path / "report.html")
 
 
 def with_sites(written: Draft, name: str = "solve()") -> Draft:
@@ -327,8 +94,106 @@ def with_sites(written: Draft, name: str = "solve()") -> Draft:
     return written
 
 
-def test_call_sites_are_a_flame_graph_and_a_table(show: Callable[..., Page]) -> None:
-    page = show(with_sites(halo_profile((2, 1, 1))))
+@pytest.fixture
+def show(look: Look, tmp_path: Path) -> Callable[[Draft], Page]:
+    """`show(draft)` writes the page about a profile and opens it."""
+
+    def open_page(written: Draft) -> Page:
+        explain.report(written.write(tmp_path / "run.halo"), tmp_path / "report.html")
+        return look(tmp_path / "report.html")
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile with all that a page shows of a run without a trace."""
+    written = with_slices(with_sites(halo_profile((3, 2, 2), ranks_a_host=4)), slices(RANKS))
+    return written.write(tmp_path_factory.mktemp("report") / "run.halo")
+
+
+@pytest.fixture(scope="module")
+def opened(profile: Path, browser: Browser) -> Iterator[Page]:
+    """Its page, which takes seconds to open: once for all tests."""
+    explain.report(profile, profile.with_suffix(".html"))
+    look = Look(browser)
+    yield look(profile.with_suffix(".html"))
+    look.check()
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """The page, as it is when it opens."""
+    opened.select_option("#region", index=0)
+    opened.click("#nesting >> text=inclusive")
+    return opened
+
+
+def test_all_figures_are_drawn(page: Page) -> None:
+    assert page.title() == "cg – Haloscope"
+    assert page.locator("#regions-table tbody tr").count() == 8
+    assert marks(page, "time-plot", ".bars path") >= 8
+    assert marks(page, "ranks-plot", ".bars path") >= RANKS
+    assert marks(page, "matrix-plot", "image") == 1
+    assert marks(page, "sizes-plot", ".points path") > 5
+    assert "mpiexec -n 12 ./cg" in page.locator("#about").inner_text()
+
+
+def test_the_share_of_mpi_is_that_of_the_table(page: Page, profile: Path) -> None:
+    (row,) = explain.open(profile).table("regions", region="<program>").to_dicts()
+    share = f"{100 * row['mpi_time_mean'] / row['time_mean']:.1f} %"
+    assert share in page.locator("#figures").inner_text()
+
+
+def test_the_embedded_numbers_are_those_of_the_tables(page: Page, profile: Path) -> None:
+    """What the page adds up over nested regions is what the inclusive tables have."""
+    page.select_option("#region", label="solve")
+    shown = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
+    tables = explain.open(profile)
+    expected: list[list[int | None]] = [[None] * RANKS for _ in range(RANKS)]
+    for row in tables.table("partners", region="solve").to_dicts():
+        expected[row["rank"]][row["partner"]] = row["bytes_sent"] or None
+    assert shown == expected
+    bars = page.evaluate("document.getElementById('ranks-plot').data.map(t => Array.from(t.y))")
+    times = tables.table("ranks", region="solve")["time"].to_list()
+    assert [sum(parts) for parts in zip(*bars, strict=True)] == pytest.approx(times, rel=1e-6)
+    stems = page.evaluate("document.getElementById('sizes-plot').data.map(t => t.y).flat()")
+    assert sorted(stems) == sorted(tables.table("sizes", region="solve")["messages"].to_list())
+
+
+def test_choices_change_what_is_shown(page: Page) -> None:
+    most = "document.getElementById('matrix-plot').data[0].zmax"
+    whole = page.evaluate(most)
+    page.locator("#regions-table tbody tr", has_text="level 1").first.click()
+    assert page.locator("#region").input_value() == "4"
+    assert 0 < page.evaluate(most) < whole
+    page.click("#nesting >> text=exclusive")
+    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
+    page.click("#nesting >> text=inclusive")
+    page.click("#matrix-measure >> text=messages")
+    assert page.evaluate(most) == 50
+    page.check("#matrix-log")
+    assert page.evaluate(most) == 2
+    page.click("#columns >> text=per instance")
+    assert "recvs" in page.locator("#regions-table thead").inner_text()
+    page.uncheck("#matrix-log")
+
+
+def test_the_regions_can_be_sorted(page: Page) -> None:
+    def first() -> str:
+        return page.locator("#regions-table tbody tr td").first.inner_text()
+
+    page.click("#regions-table th:has-text('region')")
+    assert first() == "<program>"
+    page.click("#regions-table th:has-text('region')")
+    assert first().startswith("solve/level 2/halo")
+    page.click("#columns button >> nth=0")
+    page.click("#regions-table th:has-text('largest')")
+    page.click("#regions-table th:has-text('largest')")
+    assert first().startswith("solve/level 2")
+
+
+def test_call_sites_are_a_flame_graph_and_a_table(page: Page) -> None:
     wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
     labels = [text for text in page.locator("#flames-plot .slicetext").all_text_contents() if text]
     assert {"MPI", "solve", "main", "halo", "VecScatterEnd", "MPI_Waitall", "MPI_Allreduce"} <= set(labels)
@@ -355,17 +220,159 @@ def test_call_sites_are_a_flame_graph_and_a_table(show: Callable[..., Page]) -> 
     assert "No call of this region" in page.locator("#flames-plot").inner_text()
 
 
-def test_functions_may_be_called_anything(show: Callable[..., Page]) -> None:
-    page = show(with_sites(halo_profile((2, 1, 1)), HOSTILE))
+def test_the_history_of_a_run(page: Page) -> None:
+    assert marks(page, "history-plot", ".bars path") == 40
+    p2p, coll, waiting = plotted(page, "history-plot", "y")
+    assert p2p == pytest.approx([0.2] * 20)
+    assert coll == pytest.approx([0.4] * 20)
+    mean = 0.4 * sum(range(RANKS)) / RANKS**2
+    assert waiting == pytest.approx([0.0] * 10 + [mean] * 10)
+    (shares,) = plotted(page, "waiting-plot", "z")
+    assert [row[5] for row in shares] == [0] * RANKS
+    assert [row[15] for row in shares] == pytest.approx(
+        [40 * rank / RANKS for rank in range(RANKS)], abs=0.02
+    )
+    told = page.locator("#history").inner_text()
+    assert "Mean over 12 ranks, all threads together, in each cell of 500 ms. Source: slices" in told
+    titles = page.locator("#history .xtitle, #history .ytitle").all_text_contents()
+    assert titles == [
+        "time since MPI_Init, s",
+        "time in MPI, s per s, mean over ranks",
+        "time since MPI_Init, s",
+        "rank",
+    ]
+
+
+def test_nothing_is_wider_than_a_narrow_window(page: Page) -> None:
+    for width in (800, 420, 1400):
+        page.set_viewport_size({"width": width, "height": 1000})
+        wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
+        plot = "document.getElementById('matrix-plot')"
+        wait_until(page, f"{plot}.layout.width <= {plot}.clientWidth")
+
+
+def test_hostile_names_are_text(show: Callable[[Draft], Page]) -> None:
+    written = with_sites(halo_profile((2, 2, 2)), HOSTILE)
+    paths = written.tables["paths"]
+    names = [HOSTILE if name == "level 1" else name for name in paths["name"]]
+    written.tables["paths"] = {**paths, "name": names}
+    written.tables["processes"] = {**written.tables["processes"], "host": [HOSTILE] * 8}
+    written.info |= {"program": HOSTILE, "command": HOSTILE + "\n\u202e"}
+    page = show(written)
+    assert page.title() == f"{HOSTILE} – Haloscope"
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("#command").inner_text() == HOSTILE + "\\n\\u202e"
+    assert HOSTILE in page.locator("#about").inner_text()
+    cells = page.locator("#regions-table td:first-child").all_text_contents()
+    assert cells.count(HOSTILE + "comm") == 1
+    assert page.locator("body img, body b").count() == 0
+    labels = " ".join(page.locator("#time-plot .ytick text").all_text_contents())
+    assert "/b> %{x} {{data}} $& é" in labels
     wait_until(page, "document.querySelectorAll('#flames-plot .slice').length > 11")
     assert any(HOSTILE[:12] in text for text in page.locator("#flames-plot .slicetext").all_text_contents())
     assert HOSTILE in page.locator("#sites-table").inner_text()
+    # What lies above the bar to catch the mouse is Plotly's own.
+    page.locator("#time-plot .bars path").nth(4).hover(force=True)
+    hover = page.locator("#time-plot .hoverlayer text")
+    hover.first.wait_for()
+    # A path's slashes stand between names: one in a name is escaped.
+    assert HOSTILE.replace("/", r"\/") in "".join(hover.all_text_contents())
     assert page.locator("body img, body b").count() == 0
 
 
-def test_without_call_sites_nothing_speaks_of_them(show: Callable[..., Page]) -> None:
-    page = show(halo_profile((2, 1, 1)))
+@pytest.mark.parametrize(
+    "ranks", [[], [{"path": 0, "rank": 0, "instances": 1, "time": 1.0}]], ids=["none", "one"]
+)
+def test_a_run_that_said_nothing_has_a_page(
+    show: Callable[[Draft], Page], ranks: list[dict[str, Any]]
+) -> None:
+    written = draft({"ranks": 1}, paths=path_rows("idle"), processes=process_rows("a"), ranks=ranks)
+    page = show(with_slices(written, slices(1, count=1)))
+    assert "No point-to-point messages" in page.locator("#matrix-plot").inner_text()
+    assert "No messages" in page.locator("#sizes-plot").inner_text()
+    told = page.locator("#time-plot").inner_text()
+    assert ("No rank left a record" in told) == (not ranks)
     assert not page.locator("#sites").is_visible()
+    assert not page.locator("#history").is_visible()  # for which one slice is too few
+    page.select_option("#region", label="idle")
+    assert "No rank entered" in page.locator("#ranks-plot").inner_text()
+
+
+def test_messages_of_no_bytes_and_ranges_have_their_place(show: Callable[[Draft], Page]) -> None:
+    sizes = [
+        {"path": 0, "kind": "p2p", "bytes": 0, "bytes_upper": 0, "messages": 5},
+        {"path": 0, "kind": "p2p", "bytes": 64, "bytes_upper": 127, "messages": 7},
+    ]
+    page = show(draft(paths=path_rows(), sizes=sizes))
+    assert "64–127 bytes" in page.evaluate("document.getElementById('sizes-plot').data[0].customdata.flat()")
+    ticks = page.locator("#sizes-plot .xtick text").all_text_contents()
+    assert ticks == ["0", "64"]
+    page.click("#sizes-measure >> text=time")
+    assert "empty or untimed" in page.locator("#sizes-plot").inner_text()
+
+
+def test_a_long_slice_is_spread_over_its_time(show: Callable[[Draft], Page]) -> None:
+    rows = [
+        {"rank": 0, "slice": 0, "start": 0.0, "duration": 4.0, "io_time": 4.0},
+        {"rank": 0, "slice": 4, "start": 4.0, "duration": 1.0, "io_time": 0.5},
+        # What cannot be is not shown.
+        {"rank": 0, "slice": 5, "start": float("nan"), "duration": 1.0, "io_time": 1.0},
+        {"rank": 0, "slice": 6, "start": 5.0, "duration": float("inf"), "io_time": 1.0},
+        {"rank": -1, "slice": 1, "start": -1.0, "duration": 1.0, "io_time": 1.0},
+    ]
+    page = show(with_slices(halo_profile((1, 1, 1)), rows))
+    files, waiting = plotted(page, "history-plot", "y")
+    assert files == pytest.approx([1, 1, 1, 1, 0.5])
+    assert waiting == [0] * 5
+    assert not page.locator("#waiting-plot").is_visible()  # a single rank waits for no other
+
+
+def test_many_ranks_are_binned_and_the_page_says_so(show: Callable[[Draft], Page], tmp_path: Path) -> None:
+    """1100 ranks are more than 1024, so that at most 512 bins of three are drawn."""
+    page = show(with_slices(halo_profile((11, 10, 10), regions=1), slices(1100, 4)))
+    assert "sum over 3 × 3 ranks" in page.locator("#matrix-source").inner_text()
+    for source in ("#ranks-source", "#waiting-source"):
+        assert "mean of 3 neighbouring ranks" in page.locator(source).inner_text()
+    cells = page.evaluate("document.getElementById('matrix-plot').data[0].customdata")
+    total = explain.open(tmp_path / "run.halo").table("regions", region="<program>")["bytes_sent_total"][0]
+    assert len(cells) == 367
+    assert sum(value or 0 for row in cells for value in row) == total
+    (shares,) = plotted(page, "waiting-plot", "z")
+    assert (len(shares), len(shares[0])) == (367, 4)
+
+
+def test_too_many_pairs_are_binned_further(tmp_path: Path) -> None:
+    """More than 400 000 rows of 1024 ranks."""
+    path = halo_profile((16, 8, 8), regions=20).write(tmp_path / "run.halo")
+    explain.report(path, tmp_path / "report.html")
+    matrix = page_data(tmp_path / "report.html")["matrix"]
+    assert len(explain.open(path).frame("partners")) > 400_000
+    assert (matrix["bin"], matrix["bins"]) == (2, 512)
+    assert 0 < matrix["offsets"][-1] <= 400_000
+
+
+def test_the_page_is_replaced_only_when_whole(tmp_path: Path) -> None:
+    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
+    bad = tmp_path / "bad.halo"
+    bad.write_bytes(good.read_bytes()[:-1])
+    page = tmp_path / "a page.html"
+    page.write_text("before")
+    with pytest.raises(ProfileError, match=r"bad\.halo"):
+        explain.report([bad], page)
+    assert page.read_text() == "before"
+    explain.report([good], page)
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a page.html", "bad.halo", "run.halo"]
+
+
+def test_a_page_that_cannot_be_written_names_the_place(tmp_path: Path) -> None:
+    good = halo_profile((2, 1, 1)).write(tmp_path / "run.halo")
+    with pytest.raises(OutputError, match=r"nowhere/report.html: cannot be written: .*; "):
+        explain.report([good], tmp_path / "nowhere" / "report.html")
+    with pytest.raises(OutputError, match="is not a file"):
+        explain.report([good], tmp_path)
+    with pytest.raises(UsageError):
+        explain.report([], tmp_path / "report.html")
 
 
 def test_sums_that_overflow_are_unknown(tmp_path: Path) -> None:
