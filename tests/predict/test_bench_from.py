@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from haloscope.predict.bench import CollectivePoint as Point
 from haloscope.predict.bench import Sweep, Workload, read_workload, workload_text
-from support.benching import Bench
+from support.command import Command
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import watch
-
-pytestmark = pytest.mark.alone
 
 # 60 and 30 times on pairs, of which there are two; the others are among all four.
 PROGRAM = """
@@ -50,8 +47,8 @@ CALLS = {
 }
 
 
-def test_what_a_program_used(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler: Compiler) -> None:
-    profile = watch(mpi, 4, [compiler.text(mpi, "uses.c", PROGRAM)], tmp_path).path
+def test_what_a_program_used(command: Command, used: Mpi, tmp_path: Path, compiler: Compiler) -> None:
+    profile = watch(used, 4, [compiler.text(used, "uses.c", PROGRAM)], tmp_path).path
     work = read_workload(profile, 1.0)
     assert dict(work.calls) == CALLS
     assert list(work.other) == ["Scan"]
@@ -60,20 +57,27 @@ def test_what_a_program_used(mpi: Mpi, haloscope: Path, tmp_path: Path, compiler
     assert work.iterations(60) == often
     assert work.iterations(1000)[Point("allreduce", 2, 16)] == 120
 
-    bench = Bench(haloscope, mpi, tmp_path)
-    asked = ("--from", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
-    said = bench("allreduce", *asked, "-o", "s.jsonl").stderr
-    assert "measured alone" in said.splitlines()[-1]
+    # What takes a hundredth of the time may be left out, and which calls these are is chance.
+    longest = read_workload(profile)
+    used_most = max(longest.calls, key=lambda point: longest.seconds[point]).collective
+    asked = ("bench", "collective", "--from", str(profile), "-i", "60", "-x", "6", "--algorithm", "default")
+    done = command(*asked, used_most, "-o", "s.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "measured alone" in done.stderr.splitlines()[-1]
     found = {
         Point(row["collective"], row["ranks"], row["bytes"]): (row["status"], row["iterations"])
         for row in Sweep.read(tmp_path / "s.jsonl").points.to_dicts()
     }
-    # What takes a hundredth of the time may be left out.
-    used = read_workload(profile).iterations(60)
-    assert found == {point: ("ok", used[point]) for point in used if point.collective == "allreduce"}
-    assert "the program does not use it; it uses" in bench("bcast", *asked, expect=2).stderr
-    assert "leave out -n and -m" in bench(*asked, "-m", "8", expect=2).stderr
-    assert "by --from" in bench("-n", "2", expect=2).stderr
+    expected = longest.iterations(60)
+    assert found == {p: ("ok", expected[p]) for p in expected if p.collective == used_most}
+    for words, said in (
+        (("bcast", *asked[2:]), "the program does not use it; it uses"),
+        ((*asked[2:], "-m", "8"), "leave out -n and -m"),
+        (("-n", "2"), "by --from"),
+    ):
+        refused = command("bench", "collective", *words)
+        assert refused.returncode == 2
+        assert said in refused.stderr
 
 
 def test_a_program_s_time_is_that_of_its_calls() -> None:

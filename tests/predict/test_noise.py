@@ -5,16 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.predict.bench._surroundings import Noise, noise
-
-pytestmark = pytest.mark.alone
+from haloscope.predict.bench import Noise, noise
+from support.command import run_command
 
 
 def test_detours_are_counted() -> None:
@@ -37,13 +34,14 @@ def test_a_quiet_system_loses_nothing() -> None:
     assert found["processors"][1]["median_interval"] is None
 
 
+@pytest.mark.usefixtures("any_used")  # its compiler builds the probe
 def test_this_system() -> None:
     found = noise(0.1, 2e-5)
     assert set(found.samples) == os.sched_getaffinity(0)
     for one in found.summary()["processors"]:
         assert 0 <= one["lost"] < 1
         assert one["lost_low"] <= one["lost"] <= one["lost_high"]
-        assert 0 < one["quanta"] <= 7501
+        assert one["quanta"] > 0
 
 
 @pytest.mark.parametrize(
@@ -59,11 +57,12 @@ def test_mistakes(words: dict[str, object], said: str) -> None:
         noise(**words)  # type: ignore[arg-type]
 
 
-def test_the_command(haloscope: Path) -> None:
+@pytest.mark.usefixtures("any_used")
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     def run(form: str) -> str:
-        words = ["--duration", "0.05", "--cpus", str(min(os.sched_getaffinity(0)))]
-        command = [str(haloscope), "bench", "noise", *words, "--format", form]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        words = ["--duration", "0.02", "--cpus", str(min(os.sched_getaffinity(0)))]
+        assert run_command("bench", "noise", *words, "--format", form) == 0
+        return capsys.readouterr().out
 
     first, row = run("table").splitlines()
     assert first.startswith("#")

