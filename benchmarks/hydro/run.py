@@ -71,7 +71,7 @@ def reference(program: Path, case: str, steps: int, norm: float) -> None:
     ours = numbers(found["norm"])[0]
     ratio = ours / norm
     same = Estimate(ratio, ratio, ratio)
-    emit("hydro-norm", case, ours=ours, peer=norm, peer_name="Laghos's README", unit="|e|", ratio=same)
+    emit("hydro-norm", case, ours=ours, peer=norm, peer_name="Laghos's README", unit="norm", ratio=same)
 
 
 def speed(program: Path, rounds: int) -> None:
