@@ -10,11 +10,10 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
-from haloscope.base.errors import ProfileError
-from haloscope.cli._main import _VERBS as VERBS
-from haloscope.predict.simulate._works import ProfileWork
+from haloscope.cli import haloscope as front
 from support.mpi import Mpi
 from support.programs import Compiler
 
@@ -22,28 +21,8 @@ PROGRAM = """
 #include <mpi.h>
 int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }
 """
-pytestmark = pytest.mark.bare
+VERBS = front.list_commands(click.Context(front))
 Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def command(haloscope: Path, tmp_path: Path) -> Command:
-    """Runs the command in an empty directory whose name has a space."""
-    directory = tmp_path / "my work"
-    directory.mkdir()
-
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, *arguments],
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +35,6 @@ def profile(
         [haloscope, "run", "--quiet", "-o", path, "--", *any_mpi.launch(2), program],
         env=any_mpi.environment(),
         check=True,
-        timeout=300,
     )
     return path
 
@@ -147,9 +125,9 @@ def test_damaged_profiles(command: Command, profile: Path, tmp_path: Path, kind:
     assert_one_line(command("report", damaged, "-o", "page.html"), 1, damaged.name, word)
     assert not (tmp_path / "my work" / "page.html").exists()
     assert_one_line(command("show", damaged), 1, damaged.name, word)
-    assert_one_line(command("regimes", damaged), 1, damaged.name, "")
-    with pytest.raises(ProfileError, match=re.escape(damaged.name)):  # before it needs SimGrid
-        ProfileWork(damaged, None, "weak")
+    assert_one_line(command("regimes", damaged), 1, damaged.name)
+    # Before it needs SimGrid.
+    assert_one_line(command("simulate", "--platform", "torus", damaged), 1, damaged.name)
 
 
 def test_directories_are_no_profiles(command: Command, tmp_path: Path) -> None:
@@ -170,17 +148,10 @@ def test_page_that_cannot_be_written(command: Command, profile: Path) -> None:
 def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [haloscope, "show", profile, "--format", "json"],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    words: list[str | Path] = [haloscope, "show", profile, "--format", "json"]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     os.close(write)
-    assert done.stderr == ""
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("status", [0, 3, 200])
@@ -193,9 +164,18 @@ def test_program_without_mpi_keeps_its_status(command: Command, status: int) -> 
     assert done.stderr.count("\n") == 1
 
 
-def test_quiet_says_nothing(command: Command) -> None:
-    done = command("run", "--quiet", "--", "sh", "-c", "echo out; echo err >&2")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
+def test_quiet_says_nothing(haloscope: Path, tmp_path: Path) -> None:
+    words: list[str | Path] = [
+        haloscope,
+        "run",
+        "--quiet",
+        "--",
+        "sh",
+        "-c",
+        "echo out; echo err >&2; exit 3",
+    ]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -205,17 +185,14 @@ def test_help_has_examples(command: Command, verb: str) -> None:
     assert f"haloscope {verb}" in done.stdout.partition("Example")[2]
 
 
-def test_every_listed_verb_works(command: Command) -> None:
-    """The list is a table of contents: verbs by room, each with a whole sentence."""
+def test_help_lists_every_verb(command: Command) -> None:
+    """The list is a table of contents: verbs by package, each with a whole sentence."""
     listed = command("--help").stdout.partition("\n\nWatch:\n")[2].partition("\n\n  Examples:")[0]
     verbs = re.findall(r"^  (\w+)  +\S", listed, re.MULTILINE)
     assert verbs[0] == "run"
-    assert sorted(verbs) == sorted(set(verbs))
-    assert set(verbs) == {*VERBS}
+    assert sorted(verbs) == sorted(VERBS)
     assert re.findall(r"^(\w.*):$", listed, re.MULTILINE)[:4] == ["Explain", "Predict", "Hide", "Reproduce"]
     assert "..." not in listed
-    for verb in verbs:
-        assert command(verb, "--help").returncode == 0
 
 
 def test_a_shell_completes_verbs_and_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,17 +1,22 @@
-"""The guides, executed: `sh` blocks run in order, an `output` block is what the last printed.
+"""The guides, executed: the `sh` blocks of a section run in order, an `output` block is what the last prints.
 
-A block of source code begins with a comment that names its file: it is there when the others run.
+A section starts in an empty directory with the blocks that are before the first heading of its page. A block
+of source code begins with a comment that names its file.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
 
@@ -20,37 +25,92 @@ BLOCK = re.compile(r"^```(sh|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 DIVIDER = "---- end of block ----\n"
+BY_SECTION = ("how-to/README", "how-to/launchers", "how-to/hide/README")
+WHOLE = ("tutorial/README", "tutorial/faster", "tutorial/solver")
+# Sections that measure, or run a program often.
+LONG = frozenset(
+    {
+        "Let Haloscope try what helps",
+        "Make a program's collectives faster",
+        "Make halo exchange faster without changing the program",
+        "Measure a machine",
+        "Measure collectives",
+        "Measure halo exchanges",
+        "Run a campaign",
+        "Tell the program from the machine",
+        *WHOLE,
+    }
+)
 
 
-def blocks(guide: Path) -> list[tuple[str, str]]:
-    return BLOCK.findall(guide.read_text())
+@dataclass(frozen=True)
+class Part:
+    """A section of a page, or a whole page, with the commands that it begins with."""
+
+    title: str
+    text: str
+
+    @property
+    def blocks(self) -> list[tuple[str, str]]:
+        return BLOCK.findall(self.text)
+
+    @property
+    def script(self) -> str:
+        """All shell blocks as one script, as a block may use what an earlier one set."""
+        shell = [text for kind, text in self.blocks if kind == "sh"]
+        return "set -e\n" + "".join(f"{text}printf -- '{DIVIDER[:-1]}\\n'\n" for text in shell)
 
 
-def script(guide: Path) -> str:
-    """All shell blocks as one script, since a block may use what an earlier one set."""
-    shell = [text for kind, text in blocks(guide) if kind == "sh"]
-    return "set -e\n" + "".join(f"{text}printf -- '{DIVIDER[:-1]}\\n'\n" for text in shell)
+def sections(page: str) -> list[Part]:
+    head, *rest = re.split(r"^## ", (DOCS / f"{page}.md").read_text(), flags=re.MULTILINE)
+    parts = [Part(text.partition("\n")[0], head + text) for text in rest if "\n```sh\n" in text]
+    assert len(parts) > 1, page
+    return parts
 
 
-def failure(guide: Path, status: int, printed: list[str], told: str) -> str:
-    """The block that failed, and what it said: what others printed would bury that."""
-    number = len(printed) - 1  # each block that ends well prints a divider
-    block = [text for kind, text in blocks(guide) if kind == "sh"][number]
-    end = "\n".join(printed[-1].splitlines()[-30:])
-    return (
-        f"{guide}: sh block {number + 1} ended with status {status}:\n{block}"
-        f"---- standard error, of all blocks\n{told}---- its standard output\n{end}"
-    )
+PARTS = [
+    *(part for page in BY_SECTION for part in sections(page)),
+    *(Part(page, (DOCS / f"{page}.md").read_text()) for page in WHOLE),
+]
 
 
-def check_guide(guide: Path, mpi: Mpi, haloscope: Path, directory: Path) -> None:
-    for text, name in SOURCE.findall(guide.read_text()):
-        (directory / name).write_text(text)
-    environment = tools(mpi)
+def need_scotch(mpi: Mpi) -> None:
+    if not (shutil.which("scotch_gmap") or shutil.which("gmap")):
+        missing("Scotch is not installed: apt-get install scotch")
+
+
+def need_fortran(mpi: Mpi) -> None:
+    if mpi.mpifort is None or not shutil.which("gfortran"):
+        missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
+
+
+NEEDS: Mapping[str, Callable[[Mpi], None]] = {
+    "Bring ranks that talk to one node": need_scotch,
+    "A halo exchange, in Fortran, with halo": need_fortran,
+}
+
+
+def test_sections_are_named_as_in_the_guides() -> None:
+    assert {*LONG, *NEEDS} <= {part.title for part in PARTS}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(part, id=part.title, marks=[pytest.mark.long] if part.title in LONG else [])
+        for part in PARTS
+    ],
+)
+def test_guide(part: Part, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
+    if part.title in NEEDS:
+        NEEDS[part.title](any_mpi)
+    for text, name in SOURCE.findall(part.text):
+        (tmp_path / name).write_text(text)
+    environment = tools(any_mpi)
     environment["PATH"] = f"{haloscope.parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", script(guide)],
-        cwd=directory,
+        ["bash", "-c", part.script],
+        cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -58,58 +118,20 @@ def check_guide(guide: Path, mpi: Mpi, haloscope: Path, directory: Path) -> None
         check=False,
     )
     printed = done.stdout.split(DIVIDER)
+    shell = [text for kind, text in part.blocks if kind == "sh"]
     if done.returncode:
-        pytest.fail(failure(guide, done.returncode, printed, done.stderr), pytrace=False)
+        failed = shell[len(printed) - 1]  # each block that ends well prints a divider
+        pytest.fail(f"status {done.returncode} of\n{failed}\n{done.stderr}\n{printed[-1]}", pytrace=False)
+    assert len(printed) == len(shell) + 1
     ran = -1
-    for kind, text in blocks(guide):
+    for kind, text in part.blocks:
         ran += kind == "sh"
         if kind == "output":
             assert printed[ran] == text
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)  # with the build of a recorder, on a machine that may be busy
-@pytest.mark.parametrize(
-    "name", ["tutorial/README", "tutorial/faster", "tutorial/solver", "how-to/README", "how-to/launchers"]
-)
-def test_guide(name: str, any_mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
-    check_guide(DOCS / f"{name}.md", any_mpi, haloscope, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
-def test_programs_that_hide_communication(mpi: Mpi, haloscope: Path, tmp_path: Path) -> None:
-    """A guide, too; not on MPIs from wheels, which have no Fortran."""
-    check_guide(DOCS / "how-to/hide/README.md", mpi, haloscope, tmp_path)
-    assert {"heat.c", "advection.cpp", "decay.f90"} <= {path.name for path in tmp_path.iterdir()}
-
-
-def test_tutorial_shows_what_is_published() -> None:
-    # Guards the test above: without blocks it could not fail.
-    shown = "".join(text for kind, text in blocks(DOCS / "tutorial/README.md") if kind == "output")
-    for figure in ("15360", "1342177280", "16777216"):
-        assert figure in shown
-
-
 def test_links_lead_somewhere() -> None:
     pages = [*CHECKOUT.glob("*.md"), *DOCS.rglob("*.md")]
-    broken = [
-        f"{page.relative_to(CHECKOUT)}: {target}"
-        for page in pages
-        for target in LINK.findall(page.read_text())
-        if not (page.parent / target).exists()
-    ]
-    assert broken == []
-
-
-def test_a_block_that_fails_is_told_by_itself(tmp_path: Path) -> None:
-    guide = tmp_path / "guide.md"
-    guide.write_text("".join(f"```sh\n{text}\n```\n" for text in ("seq 90", "seq 40; rm none")))
-    words = ["bash", "-c", script(guide)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    told = failure(guide, done.returncode, done.stdout.split(DIVIDER), done.stderr).splitlines()
-    assert told[0] == f"{guide}: sh block 2 ended with status 1:"
-    assert told[1] == "seq 40; rm none"
-    assert "none" in told[3]
-    assert told[-31:] == ["---- its standard output", *map(str, range(11, 41))]
+    links = [(page, target) for page in pages for target in LINK.findall(page.read_text())]
+    assert len(links) > 100
+    assert [(str(page), target) for page, target in links if not (page.parent / target).exists()] == []

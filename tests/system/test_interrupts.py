@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -12,27 +13,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
-import haloscope as front
-from haloscope.cli._main import _VERBS as VERBS
+import haloscope as product
+from haloscope.cli import haloscope as command
 from haloscope.predict import load_machine
+from support.limits import HANG
 from support.mpi import Mpi
+from support.otf2_tools import need_otf2
 from support.programs import Compiler
 
+# Exchanges as often as its first argument, 0: until it is ended. Writes the second after the first exchange.
 PROGRAM = """
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <haloscope/region.h>
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  int rank, number = 7;
+  int rank, number = 7, most = atoi(argv[1]);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (int i = 0; i < atoi(argv[1]); ++i) {
+  for (int i = 0; !most || i < most; ++i) {
     HALOSCOPE_REGION_BEGIN("step");
     MPI_Sendrecv_replace(&number, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
     HALOSCOPE_REGION_END("step");
+    if (i == 0 && rank == 0 && argc > 2) fclose(fopen(argv[2], "w"));
   }
   return MPI_Finalize();
 }
@@ -40,7 +47,7 @@ int main(int argc, char **argv) {
 CAMPAIGN = """
 campaign: two
 systems: {{here: {{cores: 2, launch: "{launch}"}}}}
-programs: {{app: {{command: "{app} 300000"}}}}
+programs: {{app: {{command: "{app} {program}"}}}}
 experiments: {{both: {{program: app, ranks: 2}}}}
 repetitions: 3
 """
@@ -51,10 +58,11 @@ ELSEWHERE = {"study", "demo"}
 
 @dataclass(frozen=True)
 class Case:
-    """A command line of a verb. `{app}`, `{launch}`, `{profile}`, `{trace}`, `{sweep}` are put in."""
+    """A command line of a verb. `{app}`, `{launch}`, `{profile}`, `{trace}`, `{directory}` are put in."""
 
     words: str
     leaves: tuple[str, ...] = ()
+    in_make_test: bool = False
 
     @property
     def verb(self) -> str:
@@ -64,27 +72,52 @@ class Case:
 
 CASES = (
     # What the ranks left that ended too late for the first profile is one of its own.
-    Case("run --trace -o out.halo -- {launch} {app} 300000", ("out.halo", "out-2.halo")),
-    Case("report {trace} -o out.html", ("out.html",)),
+    Case("run --trace -o out.halo -- {launch} {app} {program}", ("out.halo", "out-2.halo"), True),
+    Case("report {trace} -o out.html", ("out.html",), True),
     Case("findings {trace}"),
     Case("export {trace} --to otf2 -o out", ("out",)),
-    Case("export {trace} --to perfetto -o out.pftrace", ("out.pftrace",)),
+    Case("export {trace} --to perfetto -o out.pftrace", ("out.pftrace",), True),
     Case("export {profile} --to cali -o out.cali", ("out.cali",)),
     Case("history {directory}"),
     Case("regimes {profile} --region step -o out.html", ("out.html",)),
     Case("compare {profile} -- {trace} -o out.html", ("out.html",)),
     Case("check --write-rules {profile} {profile} {profile} out.toml", ("out.toml",)),
     Case("bench p2p -m 8 -o out.yaml -- {launcher}", ("out.yaml",)),
-    Case("bench collective bcast -n 2 -m 8:64 -o out.jsonl -- {launcher}", ("out.jsonl",)),
+    Case("bench collective bcast -n 2 -m 8:64 -o out.jsonl -- {launcher}", ("out.jsonl",), True),
     Case("model orfeo bcast -n 2:64 -o out.html", ("out.html",)),
     Case("tune {directory}/sweep.jsonl --no-run -o out.conf", ("out.conf", "out.gains.json")),
     Case("simulate --platform torus {profile} -o out.halo", ("out.halo",)),
-    Case("inject --latency constant:10us -- {launch} {app} 300000"),
-    Case("stencil -- {launch} {app} 300000"),
-    Case("place -- {launch} {app} 300000"),
-    Case("improve -o out.html -- {launch} {app} 300000", ("out.html",)),
-    Case("lab run campaign.yaml", ("two",)),
+    Case("inject --latency constant:10us -- {launch} {app} {program}"),
+    Case("stencil -- {launch} {app} {program}"),
+    Case("place -- {launch} {app} {program}"),
+    Case("improve -o out.html -- {launch} {app} {program}", ("out.html",)),
+    Case("lab run campaign.yaml", ("two",), True),
 )
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command that runs at a terminal of its own."""
+
+    child: subprocess.Popen[str]
+    directory: Path
+    keyboard: int
+    started: Path
+
+    def end(self) -> str:
+        """Wait for its end. Return what it printed to standard error."""
+        _, said = self.child.communicate()
+        os.close(self.keyboard)
+        return said
+
+    def interrupt(self) -> str:
+        """Press Ctrl-C, and wait for the end.
+
+        A signal that is sent otherwise may arrive twice, and Open MPI's launcher may hang then, as its
+        handler allocates memory.
+        """
+        os.write(self.keyboard, b"\x03")
+        return self.end()
 
 
 @dataclass(frozen=True)
@@ -95,15 +128,14 @@ class Place:
     environment: Mapping[str, str]
     top: Path
 
-    def start(self, case: Case, name: str) -> tuple[subprocess.Popen[str], Path, int]:
-        """Start a command line at a terminal of its own, in a directory of its own; with an empty one for
-        temporary files.
-        """
-        directory, aside = self.top / name, self.top / f"{name}.tmp"
+    def start(self, case: Case, name: str, exchanges: int) -> Running:
+        """Start a command line in an empty directory, with an empty one for temporary files."""
+        directory, aside, started = (self.top / f"{name}{suffix}" for suffix in ("", ".tmp", ".started"))
         directory.mkdir()
         aside.mkdir()
-        (directory / "campaign.yaml").write_text(CAMPAIGN.format_map(self.values))
-        words = [word.format_map(self.values).split() for word in case.words.split()]
+        values = {**self.values, "program": f"{exchanges} {started}"}
+        (directory / "campaign.yaml").write_text(CAMPAIGN.format_map(values))
+        words = [word.format_map(values).split() for word in case.words.split()]
         keyboard, terminal = os.openpty()
         child = subprocess.Popen(
             ["setsid", "--ctty", self.values["haloscope"], *(part for word in words for part in word)],
@@ -115,11 +147,12 @@ class Place:
             text=True,
         )
         os.close(terminal)
-        return child, directory, keyboard
+        return Running(child, directory, keyboard, started)
 
 
 def test_each_verb_is_tried_or_is_over_at_once() -> None:
-    assert {case.verb for case in CASES} | AT_ONCE | ELSEWHERE == set(VERBS)
+    verbs = command.list_commands(click.Context(command))
+    assert {case.verb for case in CASES} | AT_ONCE | ELSEWHERE == set(verbs)
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +164,10 @@ def place(
     launch = any_mpi.launch(2)
     environment = dict(any_mpi.environment())
     runs = top / "runs"
+    runs.mkdir()
     for name, options in (("profile", ["--series", "step"]), ("trace", ["--series", "step", "--trace"])):
         watch = [str(haloscope), "run", "--quiet", *options, "-o", str(runs / f"{name}.halo"), "--"]
-        runs.mkdir(exist_ok=True)
-        subprocess.run(
-            [*watch, *map(str, launch), str(app), "30000"], env=environment, check=True, timeout=300
-        )
+        subprocess.run([*watch, *map(str, launch), str(app), "30000"], env=environment, check=True)
     values = {
         "haloscope": str(haloscope),
         "app": str(app),
@@ -146,44 +177,75 @@ def place(
         "trace": str(runs / "trace.halo"),
         "directory": str(runs),
     }
-    sweep = [str(haloscope), *"bench collective bcast -n 2 -m 8:64 -o".split(), str(runs / "sweep.jsonl")]
-    subprocess.run(
-        [*sweep, "--", str(launch[0])], env=environment, check=True, timeout=300, capture_output=True
-    )
     return Place(values, environment, top)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.words.split(" -- ")[0][:30])
+@pytest.fixture(scope="module")
+def with_sweep(place: Place) -> Place:
+    """Also `sweep.jsonl`, a measurement of collectives."""
+    words = "bench collective bcast -n 2 -m 8:64 -o".split()
+    sweep = [place.values["haloscope"], *words, f"{place.values['directory']}/sweep.jsonl", "--"]
+    environment = place.environment
+    subprocess.run([*sweep, place.values["launcher"]], env=environment, check=True, capture_output=True)
+    return place
+
+
+def name_of(case: Case) -> str:
+    return case.words.split(" -- ")[0][:30]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.in_make_test], ids=name_of)
 def test_ctrl_c_leaves_nothing_half_done(place: Place, case: Case) -> None:
-    name = f"case-{CASES.index(case)}"
-    started = time.monotonic()
-    child, directory, keyboard = place.start(case, f"{name}-whole")
-    _, said = child.communicate(timeout=300)
-    os.close(keyboard)
-    assert child.returncode == 0, said
-    duration = time.monotonic() - started
-    child, directory, keyboard = place.start(case, f"{name}-stopped")
-    time.sleep(duration * random.Random(case.words).uniform(0.3, 1))
-    # By the key: of who sends it otherwise nobody knows whether launchers got it, too, and Open MPI's may
-    # wait for itself for ever if it gets two at once (it allocates memory in its handler).
-    os.write(keyboard, b"\x03")
-    _, said = child.communicate(timeout=60)
+    """When its ranks exchange, or its first measurement is there, or it has loaded what reads tables."""
+    running = place.start(case, f"case-{CASES.index(case)}", 0)
+    while running.child.poll() is None and not is_at_work(running, case):
+        time.sleep(0.005)
+    check_end(running, case, running.interrupt())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_ctrl_c_at_any_moment(with_sweep: Place, case: Case, request: pytest.FixtureRequest) -> None:
+    if "otf2" in case.words:
+        need_otf2()
+    if case.verb == "simulate":
+        request.getfixturevalue("simgrid")
+    name, begun = f"any-{CASES.index(case)}", time.monotonic()
+    whole = with_sweep.start(case, f"{name}-whole", 300000)
+    said = whole.end()
+    assert whole.child.returncode == 0, said
+    moment = (time.monotonic() - begun) * random.uniform(0.3, 1)
+    running = with_sweep.start(case, name, 300000)
+    time.sleep(moment)
+    check_end(running, case, f"after {moment} s\n{running.interrupt()}")
+
+
+def is_at_work(running: Running, case: Case) -> bool:
+    if "{program}" in case.words or case.verb == "lab":
+        return running.started.exists()
+    if case.verb == "bench":
+        result = running.directory / case.leaves[0]
+        return result.exists() and result.stat().st_size > 0
+    with contextlib.suppress(OSError):  # it may end now
+        return "polars" in Path(f"/proc/{running.child.pid}/maps").read_text()
+    return False
+
+
+def check_end(running: Running, case: Case, said: str) -> None:
     # A launcher that is interrupted may end with 1, which its verb does as well.
-    assert child.returncode in (0, 1, 128 + signal.SIGINT, -signal.SIGINT), said
+    assert running.child.returncode in (0, 1, 128 + signal.SIGINT, -signal.SIGINT), said
     assert "Traceback" not in said
-    assert is_gone(child.pid)
-    os.close(keyboard)
-    aside = [path.name for path in Path(f"{directory}.tmp").iterdir()]
+    assert is_gone(running.child.pid), said
+    aside = [path.name for path in Path(f"{running.directory}.tmp").iterdir()]
     assert [file for file in aside if not file.startswith("ompi.")] == []  # Open MPI's own may stay
-    left = {path.name for path in directory.iterdir()} - {"campaign.yaml"}
-    assert left <= set(case.leaves)
-    assert all(is_whole(directory / name) for name in left)
+    left = {path.name for path in running.directory.iterdir()} - {"campaign.yaml"}
+    assert left <= set(case.leaves), said
+    assert all(is_whole(running.directory / name) for name in left), said
 
 
 def is_gone(group: int) -> bool:
     """Return whether nothing of a process group is left, or will be soon."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANG
     while time.monotonic() < until:
         try:
             os.killpg(group, 0)
@@ -194,12 +256,12 @@ def is_gone(group: int) -> bool:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether somebody who reads a result finds all of it."""
+    """Return whether a reader finds all of a result."""
     return WHOLE.get(path.suffix, Path.exists)(path)
 
 
 def opens(path: Path) -> bool:
-    with front.open(path) as profile:
+    with product.open(path) as profile:
         return profile.table("regions").height > 0
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from support.programs import Compiler
 APPLICATION = Path(__file__).resolve().parents[2] / "apps" / "cg"
 ITERATIONS = 60
 REGION = "main/cg/halo_exchange"
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -31,51 +33,29 @@ def profile(
         [haloscope, *watched, *any_mpi.launch(4), program, *size],
         env=any_mpi.environment(),
         check=True,
-        timeout=280,
         capture_output=True,
     )
     return path
 
 
-def test_regimes_of_a_real_run(profile: Path, haloscope: Path, tmp_path: Path) -> None:
-    printed = subprocess.run(
-        [haloscope, "regimes", profile, "--format", "json", "-o", "page.html"],
-        cwd=tmp_path,
-        check=True,
-        timeout=280,
-        capture_output=True,
-        text=True,
-    )
-    assert printed.stderr == ""
+def test_regimes_of_a_real_run(profile: Path, command: Command) -> None:
+    printed = command("regimes", profile, "--format", "json", "-o", "page.html")
+    assert (printed.returncode, printed.stderr) == (0, "")
     rows = json.loads(printed.stdout)
     assert [(row["file"], row["region"]) for row in rows] == [("cg", REGION)] * 3
     assert sum(row["instances"] for row in rows) % 4 == 0
     assert sum(row["instances"] for row in rows) >= 4 * ITERATIONS
     assert sum(row["share"] for row in rows) == pytest.approx(1)
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert page.startswith("<!DOCTYPE html>")
+    assert Path("page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     # What show prints is read as well, and gives the same.
-    series = subprocess.run(
-        [haloscope, "show", profile, "--table", "series", "--format", "csv"],
-        check=True,
-        timeout=280,
-        capture_output=True,
-    ).stdout
-    (tmp_path / "cg.csv").write_bytes(series)
-    again = subprocess.run(
-        [haloscope, "regimes", "cg.csv", "--format", "json"],
-        cwd=tmp_path,
-        check=True,
-        timeout=280,
-        capture_output=True,
-        text=True,
-    )
+    Path("cg.csv").write_text(command("show", profile, "--table", "series", "--format", "csv").stdout)
+    again = command("regimes", "cg.csv", "--format", "json")
     same = [[row[key] for key in ("regime", "mean", "instances")] for row in json.loads(again.stdout)]
     assert same == [[row[key] for key in ("regime", "mean", "instances")] for row in rows]
 
 
-def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").touch()
+def test_errors_are_one_line(profile: Path, command: Command) -> None:
+    Path("empty.csv").touch()
     cases: list[tuple[list[str | Path], int, str]] = [
         (["empty.csv"], 1, "empty.csv: is empty"),
         (["missing.halo"], 1, "missing.halo: No such file"),
@@ -84,20 +64,12 @@ def test_errors_are_one_line(profile: Path, haloscope: Path, tmp_path: Path) -> 
         ([], 2, "Missing argument"),
     ]
     for arguments, status, words in cases:
-        done = subprocess.run(
-            [haloscope, "regimes", *arguments],
-            cwd=tmp_path,
-            check=False,
-            timeout=280,
-            capture_output=True,
-            text=True,
-        )
+        done = command("regimes", *arguments)
         assert done.returncode == status, done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
         assert words in done.stderr
 
 
-@pytest.mark.bare
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: Path, term: str) -> None:
     """Progress may be shown, and is gone at the end."""
@@ -106,7 +78,6 @@ def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: 
         [haloscope, "regimes", profile, "--format", "csv"],
         cwd=tmp_path,
         check=True,
-        timeout=280,
         stdout=subprocess.PIPE,
         stderr=slave,
         env={**os.environ, "TERM": term},
