@@ -179,6 +179,7 @@ def types(table: str, columns: Arrays) -> list[tuple[str, str]]:
         **dict.fromkeys(reals, "real"),
         **dict.fromkeys(strings, "string"),
         **dict.fromkeys(("memory", "cpus"), "string"),
+        "device_copy_time": "real",
     }
     return [(name, kinds.get(name, "integer")) for name in columns]
 

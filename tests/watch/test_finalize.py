@@ -21,9 +21,24 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, MPI_ANY_SOURCE, 0,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  if (rank == size - 1) sleep(3);
+  if (rank == size - 1 && argc > 1) usleep(300000);
+  for (int i = 2; i < argc && rank == size - 1; i++)
+    while (access(argv[i], F_OK) != 0) usleep(1000);
   MPI_Finalize();
   return 0;
+}
+"""
+# Called by the recorder when it waits no longer: leaves a file for each rank.
+ENDING = """
+#include <mpi.h>
+#include <stdio.h>
+int MPI_Finalize(void) {
+  char name[32];
+  int rank;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  snprintf(name, sizeof name, "ending-%d", rank);
+  fclose(fopen(name, "w"));
+  return PMPI_Finalize();
 }
 """
 
@@ -38,14 +53,20 @@ def is_whole(run: Watched) -> bool:
 
 
 def test_a_late_rank_is_waited_for(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
-    run = watch(any_mpi, 4, [program], tmp_path)
+    run = watch(any_mpi, 4, [program, "late"], tmp_path)
     assert run.done.stderr == ""
     assert is_whole(run)
 
 
-def test_waiting_has_an_end(any_mpi: Mpi, program: Path, tmp_path: Path) -> None:
-    """Who waits says for whom; then `run` puts the records together."""
-    run = watch(any_mpi, 4, [program], tmp_path, env={"HALOSCOPE_FINALIZE_TIME": "1"})
+def test_waiting_has_an_end(any_mpi: Mpi, compiler: Compiler, program: Path, tmp_path: Path) -> None:
+    """The rank that waits reports the missing one; then `run` puts the records together.
+
+    Rank 3 comes when all others have given it up.
+    """
+    ending = compiler.text(any_mpi, "ending.c", ENDING, ["-shared", "-fPIC"])
+    env = {"HALOSCOPE_FINALIZE_TIME": "1", "LD_PRELOAD": str(ending)}
+    files = [f"ending-{rank}" for rank in range(3)]
+    run = watch(any_mpi, 4, [program, "late", *files], tmp_path, env=env)
     lines = [line for line in run.done.stderr.splitlines() if "did not come to MPI_Finalize" in line]
     assert any("rank 3 did not come" in line and "HALOSCOPE_FINALIZE_TIME" in line for line in lines)
     assert is_whole(run)
@@ -55,7 +76,7 @@ def test_steps_grow_with_the_logarithm(any_mpi: Mpi, compiler: Compiler, tmp_pat
     """Each doubling of the ranks adds as many messages to those that one rank takes in turn."""
     source = CHECKOUT / "benchmarks" / "finalize" / "steps.c"
     counter = compiler(any_mpi, source, ["-shared", "-fPIC"])
-    program = compiler.text(any_mpi, "prompt.c", PROGRAM.replace("sleep(3)", "sleep(0)"))
+    program = compiler.text(any_mpi, "late.c", PROGRAM)
     environment = {"LD_PRELOAD": str(counter)}
     steps = []
     for ranks in (2, 4, 8):

@@ -12,6 +12,7 @@ import pytest
 import haloscope
 from support.missing import missing
 from support.mpi import Mpi
+from support.profiles import draft, path_rows, process_rows
 from support.programs import Compiler
 from support.watched import PROGRAMS, STRICT, Watched, program, watch
 
@@ -173,23 +174,45 @@ def test_copies_that_mpi_then_sends(run: Watched) -> None:
 
 
 @pytest.mark.parametrize("kind", ["staged", "kept", "direct"])
-def test_copies_to_where_messages_begin_are_a_finding(
+def test_copies_to_where_messages_begin_are_staged(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, kind: str
 ) -> None:
     staging = program(compiler, any_mpi, "staging.c", [runtime_of(compiler, any_mpi, LIBRARIES["cuda"])])
-    found = watch(any_mpi, 2, [staging, kind], tmp_path)
-    copies = 0 if kind == "direct" else 2 * 150
-    assert found.region("exchange")["device_copies_total"] == copies
-    findings = [finding for finding in haloscope.findings(found.path) if finding.rule == "host_staging"]
-    assert len(findings) == (kind == "staged")
+    row = watch(any_mpi, 2, [staging, kind], tmp_path).region("exchange")
+    copies = 0 if kind == "direct" else 2 * 3
+    assert row["device_copies_total"] == copies
+    assert row["staged_bytes_total"] == (copies * 2**20 if kind == "staged" else 0)
+
+
+@pytest.mark.parametrize("staged", [0, 2**26, 2**27])
+def test_staged_data_are_a_finding(tmp_path: Path, staged: int) -> None:
+    """Each of two ranks takes 3 of 10 s for copies of 2**27 bytes, of which MPI sends so many."""
+    rows = [
+        {"path": path, "rank": rank, "instances": 1, "time": time}
+        for rank in range(2)
+        for path, time in ((0, 6.0), (1, 4.0))
+    ]
+    made = draft(
+        {"ranks": 2}, paths=path_rows("exchange"), processes=process_rows("alpha", "alpha"), ranks=rows
+    )
+    copied = {
+        "device_copy_time": [0, 3] * 2,
+        "device_copy_bytes": [0, 2**27] * 2,
+        "staged_bytes": [0, staged] * 2,
+    }
+    made.tables["ranks"] = {**made.tables["ranks"], **copied}
+    findings = haloscope.findings(made.write(tmp_path / "made.halo"))
+    findings = [finding for finding in findings if finding.rule == "host_staging"]
+    assert len(findings) == (staged > 0)
     for finding in findings:
         assert finding.region == "exchange"
-        assert "315 MB of a GPU's data are copied to the host before MPI sends them" in finding.sentence
-        assert finding.evidence[0].values == {"staged_bytes_total": copies * 2**20}
-        # All copies are of such data: what is gained is their time.
-        copied = found.region("exchange")["device_copy_time_mean"]
-        assert finding.gain == finding.gain_high == pytest.approx(copied)
-        assert finding.gain_low == pytest.approx(copied / 2)
+        assert f"{2 * staged / 1e6:.0f} MB of a GPU's data are copied to the host before MPI sends them" in (
+            finding.sentence
+        )
+        assert finding.evidence[0].values == {"staged_bytes_total": 2 * staged}
+        # The time of those copies whose data MPI sends.
+        gain = 3 * staged / 2**27
+        assert (finding.gain, finding.gain_high, finding.gain_low) == pytest.approx((gain, gain, gain / 2))
 
 
 @pytest.mark.parametrize("interface", ["-DMPIF_H", "-DUSE_MPI", "-DF08"])

@@ -19,7 +19,7 @@ static void late(const char *name, void (*sending)(void), int buffered) {
     if (rank == 0) {
       sending();
     } else if (rank == 1) {
-      sleep_ms(40);
+      sleep_ms(5);
       MPI_Recv(in, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
   }

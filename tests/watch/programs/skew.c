@@ -1,15 +1,11 @@
-// Collectives that ranks come to at different times, and in different orders: `skew late CALLS` or `skew
-// mixed`.
+// Collectives that ranks come to in different orders: `skew late CALLS` or `skew mixed`.
 #include "common.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 static void late(int calls) {
-  for (int i = 0; i < calls; i++) {
-    if (rank == 0) usleep(5000);
+  for (int i = 0; i < calls; i++)
     REGION("late") MPI_Allreduce(buffer, other, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  }
 }
 
 static void sum(MPI_Comm comm, int times) {

@@ -1,15 +1,26 @@
-// `slices MILLISECONDS [threads|put|kill]`: the ranks talk all the time, for so long.
+// `slices LENGTH COUNT [threads|put|kill]`: the ranks talk until rank 0 has done so in COUNT different stretches
+// of LENGTH seconds. That holds however often the machine stops it.
 #include "common.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
-static double end;
+static double begin, length;
+static long wanted, seen, latest = -1;
+
+static int is_over(void) {
+  const long stretch = (long)((MPI_Wtime() - begin) / length);
+  if (stretch != latest) {
+    latest = stretch;
+    seen++;
+  }
+  return seen > wanted;
+}
 
 // Rank 0's clock decides for all.
 static int goes_on(MPI_Comm comm) {
-  int going = MPI_Wtime() < end;
+  int going = !is_over();
   MPI_Bcast(&going, 1, MPI_INT, 0, comm);
   return going;
 }
@@ -29,8 +40,8 @@ static void talk(MPI_Comm comm) {
 
 // A thread that comes late and leaves early.
 static void *work(void *comm) {
-  usleep(100000);
-  for (int i = 0; i < 50; i++) REGION("thread") {
+  usleep(20000);
+  for (int i = 0; i < 20; i++) REGION("thread") {
       talk(*(MPI_Comm *)comm);
       usleep(1000);
     }
@@ -50,7 +61,7 @@ static void with_a_thread(void) {
 static void put(void) {
   MPI_Win window;
   MPI_Win_create(buffer, sizeof buffer, sizeof *buffer, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  while (MPI_Wtime() < end) {
+  while (!is_over()) {
     MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);
     MPI_Put(other, 2, MPI_INT, rank, 0, 2, MPI_INT, window);
     MPI_Win_unlock(rank, window);
@@ -60,12 +71,14 @@ static void put(void) {
 }
 
 int main(int argc, char **argv) {
-  const char *mode = argc > 2 ? argv[2] : "";
+  const char *mode = argc > 3 ? argv[3] : "";
   int provided;
   MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  end = MPI_Wtime() + 1e-3 * atoi(argv[1]);
+  begin = MPI_Wtime();
+  length = atof(argv[1]);
+  wanted = atol(argv[2]);
   if (!strcmp(mode, "threads")) {
     with_a_thread();
   } else if (!strcmp(mode, "put")) {
