@@ -12,10 +12,15 @@ from support.limits import HANG
 from support.mpi import Mpi
 from support.mpis import tools
 
+_REMARKS = ("haloscope: building ", "haloscope: launcher: ")
+
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`command("bench", "p2p")` runs the command in this process, in a directory of its own."""
+    """`command("bench", "p2p")` runs the command in this process, in a directory of its own.
+
+    Its standard error is without what it builds, and which launcher it found.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", f"{HANG:g}")
 
@@ -23,7 +28,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         capsys.readouterr()
         status = run_command(*words)
         printed = capsys.readouterr()
-        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, printed.err)
+        lines = printed.err.splitlines(keepends=True)
+        told = "".join(line for line in lines if not line.startswith(_REMARKS))
+        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, told)
 
     return run
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from haloscope.predict.bench import Sweep
-from haloscope.predict.bench._grid import Unit, shuffled
-from haloscope.predict.bench._launches import measure
-from haloscope.predict.bench._method import Method
-from haloscope.predict.bench._mpi_library import Algorithm, library
-from haloscope.predict.bench._surroundings import surroundings
-from haloscope.predict.bench._sweep import Journal
-from haloscope.predict.tune import Candidate, Point, Trial, choose_from
-from haloscope.predict.tune._trial import not_holding
-from support.mpi import Mpi
-from support.mpis import tools
+from haloscope.predict.tune import Bench, Candidate, Plan, Point, Trial, choose_from, write_rules
+from support.emulated_tuning import emulated_bench
 
 PAIRS = 100
 BETWEEN, WITHIN = 0.05, 0.05  # relative deviations of launches, and of iterations in one
@@ -71,16 +63,21 @@ def test_gains_are_found() -> None:
     assert sum(one.name == "quick" for one in made.values()) > 0.9 * PAIRS
 
 
-def test_alike_rules_do_not_hold() -> None:
+def test_alike_rules_do_not_hold(tmp_path: Path) -> None:
     chance = np.random.default_rng(5)
     points = [Point("bcast", 4, 1 + pair) for pair in range(PAIRS)]
-    chosen = {point: Candidate("chain", 1 + point.bytes % 2) for point in points}  # neighbours are two rules
+    # Neighbours are two rules.
+    chosen = {point: Candidate(f"way{1 + point.bytes % 2}", 1 + point.bytes % 2) for point in points}
 
     def launches() -> Any:
         return 20e-6 * np.exp(chance.normal(0, BETWEEN, 5))
 
-    trials = {point: Trial(launches(), launches()) for point in points}
-    assert PAIRS - len(not_holding(chosen, trials)) <= ALIKE
+    def measured(_bench: Bench, asked: Sequence[Point], *_: object) -> dict[Point, Trial]:
+        return {point: Trial(launches(), launches()) for point in asked}
+
+    made = write_rules(emulated_bench(tmp_path), chosen, tmp_path / "r.conf", Plan(), measure=measured)
+    assert made.tried == PAIRS
+    assert len(made.tuned) <= ALIKE
 
 
 def test_variance_is_split() -> None:
@@ -89,23 +86,3 @@ def test_variance_is_split() -> None:
     assert between == pytest.approx(BETWEEN, rel=0.2)
     alone = sweep({"default": 1.0}, 1, 1).spread()
     assert alone["between"].null_count() == len(alone)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_the_same_settings_in_real_runs_do_not_differ(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in tools(mpi).items():
-        monkeypatch.setenv(name, value)
-    ours, method = library(), Method(iterations=100, warmup=10, launches=3)
-    sizes = (8, 1024, 65536)
-    ways = [Algorithm("bcast"), Algorithm("bcast", "alike", 1)]
-    units = [
-        unit
-        for launch in range(method.launches)
-        for unit in shuffled([Unit(way, 0, 0, 2, None, sizes, launch) for way in ways], random.Random(launch))
-    ]
-    kept = Journal(surroundings(ours.name, "", method.words()), None)
-    measure(units, ours, method, kept)
-    made = Sweep.of(kept.environment, list(kept.points.values()))
-    assert len(made.points) == len(ways) * len(sizes) * method.launches
-    assert {one.name for one in choose_from(made).values()} == {"default"}

@@ -1,4 +1,4 @@
-"""Rules files: what is written is read again, and a call meets the rule that the library takes."""
+"""Rules files: a call meets the algorithm that was chosen for it, in each form that a library reads."""
 
 from __future__ import annotations
 
@@ -6,206 +6,169 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haloscope.base.errors import RecorderError, UsageError
-from haloscope.predict.tune._mpich_rules import canary, embedded_tree, read_tree, write_tree
-from haloscope.predict.tune._rules import (
-    IDENTIFIERS,
-    Rule,
-    block_bytes,
-    closed,
-    counted_bytes,
-    read_json,
+from haloscope.base.errors import RecorderError
+from haloscope.predict.bench import Algorithm
+from haloscope.predict.tune import Candidate, Point, verify, write_rules
+from support.emulated_tuning import (
+    COLLECTIVES,
+    emulated_bench,
+    json_choice,
+    own_leaf,
     read_text,
-    rule_for,
-    write_json,
-    write_text,
+    text_choice,
+    tree_leaf,
 )
-from support.missing import missing
-from support.mpi import find
 
-NAMES = {(c, n): f"{c}_{n}" for c in IDENTIFIERS for n in range(1, 8)}
-EXAMPLE = """\
-1                 # number of collectives
-2                 # collective id (allreduce)
-2                 # number of communicator sizes
-4                 # communicator size
-2                 # number of message rules
-0      3 0 0      # bytes, algorithm, fan-in/out, segment size
-65536  4 0 8192
-64
-1
-0      0 0 0      # the library's own decision
-"""
-TREE = {
-    "collective=bcast": {
-        "comm_type=intra": {"avg_msg_size=any": {"algorithm=MPIR_Bcast_intra_binomial": {}}},
-        "comm_type=inter": {"algorithm=MPIR_Bcast_inter_remote_send_local_bcast": {}},
-    },
-    "collective=alltoall": {
-        "comm_type=intra": {"algorithm=MPIR_Alltoall_intra_pairwise": {}},
-        "comm_type=inter": {"algorithm=MPIR_Alltoall_inter_pairwise_exchange": {}},
-    },
-    "collective=barrier": {"comm_type=intra": {"algorithm=MPIR_Barrier_intra_smp": {}}},
-    "collective=exscan": {"algorithm=MPIR_Exscan_intra_recursive_doubling": {}},
-}
+Chosen = dict[Point, Candidate]
+UNSIZED = {"barrier"}
 
 
 @st.composite
-def rules(draw: st.DrawFn, collectives: tuple[str, ...] = tuple(IDENTIFIERS)) -> list[Rule]:
-    made = []
-    places = draw(
+def choices(draw: st.DrawFn, collectives: tuple[str, ...] = tuple(COLLECTIVES)) -> Chosen:
+    """What was chosen at some points; number 0 is the library's own."""
+    points = draw(
         st.sets(
-            st.tuples(st.sampled_from(collectives), st.integers(2, 9), st.integers(0, 1 << 20)),
+            st.builds(
+                Point,
+                st.sampled_from(collectives),
+                st.integers(2, 9),
+                st.sampled_from((1, 2, 7, 8, 100, 4096)),
+            ),
             min_size=1,
             max_size=12,
         )
     )
-    for collective, ranks, size in places:
+    made: Chosen = {}
+    for point in points:
         number = draw(st.integers(0, 7))
-        name = NAMES[collective, number] if number else "default"
-        segment = draw(st.sampled_from((0, 1024))) if number else 0
-        made.append(Rule(collective, ranks, size, name, number, segment))
+        where = Point(point.collective, point.ranks, 0 if point.collective in UNSIZED else point.bytes)
+        segment = draw(st.sampled_from((0, 1024)))
+        made[where] = Candidate(f"way{number}", number, segment) if number else Candidate()
     return made
 
 
-calls = st.tuples(st.integers(1, 12), st.integers(0, 1 << 21))
+calls = st.builds(Point, st.sampled_from(tuple(COLLECTIVES)), st.integers(1, 12), st.integers(0, 1 << 16))
 
 
-def choice(rule: Rule | None) -> tuple[int, int, int]:
-    return (rule.number, rule.segment, rule.fanout) if rule else (0, 0, 0)
+def expected(chosen: Chosen, call: Point) -> Candidate | None:
+    """What a call should meet. None: between two sizes with different choices either may be met."""
+    line = sorted(p for p in chosen if (p.collective, p.ranks) == (call.collective, call.ranks))
+    if call.collective in UNSIZED and line:
+        return chosen[line[0]]
+    below = [p for p in line if p.bytes <= call.bytes]
+    above = [p for p in line if p.bytes >= call.bytes]
+    if not below or not above:
+        return Candidate()
+    one, other = chosen[below[-1]], chosen[above[0]]
+    return one if one == other or call in chosen else Candidate()
 
 
-@given(rules(), calls)
-def test_text_says_what_the_rules_say(made: list[Rule], call: tuple[int, int]) -> None:
-    again = read_text(write_text(made), NAMES)
-    assert again == closed(made)
-    # For what was listed nothing changes; the rest is the library's.
-    for collective in {rule.collective for rule in made}:
-        ranks, size = call
-        listed = any((r.collective, r.ranks) == (collective, ranks) for r in made)
-        expected = rule_for(made, collective, ranks, size) if listed else None
-        assert choice(rule_for(again, collective, ranks, size)) == choice(expected)
+def written(directory: Path, form: str, chosen: Chosen) -> str:
+    file = directory / ("rules.conf" if form == "openmpi-text" else "rules.json")
+    file.unlink(missing_ok=True)
+    made = write_rules(emulated_bench(directory, form), chosen, file, None)
+    assert file.exists() == bool(made.tuned)
+    return file.read_text() if made.tuned else ""
 
 
-@given(rules(), calls)
-def test_json_says_what_the_text_says(made: list[Rule], call: tuple[int, int]) -> None:
-    text, again = closed(made), read_json(write_json(made), NAMES)
-    for collective in {rule.collective for rule in made}:
-        expected = choice(rule_for(text, collective, *call))
-        assert choice(rule_for(again, collective, *call)) == expected
+def forms_agree(directory: Path, chosen: Chosen, points: list[Point]) -> None:
+    """Assert that text and JSON let each call meet what it should."""
+    text, tree = written(directory, "openmpi-text", chosen), written(directory, "openmpi-json", chosen)
+    for point in points:
+        wanted = expected(chosen, point)
+        assert wanted is not None
+        if text:
+            assert text_choice(read_text(text), point) == (wanted.number, wanted.segment), (chosen, point)
+            assert json_choice(tree, point) == (wanted.number, wanted.segment), (chosen, point)
+        else:
+            assert wanted == Candidate()
 
 
-def test_json_has_inclusive_ranges_that_do_not_overlap() -> None:
-    whole = json.loads(write_json([Rule("bcast", 4, 0, "chain", 2), Rule("bcast", 4, 100)]))
-    assert whole["rule_file_version"] == 3
-    (entry,) = whole["collectives"]["bcast"]
-    assert (entry["comm_size_min"], entry["comm_size_max"]) == (4, 4)
-    assert entry["rules"] == [{"msg_size_min": 0, "msg_size_max": 99, "alg": 2}]
+@given(chosen=choices(), call=calls)
+@settings(max_examples=60)
+def test_a_call_meets_what_was_chosen(
+    tmp_path_factory: pytest.TempPathFactory, chosen: Chosen, call: Point
+) -> None:
+    """At each point its choice; between two points with one choice that one; elsewhere the library's own."""
+    forms_agree(tmp_path_factory.getbasetemp(), chosen, [*chosen, call])
 
 
-def test_published_example_is_read() -> None:
-    made = read_text(EXAMPLE)
-    assert choice(rule_for(made, "allreduce", 3, 1 << 20)) == (0, 0, 0)
-    assert choice(rule_for(made, "allreduce", 4, 65535)) == (3, 0, 0)
-    assert choice(rule_for(made, "allreduce", 63, 65536)) == (4, 8192, 0)
-    assert choice(rule_for(made, "allreduce", 64, 65536)) == (0, 0, 0)
+def test_neighbouring_bytes_have_no_gap(tmp_path: Path) -> None:
+    chosen = {Point("bcast", 4, size): Candidate(f"way{size - 5}", size - 5) for size in (7, 8)}
+    chosen |= {
+        Point("allgather", 4, 64): Candidate("way1", 1),
+        Point("allgather", 4, 128): Candidate("way1", 1),
+    }
+    beside = [Point("bcast", 4, 6), Point("bcast", 4, 9), Point("bcast", 5, 7), Point("allgather", 4, 65)]
+    forms_agree(tmp_path, chosen, [*chosen, *beside, Point("allgather", 4, 129), Point("allgather", 4, 63)])
 
 
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("1 2 1 4 1 8 3 0 0", "begins at 8 bytes"),
-        ("1 2 1 4 2 0 3 0 0", "ends"),
-        ("1 17 1 4 1 0 3 0 0", "number 17"),
-        ("rule-file-version-2 1 2", "a number"),
-        ("", "ends"),
-    ],
-)
-def test_what_the_library_would_ignore_is_refused(text: str, word: str) -> None:
-    with pytest.raises(UsageError, match=word):
-        read_text(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"rule_file_version": 2, "module": "tuned", "collectives": {}}',
-        "[]",
-        "{",
-        '{"rule_file_version": 3, "module": "tuned", "collectives": {"reducescatter": []}}',
-    ],
-)
-def test_json_that_the_library_would_ignore_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="rules: "):
-        read_json(text)
-
-
-def test_text_never_leaves_out_size_0_and_names_fan_outs() -> None:
-    lines = write_text([Rule("bcast", 8, 1024, "chain", 2, 4096)]).splitlines()
+def test_the_text_never_leaves_out_size_0_and_names_fan_outs(tmp_path: Path) -> None:
+    bench = emulated_bench(tmp_path)
+    chosen = {Point("bcast", 8, size): Candidate("way2", 2, 4096, 3) for size in (1024, 2048)}
+    write_rules(bench, chosen, tmp_path / "rules.conf", None)
+    lines = (tmp_path / "rules.conf").read_text().splitlines()
     words = [line.partition("#")[0].split() for line in lines]
     assert words == [
         ["1"],
         ["7"],
         ["2"],
         ["8"],
-        ["2"],
+        ["3"],
         ["0", "0", "0", "0"],
-        ["1024", "2", "4", "4096"],
+        ["1024", "2", "3", "4096"],
+        ["2049", "0", "0", "0"],
         ["9"],
         ["1"],
         ["0", "0", "0", "0"],
     ]
 
 
-@given(
-    st.sampled_from(sorted(set(IDENTIFIERS) - {"barrier", "alltoallv"})),
-    st.integers(1, 64),
-    st.integers(0, 1 << 20),
-)
-def test_bytes_come_back(collective: str, ranks: int, size: int) -> None:
-    size *= ranks  # a whole number of blocks
-    assert block_bytes(collective, ranks, counted_bytes(collective, ranks, size)) == size
+def test_json_has_inclusive_ranges_of_numbers(tmp_path: Path) -> None:
+    text = written(
+        tmp_path, "openmpi-json", {Point("bcast", 4, size): Candidate("way2", 2, 4096, 3) for size in (1, 99)}
+    )
+    whole = json.loads(text)
+    assert whole["rule_file_version"] == 3
+    (entry,) = whole["collectives"]["bcast"]
+    assert (entry["comm_size_min"], entry["comm_size_max"]) == (4, 4)
+    assert entry["rules"] == [
+        {"msg_size_min": 1, "msg_size_max": 99, "alg": 2, "seg_size": 4096, "faninout": 3}
+    ]
 
 
-@given(rules(("bcast", "alltoall", "barrier")))
-def test_mpich_tree_says_what_the_rules_say(made: list[Rule]) -> None:
-    # What MPICH compares for alltoall is a destination's bytes; sizes are whole multiples.
-    once = {}
-    for rule in made:
-        size = 0 if rule.collective == "barrier" else rule.bytes * rule.ranks
-        once[rule.collective, rule.ranks, size] = Rule(rule.collective, rule.ranks, size, rule.algorithm)
-    wanted = closed(list(once.values()))
-    tree = write_tree(wanted, TREE)
-    changed = {rule.collective for rule in wanted if not rule.default}
-    assert {key for key in tree if tree[key] != TREE[key]} == {f"collective={c}" for c in changed}
-    again = read_tree(tree, TREE)
-    for rule in wanted:
-        if rule.collective in changed:
-            found = rule_for(again, rule.collective, rule.ranks, rule.bytes)
-            assert (found.algorithm if found else "default") == rule.algorithm
+@given(chosen=choices(("bcast", "alltoall", "barrier")))
+@settings(max_examples=40)
+def test_mpichs_tree_chooses_what_was_chosen(
+    tmp_path_factory: pytest.TempPathFactory, chosen: Chosen
+) -> None:
+    text = written(tmp_path_factory.getbasetemp(), "mpich-json", chosen)
+    for point, one in chosen.items() if text else ():
+        name = f"MPIR_{point.collective.capitalize()}_intra_{one.name}"
+        assert tree_leaf(json.loads(text), point) == (name if one.number else own_leaf(point))
+        for ranks in (point.ranks - 1, point.ranks + 1):
+            other = Point(point.collective, ranks, point.bytes)
+            if not any((p.collective, p.ranks) == (other.collective, other.ranks) for p in chosen):
+                assert tree_leaf(json.loads(text), other) == own_leaf(other)
 
 
-def test_canary_breaks_the_one_rule() -> None:
-    tree = write_tree([Rule("bcast", 4, 100, "tree"), Rule("bcast", 4, 1000)], TREE)
-    broken = canary(tree, "bcast", 4, 512)
-    ranks = broken["collective=bcast"]["comm_type=intra"]["comm_size<=4"]
-    assert list(ranks["avg_msg_size<=999"]) == ["algorithm=MPIR_Exscan_intra_recursive_doubling"]
-    ranks["avg_msg_size<=999"] = {"algorithm=MPIR_Bcast_intra_tree": {"tree_type=kary": {}, "k=2": {}}}
-    assert broken == tree
+def test_a_rule_that_a_call_of_mpich_does_not_meet_is_noticed(tmp_path: Path) -> None:
+    """Seen by what the library does with a tree that is broken there."""
+    bench, file = emulated_bench(tmp_path, "mpich-json"), tmp_path / "rules.json"
+    write_rules(bench, {Point("bcast", 4, size): Candidate("way2", 2) for size in (100, 999)}, file, None)
+    asked = Algorithm("bcast", "way2", 2)
+    before = file.read_text()
+    verdicts = verify(bench, file, {Point("bcast", 4, 512): asked, Point("alltoall", 4, 512): asked})
+    assert verdicts[Point("bcast", 4, 512)].verified
+    assert file.read_text() == before
+    assert "meets no rule" in str(verdicts[Point("alltoall", 4, 512)].problem)
 
 
-@pytest.mark.parametrize("name", ["mpich-system", "mpich-wheel"])
-def test_complete_tree_is_in_the_library(name: str) -> None:
-    mpi = find(name) or missing(f"{name} is not installed")
-    tree = embedded_tree(mpi.library)
-    assert {"collective=bcast", "collective=ineighbor_alltoallw"} <= set(tree)
-
-
-def test_library_without_a_tree_is_said(tmp_path: Path) -> None:
-    library = tmp_path / "libmpi.so"
-    library.write_bytes(b'\0{"collective=bcast":{}}\0')
+def test_an_mpich_without_a_tree_is_reported(tmp_path: Path) -> None:
+    bench = emulated_bench(tmp_path, "mpich-json")
+    bench.file.write_bytes(b'\0{"collective=bcast":{}}\0')
     with pytest.raises(RecorderError, match="tree of algorithms"):
-        embedded_tree(library)
+        write_rules(bench, {Point("bcast", 4, 8): Candidate("way2", 2)}, tmp_path / "rules.json", None)

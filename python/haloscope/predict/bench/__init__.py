@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._foreign import read_any, write_osu
     from haloscope.predict.bench._grid import Grid
     from haloscope.predict.bench._method import Method as CollectiveMethod
-    from haloscope.predict.bench._mpi_library import Library, library
+    from haloscope.predict.bench._mpi_library import Algorithm, Library, library
     from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
     from haloscope.predict.bench._p2p import Failure, p2p
     from haloscope.predict.bench._p2p import Measured as P2pMeasured
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from haloscope.predict.bench._surroundings import Noise, noise
     from haloscope.predict.bench._sweep import Sweep, frame, joined, measured_points
     from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._system import Pair, System, topology
+    from haloscope.predict.bench._system import Pair, Shared, System, Topology, topology
     from haloscope.predict.bench._workload import Point as CollectivePoint
     from haloscope.predict.bench._workload import Workload, read_workload, workload_text
 
 __all__ = [
     "P2P_TESTS",
+    "Algorithm",
     "CollectiveMethod",
     "CollectivePoint",
     "Failure",
@@ -45,10 +46,12 @@ __all__ = [
     "P2pMethod",
     "P2pPoint",
     "Pair",
+    "Shared",
     "StencilMethod",
     "StencilResult",
     "Sweep",
     "System",
+    "Topology",
     "Workload",
     "collective",
     "frame",
@@ -76,6 +79,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "Algorithm": "_mpi_library",
             "CollectiveMethod": "_collective:Method",
             "CollectivePoint": "_workload:Point",
             "Failure": "_p2p",
@@ -88,12 +92,14 @@ if not TYPE_CHECKING:
             "p2p": "_p2p",
             "P2pPoint": "_p2p:Point",
             "Pair": "_system",
+            "Shared": "_system",
             "StencilMethod": "_exchanges:Method",
             "StencilResult": "_exchanges:Result",
             "collective": "_collective",
             "stencil": "_exchanges",
             "Sweep": "_sweep",
             "System": "_system",
+            "Topology": "_system",
             "Workload": "_workload",
             "frame": "_sweep",
             "joined": "_sweep",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from haloscope.predict.tune._sources import Choice
     from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
     from haloscope.predict.tune._tune import Plan, Tuning, tune, write_rules
-    from haloscope.predict.tune._verify import Bench
+    from haloscope.predict.tune._verify import Bench, Verdict, verify
 
 __all__ = [
     "Bench",
@@ -25,6 +25,7 @@ __all__ = [
     "Point",
     "Trial",
     "Tuning",
+    "Verdict",
     "check_output",
     "choose_by_model",
     "choose_from",
@@ -40,6 +41,7 @@ __all__ = [
     "table",
     "tune",
     "usage",
+    "verify",
     "write_page",
     "write_rules",
 ]
@@ -54,6 +56,7 @@ if not TYPE_CHECKING:
             "Point": "_choice",
             "Trial": "_trial",
             "Tuning": "_tune",
+            "Verdict": "_verify",
             "check_output": "_formats",
             "choose_by_model": "_choice",
             "choose_from": "_choice",
@@ -69,6 +72,7 @@ if not TYPE_CHECKING:
             "table": "_gains",
             "tune": "_tune",
             "usage": "_formats",
+            "verify": "_verify",
             "write_page": "_gains",
             "write_rules": "_tune",
             "Choice": "_sources",

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from haloscope.base.errors import RecorderError, UsageError
-from haloscope.predict.tune._rules import DEFAULT, Rule, closed, counted_bytes
+from haloscope.predict.tune._rules import Rule, closed, counted_bytes
 
-__all__ = ["Tree", "canary", "embedded_tree", "function", "read_tree", "write_tree"]
+__all__ = ["Tree", "canary", "embedded_tree", "write_tree"]
 
 Tree = dict[str, Any]
 
@@ -27,7 +27,6 @@ _SIZED = _TOTAL | {"allreduce", "alltoall", "bcast", "reduce"}
 _BOUND = re.compile(r"(comm_size|avg_msg_size|total_msg_size)(<=|<|=)(\w+)")
 _FANNED = frozenset({"k_brucks", "k_dissemination", "recexch", "recursive_multiplying", "tree"})
 _LEAF = "algorithm="
-_ALGORITHM = re.compile(r"algorithm=MPIR_\w+?_intra_(\w+)")
 
 
 def embedded_tree(library: Path) -> Tree:
@@ -56,7 +55,7 @@ def _keys(tree: Mapping[str, Any]) -> Iterator[str]:
         yield from _keys(value)
 
 
-def function(collective: str, algorithm: str) -> str:
+def _function(collective: str, algorithm: str) -> str:
     """Return the key of an algorithm, by the name that the control variables have for it."""
     return f"algorithm=MPIR_{collective.capitalize()}_intra_{algorithm}"
 
@@ -104,7 +103,7 @@ def _compared(rule: Rule, counted: int) -> int:
 
 
 def _leaf(rule: Rule) -> Tree:
-    return {function(rule.collective, rule.algorithm): _extras(rule)}
+    return {_function(rule.collective, rule.algorithm): _extras(rule)}
 
 
 def _extras(rule: Rule) -> Tree:
@@ -147,40 +146,3 @@ def _holds(key: str, values: Mapping[str, int]) -> bool:
     if not bound.isdigit():
         return False
     return values[name] <= int(bound) if relation == "<=" else values[name] < int(bound)
-
-
-def read_tree(tree: Tree, complete: Tree) -> list[Rule]:
-    """Return the rules in a tree that `write_tree` made: what it has and the complete one has not."""
-    rules: list[Rule] = []
-    for key, value in tree.items():
-        collective, own = key.partition("=")[2], complete.get(key)
-        if value == own or "comm_type=intra" not in value:
-            continue
-        same = own and own["comm_type=intra"]
-        for bound, node in value["comm_type=intra"].items():
-            if node != same and bound.startswith("comm_size<="):
-                rules += _read_sizes(collective, int(bound.partition("<=")[2]), node, same)
-    return closed(rules)
-
-
-def _read_sizes(collective: str, ranks: int, node: Tree, own: Tree | None) -> Iterator[Rule]:
-    if collective not in _SIZED:
-        yield _read_leaf(collective, ranks, 0, node, own)
-        return
-    begin = 0
-    for bound, leaf in node.items():
-        yield _read_leaf(collective, ranks, begin, leaf, own)
-        if "<=" in bound:
-            end = int(bound.partition("<=")[2]) + 1
-            begin = end * ranks if collective == "alltoall" else end
-            begin = begin // ranks if collective == "allgatherv" else begin
-
-
-def _read_leaf(collective: str, ranks: int, begin: int, leaf: Tree, own: Tree | None) -> Rule:
-    match = None if leaf == own else _ALGORITHM.fullmatch(next(iter(leaf)))
-    if match is None:
-        return Rule(collective, ranks, begin, DEFAULT)
-    extras = leaf[next(iter(leaf))]
-    fanout = next((int(key[2:]) for key in extras if key.startswith("k=")), 0)
-    known = match[1] in _FANNED and fanout == 2
-    return Rule(collective, ranks, begin, match[1], 0, 0, 0 if known else fanout)

@@ -34,6 +34,10 @@ __all__ = ["Plan", "Tuning", "tune", "write_rules"]
 
 _OWN = Candidate()
 _MOST_PASSES = 4
+Measure = Callable[
+    [Bench, Sequence[Point], Mapping[str, str], Method, int, Callable[[str], None]], Mapping[Point, Trial]
+]
+"""Measures points by default and in an environment with rules, in so many rounds."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,13 @@ def write_rules(
     output: Path,
     plan: Plan | None,
     step: Callable[[str], None] = lambda what: None,
+    *,
+    measure: Measure = measure_both,
 ) -> Tuning:
     """Write the rules for what was chosen, as far as they hold in real runs.
 
     Without a `plan` nothing is run: the rules are written as they are, and nothing is verified.
-    Where no rule holds no file is written.
+    Where no rule holds no file is written. `measure` compares default and tuned in another way.
     """
     made = Tuning(bench, output, chosen=dict(chosen))
     algorithms = {point: _algorithm(bench, point, one) for point, one in made.tuned.items()}
@@ -152,7 +158,7 @@ def write_rules(
             made.defaults = _defaults(made)
             made.tried = len(runs_of(made.chosen))
             for _ in range(_MOST_PASSES):
-                if not made.tuned or not _drop(made, aside, plan, step):
+                if not made.tuned or not _drop(made, aside, plan, step, measure):
                     break
             else:
                 _give_up(made)
@@ -210,12 +216,12 @@ def _defaults(made: Tuning) -> dict[Point, str]:
     return seen
 
 
-def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None]) -> set[Point]:
+def _drop(made: Tuning, aside: Path, plan: Plan, step: Callable[[str], None], measure: Measure) -> set[Point]:
     """Measure default against tuned; what does not hold is left to the library again."""
     environment = _write(made, aside)
     touched = _collectives(made)
     points = [point for point in made.chosen if point.collective in touched]
-    trials = measure_both(made.bench, points, environment, plan.method, plan.rounds, step)
+    trials = dict(measure(made.bench, points, environment, plan.method, plan.rounds, step))
     made.trials = trials
     dropped = not_holding(made.chosen, trials, plan.level)
     # Rules can slow down a collective even at points without a rule; then it loses all of its rules.
