@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,28 +15,15 @@ import pytest
 
 import haloscope
 from haloscope import explain
-from haloscope.explain import _report_data, _report_timeline, _report_waiting
-from haloscope.explain._report_packing import packed_columns
-from haloscope.explain.findings import Evidence, Finding
-from support.mpi import Mpi
+from haloscope.explain import Profile
 from support.pages import Look, page_data, wait_until
-from support.programs import Compiler
-from support.watched import watch
+from support.profiles import Draft, draft, path_rows, process_rows
+from support.traced_drafts import CALL, PART, WORLD, symbol, traced_draft
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
-BOTH = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
-ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-RING = Path(__file__).parent / "programs" / "late_ring.c"
 KINDS = {"u2": np.uint16, "u4": np.uint32, "i4": np.int32, "f8": np.float64}
-
-
-@pytest.fixture(scope="module")
-def traced(mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return watch(
-        mpi, 3, [compiler(mpi, RING)], tmp_path_factory.mktemp("ring"), options=["--trace"], timeout=240
-    ).path
 
 
 def columns(table: dict[str, Any]) -> pl.DataFrame:
@@ -48,9 +36,24 @@ def columns(table: dict[str, Any]) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def page_file(traced: Path) -> Path:
-    explain.report(traced, traced.with_suffix(".html"))
-    return traced.with_suffix(".html")
+def page_file(late_ring: Path) -> Path:
+    explain.report(late_ring, late_ring.with_suffix(".html"))
+    return late_ring.with_suffix(".html")
+
+
+@pytest.fixture(scope="module")
+def opened(page_file: Path, browser: Browser) -> Iterator[Page]:
+    """The page, which takes seconds to open: once for all tests."""
+    look = Look(browser)
+    yield look(page_file)
+    look.check()
+
+
+@pytest.fixture
+def page(opened: Page) -> Page:
+    """The page, as it is when it opens."""
+    opened.select_option("#region", index=0)
+    return opened
 
 
 def run_of(page: Path) -> dict[str, Any]:
@@ -58,46 +61,83 @@ def run_of(page: Path) -> dict[str, Any]:
     return run
 
 
-def written_anew(traced: Path, directory: Path) -> dict[str, Any]:
-    explain.report(traced, directory / "page.html")
-    return run_of(directory / "page.html")
-
-
-@BOTH
-def test_boxes_have_all_calls_and_all_their_time(
-    traced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with haloscope.open(traced) as profile:
-        calls = profile.trace().calls
-        waited = profile.waiting.waits.filter(pl.col("partner").is_not_null())["time"].sum()
-        whole = profile.table("waits", region="<program>")["time_total"].sum()
+def check_boxes(timeline: dict[str, Any], profile: Profile) -> pl.DataFrame:
+    """Assert that the boxes of a timeline have all calls and all their time; return them."""
+    calls = profile.trace().calls
+    waited = profile.waiting.waits.filter(pl.col("partner").is_not_null())["time"].sum()
+    whole = profile.table("waits", region="<program>")["time_total"].sum()
     assert (calls["end"] - calls["begin"]).sum() / 1e9 == pytest.approx(whole)
-    for most in (150_000, 100):
-        monkeypatch.setattr(_report_timeline, "_MOST_BOXES", most)
-        run = written_anew(traced, tmp_path)["timeline"]
-        boxes = columns(run["boxes"])
-        assert boxes["calls"].sum() == run["calls"] == len(calls)
-        assert len(boxes) <= most
-        assert boxes["time"].sum() * run["unit"] == pytest.approx(whole, rel=1e-6)
-        assert boxes["waited"].sum() * run["unit"] == pytest.approx(waited, rel=1e-6)
-        assert (run["shortest"] > 0) == (most == 100)
-        # Boxes of a thread stand one after the other.
-        ends = boxes.with_columns(pl.col("end").shift(1).over("location").alias("before")).drop_nulls()
-        assert (ends["begin"] >= ends["before"]).all()
-    monkeypatch.setattr(_report_timeline, "_MOST_MESSAGES", 40)
-    some = written_anew(traced, tmp_path)["timeline"]["messages"]
-    assert (len(columns(some)), some["left_out"]) == (40, 3 * 20 - 40)
+    boxes = columns(timeline["boxes"])
+    assert boxes["calls"].sum() == timeline["calls"] == len(calls)
+    assert boxes["time"].sum() * timeline["unit"] == pytest.approx(whole, rel=1e-6)
+    assert boxes["waited"].sum() * timeline["unit"] == pytest.approx(waited, rel=1e-6)
+    # Boxes of a thread follow each other.
+    ends = boxes.with_columns(pl.col("end").shift(1).over("location").alias("before")).drop_nulls()
+    assert (ends["begin"] >= ends["before"]).all()
+    return boxes
+
+
+def test_a_short_run_has_a_box_per_call_and_an_arrow_per_message(late_ring: Path, page_file: Path) -> None:
+    timeline = run_of(page_file)["timeline"]
+    with haloscope.open(late_ring) as profile:
+        boxes = check_boxes(timeline, profile)
+        assert len(boxes) == len(profile.trace().calls)
+        assert timeline["shortest"] == 0
+    messages = timeline["messages"]
+    assert (len(columns(messages)), messages["left_out"]) == (3 * 20, 0)
+
+
+def exchanges(rounds: int) -> Draft:
+    """Two ranks that post a receive from the other one, send to it, compute for a time and wait."""
+    random = np.random.default_rng(0)
+    message = {"communicator": WORLD, "partner": 1, "tag": 5, "size": 8}
+    symbols = [
+        symbol(0, CALL, call="MPI_Irecv", action=4, **message),
+        symbol(1, CALL, call="MPI_Send", action=1, bytes=8, **message),
+        symbol(2, PART, action=8, request=1, **message),
+        symbol(3, CALL, call="MPI_Wait"),
+    ]
+    times = np.zeros((2, rounds, 3, 2), dtype=np.int64)
+    at = np.zeros(2, dtype=np.int64)
+    for turn in range(rounds):
+        begin = at + random.integers(1000, 100_000, 2)
+        wait = begin + 400 + random.integers(0, 50_000, 2)
+        at = np.maximum(wait, begin[::-1] + 2100) + 50
+        times[:, turn, 0] = np.column_stack([begin, begin + 50])
+        times[:, turn, 1] = np.column_stack([begin + 100, begin + 300])
+        times[:, turn, 2] = np.column_stack([wait, at])
+    return traced_draft(symbols, [of_rank.reshape(-1, 2) for of_rank in times])
+
+
+def test_a_long_run_has_as_many_boxes_messages_and_corners_as_a_page_holds(
+    read: Callable[[Draft], Profile], tmp_path: Path
+) -> None:
+    """At most 150 000 boxes, 30 000 messages and 1000 corners of the run's length by latency."""
+    rounds = 26_000
+    profile = read(exchanges(rounds))
+    explain.report(profile.path, tmp_path / "page.html")
+    run = run_of(tmp_path / "page.html")
+    boxes = check_boxes(run["timeline"], profile)
+    assert len(boxes) <= 150_000 < run["timeline"]["calls"] == 6 * rounds
+    assert run["timeline"]["shortest"] > 0
+    messages = run["timeline"]["messages"]
+    kept = columns(messages)
+    assert (len(kept), messages["left_out"]) == (30_000, 2 * rounds - 30_000)
+    assert (kept["end"] > kept["begin"]).all()
+    latency = run["waiting"]["latency"]
+    curve = profile.waiting.run_time_with(latency["corners"][-1][0])
+    assert len(latency["corners"]) - 1 <= 1000 < len(curve.begin)
+    assert len(latency["corners"]) - 1 + latency["left_out"] == len(curve.begin)
+    for x, y in latency["corners"]:
+        assert y == pytest.approx(curve.at(x))
 
 
 def plotted(page: Page, figure: str, what: str) -> Any:
     return page.evaluate(f"document.getElementById('{figure}').data.map(t => Array.from(t.{what}))")
 
 
-@ONE
-@pytest.mark.slow
-def test_every_figure_has_the_numbers_of_its_table(traced: Path, page_file: Path, look: Look) -> None:
-    page = look(page_file)
-    profile = haloscope.open(traced)
+def test_every_figure_has_the_numbers_of_its_table(late_ring: Path, page: Page) -> None:
+    profile = haloscope.open(late_ring)
     for region in ("<program>", "step"):
         page.select_option("#region", label=region)
         waits = profile.table("waits", region=region)
@@ -135,10 +175,8 @@ def test_every_figure_has_the_numbers_of_its_table(traced: Path, page_file: Path
     assert cells == [f"{100 * share:.1f} %" for share in profile.table("pop")["parallel"].to_list()]
 
 
-@ONE
-def test_one_zooms_into_the_timeline(page_file: Path, look: Look) -> None:
+def test_one_zooms_into_the_timeline(page_file: Path, page: Page) -> None:
     run = run_of(page_file)
-    page = look(page_file)
     plot = "document.getElementById('timeline-plot')"
 
     def calls_in_view() -> int:
@@ -180,23 +218,7 @@ def test_one_zooms_into_the_timeline(page_file: Path, look: Look) -> None:
     page.locator("#timeline-plot .hoverlayer text").first.wait_for()
 
 
-@ONE
-def test_corners_that_are_left_out_are_counted(
-    traced: Path, page_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every = run_of(page_file)["waiting"]["latency"]
-    assert every["left_out"] == 0
-    monkeypatch.setattr(_report_waiting, "_MOST_CORNERS", 2)
-    few = written_anew(traced, tmp_path)["waiting"]["latency"]
-    assert len(few["corners"]) - 1 + few["left_out"] == len(every["corners"]) - 1
-    assert [few["corners"][0], few["corners"][-1]] == [every["corners"][0], every["corners"][-1]]
-
-
-@ONE
-def test_tables_are_filtered_sorted_by_keys_and_saved(
-    traced: Path, page_file: Path, look: Look, tmp_path: Path
-) -> None:
-    page = look(page_file)
+def test_tables_are_filtered_sorted_by_keys_and_saved(late_ring: Path, page: Page, tmp_path: Path) -> None:
     names = page.locator("#calls-table tbody tr td:first-child")
     assert names.count() > 4
     page.fill("#calls .filter", "allreduce")
@@ -215,7 +237,7 @@ def test_tables_are_filtered_sorted_by_keys_and_saved(
     download.value.save_as(tmp_path / "calls.csv")
     assert download.value.suggested_filename == "mpi-calls.csv"
     rows = list(csv.DictReader(io.StringIO((tmp_path / "calls.csv").read_text("utf-8"))))
-    with haloscope.open(traced) as profile:
+    with haloscope.open(late_ring) as profile:
         table = profile.table("calls", region="<program>").sort("call")
     assert [row["call"] for row in rows] == table["call"].to_list()
     assert [float(row["time"]) for row in rows] == pytest.approx(table["time_total"].to_list())
@@ -223,12 +245,11 @@ def test_tables_are_filtered_sorted_by_keys_and_saved(
         page.locator("section", has=page.locator("#ranks-plot")).locator(".csv").click()
     download.value.save_as(tmp_path / "ranks.csv")
     bars = list(csv.DictReader(io.StringIO((tmp_path / "ranks.csv").read_text("utf-8"))))
-    with haloscope.open(traced) as profile:
+    with haloscope.open(late_ring) as profile:
         time = profile.table("ranks", region="<program>")["time"].sum()
     assert sum(float(row["time, s"]) for row in bars) == pytest.approx(time)
 
 
-@ONE
 def test_the_page_is_light_or_dark_and_prints_light(page_file: Path, look: Look, tmp_path: Path) -> None:
     page = look(page_file, 700, "dark")
     ground = "getComputedStyle(document.querySelector('#timeline-plot .main-svg')).backgroundColor"
@@ -242,22 +263,30 @@ def test_the_page_is_light_or_dark_and_prints_light(page_file: Path, look: Look,
     assert page.locator("#theme").inner_text() == "dark"
 
 
-@ONE
 def test_findings_lead_to_what_shows_them(
-    traced: Path, look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    read: Callable[[Draft], Profile], look: Look, tmp_path: Path
 ) -> None:
-    evidence = (Evidence("ranks", {"region": "step"}, {}), Evidence("sites", {}, {}))
-    gains = {"gain": 0.02, "gain_low": 0.01, "gain_high": 0.03, "share": 0.25}
-    one = Finding(
-        "imbalance", "rank 3 computes longer <b>", "share it out", "step", (3,), **gains, evidence=evidence
-    )
-    monkeypatch.setattr(_report_data, "findings", lambda _profile: [one])
-    explain.report(traced, tmp_path / "page.html")
+    """Rank 2 computes in `step <b>` for 6 s, the others for 2 s, so that they wait for 4 s."""
+    rows = []
+    for rank in range(4):
+        computing = 6.0 if rank == 2 else 2.0
+        rows += [
+            {"path": 0, "rank": rank, "instances": 1, "time": 10.0, "other_time": 4.0},
+            {"path": 1, "rank": rank, "instances": 10, "time": computing},
+            {"path": 2, "rank": rank, **dict.fromkeys(("time", "coll_time", "wait_time"), 6.0 - computing)},
+        ]
+    paths = path_rows("step <b>", "reduce")
+    profile = read(draft({"ranks": 4}, paths=paths, processes=process_rows(*["alpha"] * 4), ranks=rows))
+    (finding,) = haloscope.findings(profile)
+    assert (finding.rule, finding.region, finding.ranks) == ("imbalance", "step <b>", (2,))
+    explain.report(profile.path, tmp_path / "page.html")
     page = look(tmp_path / "page.html")
     told = page.locator("#findings-list li").inner_text()
-    assert told.startswith("Rank 3 computes longer <b>.")
-    assert "Would save 20.0 ms of the run (10.0 ms to 30.0 ms), 25.0 %." in told
-    assert "Share it out." in told
+    assert finding.sentence[1:] in told
+    assert "step <b>" in told
+    assert "Would save 3.00 s of the run" in told
+    assert "30.0 %." in told
+    assert finding.remedy[1:] in told
     # There are no call sites in this profile, so no link leads there.
     assert page.locator("#findings-list a").all_inner_texts() == ["Time by rank"]
     page.locator("#findings-list a").click()
@@ -265,37 +294,12 @@ def test_findings_lead_to_what_shows_them(
     assert page.locator("#nesting [aria-pressed=true]").inner_text() == "exclusive"
 
 
-def of_many_threads(threads: int, calls: int) -> dict[str, Any]:
-    """Return a timeline whose threads call once a microsecond, for half of it."""
-    begin = np.tile(1000 * np.arange(calls), threads)
-    thread = np.repeat(np.arange(threads), calls)
-    one, none = np.ones(len(thread)), np.zeros(len(thread))
-    numbers = {"begin": begin, "end": begin + 500, "time": 500 * one, "waited": none, "calls": one}
-    boxes = pl.DataFrame({**numbers, "location": thread, "name": none, "region": none, "cause": none - 1})
-    messages = dict.fromkeys(("begin", "end", "source", "destination", "bytes"), np.zeros(0))
-    kinds = dict.fromkeys(boxes.columns, "u4") | {"cause": "i4"}
-    return {
-        "unit": 1e-9,
-        "length": calls * 1e-6,
-        "locations": [str(rank) for rank in range(threads)],
-        "names": [["MPI_Send", "p2p"]],
-        "calls": len(boxes),
-        "shortest": 0.0,
-        "boxes": {"columns": packed_columns(boxes, kinds)},
-        "visits": {"shortest": 0.0, "offsets": [0, 0, 0, 0], "columns": {}},
-        "messages": {
-            "left_out": 0,
-            "columns": packed_columns(pl.DataFrame(messages), dict.fromkeys(messages, "f8")),
-        },
-    }
-
-
-@ONE
-def test_a_timeline_of_many_threads_is_bounded(
-    traced: Path, look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_report_data, "timeline", lambda _profile: of_many_threads(3000, 40))
-    explain.report(traced, tmp_path / "page.html")
+def test_a_timeline_of_many_threads_is_bounded(look: Look, tmp_path: Path) -> None:
+    """3000 ranks that call once in a microsecond, for half of it."""
+    ranks, calls = 3000, 40
+    begin = 1000 * np.arange(calls)
+    made = traced_draft([symbol(0, CALL, call="MPI_Wtime")], [np.column_stack([begin, begin + 500])] * ranks)
+    explain.report(made.write(tmp_path / "run.halo"), tmp_path / "page.html")
     page = look(tmp_path / "page.html")
     told = page.locator("#timeline-source").inner_text()
     assert "Of each 3 ranks one is drawn" in told
