@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
 
@@ -31,9 +32,24 @@ READ_AS = {
 }
 
 
+Read = Callable[..., tuple[dict[str, str], str]]
+NONSENSE = {
+    "HALOSCOPE_MEMORY": ["lots", "0", "-1", "1e3", "16 MiB", "65537", "9" * 30],
+    "HALOSCOPE_EXACT_TIMES": ["yes", "2", "-1", "1 "],
+    "HALOSCOPE_RUN": ["../../escape", "a b", "é"],
+    "HALOSCOPE_SLICE": ["-1", "1 s", "nan", "inf", "100000001"],
+    "HALOSCOPE_FROM": ["-0.5", "soon", " 1"],
+    "HALOSCOPE_UNTIL": ["-1", "1,5"],
+    "HALOSCOPE_SYNC_COLLECTIVES": ["-1", "1.5", "1000001"],
+    "HALOSCOPE_SIZE_LIMIT": ["-1", "1 MiB", "9" * 30],
+    "HALOSCOPE_TRACE": ["1", "Full"],
+    "HALOSCOPE_RANKS": ["all", "0,", ",", "-1", "1-0", "0-", "0;1", "0 1", "2,5-9", "9" * 30],
+}
+
+
 @pytest.fixture(scope="module")
-def defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The value of each variable that the recorder takes without it."""
+def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
+    """`read(NAME=VALUE, ...)`: what the recorder takes for each variable, and what it reports."""
     directory = tmp_path_factory.mktemp("defaults")
     source = CHECKOUT / "src"
     subprocess.run([sys.executable, "-c", GENERATE, source / "watch", directory], check=True)
@@ -44,9 +60,19 @@ def defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     made = directory / "defaults"
     subprocess.run([*words, "-o", str(made)], check=True)
     others = {name: text for name, text in os.environ.items() if "HALOSCOPE" not in name}
-    done = subprocess.run([made], env=others, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+    def values(**given: str) -> tuple[dict[str, str], str]:
+        done = subprocess.run([made], env=others | given, capture_output=True, text=True, check=True)
+        return dict(line.split("\t") for line in done.stdout.splitlines()), done.stderr
+
+    return values
+
+
+@pytest.fixture(scope="module")
+def defaults(read: Read) -> dict[str, str]:
+    values, reported = read()
+    assert reported == ""
+    return values
 
 
 def test_every_setting_is_looked_at(defaults: dict[str, str]) -> None:
@@ -60,3 +86,43 @@ def test_the_recorder_has_the_declared_default(setting: Setting, defaults: dict[
 
 def test_python_has_a_keyword_for_each() -> None:
     assert list(get_type_hints(Recording)) == [setting.name for setting in SETTINGS]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
+)
+def test_a_setting_that_makes_no_sense(read: Read, defaults: dict[str, str], name: str, value: str) -> None:
+    values, reported = read(**{name: value})
+    assert values == defaults
+    (line,) = reported.splitlines()
+    assert f"{name}='{value}' is not " in line
+    assert line.endswith("; using the default")
+
+
+def test_settings_that_are_taken(read: Read, defaults: dict[str, str]) -> None:
+    given = {
+        "HALOSCOPE_MEMORY": "65536",
+        "HALOSCOPE_EXACT_TIMES": "1",
+        "HALOSCOPE_SLICE": "0.25",
+        "HALOSCOPE_FROM": "0.5",
+        "HALOSCOPE_UNTIL": "1.5",
+        "HALOSCOPE_SYNC_COLLECTIVES": "1000000",
+        "HALOSCOPE_SIZE_LIMIT": "7",
+        "HALOSCOPE_TRACE": "compact",
+        "HALOSCOPE_CALLSITES": "3",
+        "HALOSCOPE_PHASES": "0",
+        "HALOSCOPE_TRACE_MEMORY": "2",
+        "HALOSCOPE_FINALIZE_TIME": "2.5",
+        "HALOSCOPE_SERIES": "a b",
+        "HALOSCOPE_ONLY": "c",
+        "HALOSCOPE_LIVE": "/d",
+        "HALOSCOPE_OUTPUT": "e",
+        "HALOSCOPE_TRACE_SPOOL": "/f",
+    }
+    values, reported = read(**given)
+    assert reported == ""
+    assert values == defaults | given
+    assert read(HALOSCOPE_RANKS="1-7")[0] == defaults | {"HALOSCOPE_RANKS": "some"}
+    assert read(HALOSCOPE_ANNOTATIONS="nvtx")[0] == defaults | {"HALOSCOPE_ANNOTATIONS": "some"}
+    # A shorter slice is no history.
+    assert read(HALOSCOPE_SLICE="1e-9")[0] == defaults | {"HALOSCOPE_SLICE": "0.001"}
