@@ -1,4 +1,4 @@
-"""What is built of `src/interpose` is built anew when anything there has changed."""
+"""A library that contains `src/interpose` is built again when any file there has changed."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def test_name_in_the_cache(build: Build, copy: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(paths, "root", lambda: copy)
     monkeypatch.setattr(building, "build_once", remember)
+    assert FILES
     headers = Headers("mpich", (copy,), "MPICH 4.0", (4, 0))
     build(headers)
     build(headers)
@@ -72,7 +73,6 @@ def identity(sources: Path, build: Path) -> str:
         ],
         check=True,
         capture_output=True,
-        timeout=200,
     )
     found = re.search(r"HALOSCOPE_SOURCES=(0x\w+)", (build / "build.ninja").read_text())
     assert found

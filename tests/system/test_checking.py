@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,47 +20,66 @@ from support.mpis import tools
 from support.programs import Compiler
 from support.watched import watch
 
-SIZES = ["--nx", "8", "--ny", "8", "--nz", "8", "--iterations"]
+
+@dataclass(frozen=True)
+class Runs:
+    """Two runs of a program that are alike, and one that does more iterations."""
+
+    program: Path
+    usual: list[str]
+    alike: list[Path]
+    other: Path
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mpi", "application"), [("openmpi-system", "cg"), ("mpich-system", "sweep")], indirect=["mpi"]
-)
-def test_repetitions_are_alike_and_changes_are_found(
-    mpi: Mpi, compiler: Compiler, application: str, tmp_path: Path
-) -> None:
-    program = Application.build(compiler, mpi, application).program
-    usual = [*SIZES, "3"] if application == "cg" else ["--procs", "2,1,1", "--zones", "8,8,8", "--niter", "2"]
-    other = [*usual[:-1], "5"]
+def run_three(
+    mpi: Mpi, compiler: Compiler, name: str, arguments: list[str], directory: Path, options: list[str]
+) -> Runs:
+    """Run an application; the last of `arguments` is the number of iterations."""
+    program = Application.build(compiler, mpi, name).program
+    more = [*arguments[:-1], str(int(arguments[-1]) + 2)]
     paths = []
-    for index, arguments in enumerate((usual, usual, other)):
-        directory = tmp_path / str(index)
-        directory.mkdir()
-        paths.append(watch(mpi, 2, [program, *arguments], directory).path)
-    compared = package.compare(paths[0], paths[1])
+    for index, words in enumerate((arguments, arguments, more)):
+        place = directory / str(index)
+        place.mkdir()
+        paths.append(watch(mpi, 2, [program, *words], place, options=options).path)
+    return Runs(program, arguments, paths[:2], paths[2])
+
+
+@pytest.fixture(scope="module")
+def runs(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Of cg, with traces."""
+    size = ["--nx", "8", "--ny", "8", "--nz", "8", "--iterations", "3"]
+    return run_three(any_mpi, compiler, "cg", size, tmp_path_factory.mktemp("runs"), ["--trace"])
+
+
+def assert_changes_are_found(runs: Runs) -> None:
+    first, second = runs.alike
+    compared = package.compare(first, second)
     assert len(compared.structure) == 0, compared.told()
-    compared = package.compare(paths[:2], paths[2:])
+    compared = package.compare(runs.alike, [runs.other])
     assert not compared.structure["varies"].any()
     changed = compared.structure.filter(quantity="sends_total")
     assert len(changed) > 0
     assert (changed["second_count"] > changed["first_count"]).all()
-    rules = package.learn_rules(paths[:2])
-    assert package.check(paths[1], rules).exit_status == 0
-    assert package.check(paths[2], rules).exit_status == 3
+    rules = package.learn_rules(runs.alike)
+    assert package.check(second, rules).exit_status == 0
+    assert package.check(runs.other, rules).exit_status == 3
 
 
-@pytest.mark.slow
-def test_traces_tell_waiting_from_transfer(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
-    program = Application.build(compiler, any_mpi, "cg").program
-    paths = []
-    for index in range(2):
-        directory = tmp_path / str(index)
-        directory.mkdir()
-        paths.append(watch(any_mpi, 2, [program, *SIZES, "3"], directory, options=["--trace"]).path)
-    parts = package.compare(*paths).parts
+def test_repetitions_are_alike_and_changes_are_found(runs: Runs) -> None:
+    assert_changes_are_found(runs)
+
+
+@pytest.mark.long
+def test_repetitions_of_sweeps_are_alike(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    size = ["--procs", "2,1,1", "--zones", "8,8,8", "--niter", "2"]
+    assert_changes_are_found(run_three(mpi, compiler, "sweep", size, tmp_path, []))
+
+
+def test_traces_tell_waiting_from_transfer(runs: Runs) -> None:
+    parts = package.compare(*runs.alike).parts
     assert set(parts["part"]) == {"compute", "waiting", "transfer", "caused"}
-    for path, column in zip(paths, ("first_time", "second_time"), strict=True):
+    for path, column in zip(runs.alike, ("first_time", "second_time"), strict=True):
         with package.open(path) as profile:
             waits = profile.table("waits", region="<program>").filter(pl.col("kind") != "other")
             waited = float(np.sum(waits["time_total"].to_numpy()))
@@ -67,19 +87,16 @@ def test_traces_tell_waiting_from_transfer(any_mpi: Mpi, compiler: Compiler, tmp
         whole = parts.filter(parts["part"] != "caused")[column].sum()
         assert whole == pytest.approx(program_time)
         assert parts.filter(part="waiting")[column].sum() == pytest.approx(waited / 2, rel=1e-6)
-        # What is caused is what is waited, but for the ends of collectives, which nobody caused.
+        # The time that ranks cause is at most the time that ranks wait: collectives' ends have no cause.
         assert parts.filter(part="caused")[column].sum() <= waited / 2 * (1 + 1e-9)
 
 
-@pytest.mark.slow
-def test_the_fixture_for_pytest(any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
-    program = Application.build(compiler, any_mpi, "cg").program
-    command = [*any_mpi.launch(2), str(program), *SIZES, "3"]
+def test_the_fixture_for_pytest(any_mpi: Mpi, runs: Runs, haloscope: Path, tmp_path: Path) -> None:
+    words = [*any_mpi.launch(2), str(runs.program), *runs.usual]
     (tmp_path / "conftest.py").write_text(
         'pytest_plugins = ["haloscope.explain.checking.pytest_helper"]\n', encoding="utf-8"
     )
     test = tmp_path / "test_app.py"
-    words = list(map(str, command))
     test.write_text(f"def test_it(haloscope_check):\n    haloscope_check({words!r}, 'r.toml')\n")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -101,23 +118,19 @@ def test_the_fixture_for_pytest(any_mpi: Mpi, compiler: Compiler, haloscope: Pat
     assert "sends_total" in failed.stdout
 
 
-@pytest.mark.slow
-def test_a_slow_time_is_measured_again(
-    any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
-) -> None:
-    program = Application.build(compiler, any_mpi, "cg").program
-    watched = watch(any_mpi, 2, [program, *SIZES, "3"], tmp_path)
+def test_a_slow_time_is_measured_again(any_mpi: Mpi, runs: Runs, haloscope: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
-    package.learn_rules(watched.path, rules)
-    # A limit that every run is over by far, and one that none reaches, however quick the machine is.
+    package.learn_rules(runs.alike[0], rules)
+    # A limit that every run exceeds, and one that none reaches, however quick the machine is.
     text = rules.read_text().replace("again = 5", "again = 2")
     place = '[regions."<program>"]\ntime = { at_most = LIMIT }\n\n[regions."<program>".regions]'
     text = text.replace('[regions."<program>".regions]', place)
-    again = shlex.join(map(str, [*any_mpi.launch(2), program, *SIZES, "3"]))
+    assert place in text
+    again = shlex.join([*any_mpi.launch(2), str(runs.program), *runs.usual])
     for limit, status in (("1e-9", 3), ("1e6", 0)):
         rules.write_text(text.replace("LIMIT", limit))
         done = subprocess.run(
-            [haloscope, "check", watched.path, rules, "--again", again, "--format", "json"],
+            [haloscope, "check", runs.alike[0], rules, "--again", again, "--format", "json"],
             env=tools(any_mpi),
             capture_output=True,
             text=True,

@@ -30,7 +30,6 @@ WHOLE = ("tutorial/README", "tutorial/faster", "tutorial/solver")
 # Sections that measure, or run a program often.
 LONG = frozenset(
     {
-        "Let Haloscope try what helps",
         "Make a program's collectives faster",
         "Make halo exchange faster without changing the program",
         "Measure a machine",

@@ -135,7 +135,7 @@ def lammps(text: str, directory: Path) -> list[str | Path]:
 with_lammps = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+@pytest.fixture(scope="module", params=[pytest.param(2, marks=pytest.mark.long), 4])
 def melt(
     request: pytest.FixtureRequest, mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory
 ) -> Runs:
