@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -64,6 +65,13 @@ def fem(compiler: Compiler) -> Callable[[str], Path]:
         return compiler(mpi, PROGRAMS / "fem" / name, flags)
 
     return program
+
+
+@pytest.fixture(scope="session")
+def scotch() -> None:
+    """Scotch's mapper, by which placements are proposed."""
+    if shutil.which("scotch_gmap") is None and shutil.which("gmap") is None:
+        missing("Scotch's gmap is not installed: apt-get install scotch")
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,6 @@ import pytest
 
 from support.mpi import find
 
-# The first to run builds the library, which takes minutes where other work is going on.
-pytestmark = pytest.mark.timeout(900)
-
 RANKS = [1, 3, 8]  # eight ranks on a forest of one element, too
 ROUNDING = 1e-13
 Fem = Callable[[str], Path]
@@ -25,7 +22,6 @@ def lines(executable: Path, ranks: int, *arguments: str) -> list[list[str]]:
     done = subprocess.run(
         [*mpi.launch(ranks), str(executable), *arguments],
         env=mpi.environment(),
-        timeout=200,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

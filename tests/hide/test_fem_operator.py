@@ -14,7 +14,7 @@ import pytest
 import haloscope as library
 from haloscope.base import toolchain
 from haloscope.base.errors import ComponentError
-from haloscope.hide._fem import build_fem
+from haloscope.hide import build_fem
 from support.mpi import Mpi
 
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)

@@ -10,8 +10,6 @@ import pytest
 from support.missing import missing
 from support.mpi import find
 
-# Whichever test needs the finite elements first builds them.
-pytestmark = pytest.mark.timeout(900)
 Fem = Callable[[str], Path]
 Lines = dict[str, list[float]]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from support.limits import HANG
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
-from support.processes import kill, processes_of
+from support.processes import kill, processes_of, wait_for_end
 from support.programs import Compiler
 from support.protocols import Layer, carried
 
@@ -66,7 +66,6 @@ def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
         assert done.stdout.endswith("right\n")
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: Layer, tmp_path: Path) -> None:
     record = tmp_path / "record"
     settings = {"threshold": "1024", "patience": "1", "record": str(record)}
@@ -77,10 +76,9 @@ def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: La
     assert carried(record)["GET"] > 0
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
     """And none is left waiting."""
-    done = mpi.run(3, [program, "errors"], timeout=60)
+    done = mpi.run(3, [program, "errors"])
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if " | " in line]
     told = dict(line.split(" | ", 1) for line in lines)
@@ -127,12 +125,9 @@ def test_killed_programs_leave_nothing_behind(mpi: Mpi, program: Path, forbid: s
     assert len(ranks) == 2
     for process in (launcher.pid, *ranks):
         kill(process)
-    launcher.wait(20)
+    launcher.wait(HANG)
     launcher.stdout.close()
-    for _ in range(100):
-        if not processes_of(program):
-            break
-        time.sleep(0.1)
+    wait_for_end(ranks)
     assert not processes_of(program)
     assert not _segments()
 

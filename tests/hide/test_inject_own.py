@@ -49,7 +49,6 @@ def injected(
         ],
         env=mpi.environment(),
         cwd=directory,
-        timeout=200,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

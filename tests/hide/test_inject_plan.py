@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from haloscope.base.errors import UsageError
-from haloscope.hide._inject import Event, Plan
-from haloscope.hide._latency import read_latencies, read_latency
-from support.mpi import CHECKOUT
+from haloscope.base.objects import Abi
+from haloscope.hide import Event
+from haloscope.hide import inject as run_injected
+from support.mpi import CHECKOUT, Mpi
+from support.mpis import tools
 
 SOURCES = CHECKOUT / "src" / "hide" / "inject"
+Planned = Callable[..., str]
+
+
+@pytest.fixture
+def planned(any_mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planned:
+    """`planned("constant:1ms", once=[…])` is the plan that the injector is given."""
+    monkeypatch.setenv("PATH", tools(any_mpi)["PATH"])
+    abi: Abi = "openmpi" if any_mpi.abi == "openmpi" else "mpich"
+
+    def plan(*latencies: str, once: Sequence[Event] = (), excess: bool = False) -> str:
+        file = tmp_path / "plan"
+        command = ["sh", "-c", f'printf %s "$HALOSCOPE_INJECT" > {file}']
+        done = run_injected(command, latencies, once=once, excess=excess, mpi=abi, quiet=True)
+        assert done.status == 0
+        return file.read_text()
+
+    return plan
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +53,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(reader: Path, lines: list[str]) -> list[str]:
     done = subprocess.run(
-        [reader], input="\n".join([*lines, ""]), timeout=100, capture_output=True, text=True, check=False
+        [reader], input="\n".join([*lines, ""]), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     answers = done.stdout.splitlines()
@@ -41,13 +61,10 @@ def read(reader: Path, lines: list[str]) -> list[str]:
     return answers
 
 
-def test_whatever_the_words(reader: Path) -> None:
+def test_whatever_the_words(reader: Path, planned: Planned) -> None:
     chance = random.Random(7)
-    models = [
-        read_latency(text)
-        for text in ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")
-    ]
-    plans = [Plan(model, models[-1], [Event(0, 3, 0.1, 2)]).text() for model in models]
+    models = ("constant:1ms", "normal:1ms,0.1ms", "lognormal:1ms,0.5", "gamma:2,1us")
+    plans = [planned(model, "inter=gamma:2,1us", once=[Event(0, 3, 0.1, 2)]) for model in models]
     assert read(reader, plans) == ["plan"] * len(plans)
     strange = ["-1", "0", "nan", "1e400", "99999999999999999999", "1048576", "x", "gamma", "intra", "once"]
     lines = []
@@ -80,19 +97,24 @@ def test_what_is_wrong_is_said(reader: Path, plan: str, complaint: str) -> None:
     assert read(reader, [plan]) == [f"wrong {complaint}"]
 
 
-def test_links_and_factors() -> None:
+def test_links_and_factors(planned: Planned) -> None:
     """A later word replaces an earlier one, for its link alone if it names one."""
-    intra, inter = read_latencies(["constant:1ms", "inter=2*normal:1ms,0.1ms"])
-    assert intra == read_latency("constant:1ms")
-    assert inter is not None
-    assert (inter.scale, inter.regimes) == (2, ("normal 0.001 0.0001",))
-    assert read_latencies(["inter=constant:1ms", "none"]) == (None, None)
-    assert read_latencies(["intra=constant:1ms"]) == (intra, None)
-    (excess, _) = read_latencies(["0.5*constant:1ms"], excess=True)
-    assert excess is not None
-    assert (excess.scale, excess.excess) == (0.5, 0.001)
+    both = planned("constant:1ms")
+    assert planned("gamma:2,1us", "constant:1ms") == both
+    assert planned("inter=constant:1ms", "intra=constant:1ms") == both
+    near, far = both.partition(" intra ")[2].split(" inter ")
+    assert near == far
+    intra = planned("intra=constant:1ms")
+    assert intra == both.removesuffix(f" inter {far}")
+    assert planned("constant:1ms", "inter=none") == intra
+    assert planned("inter=2*normal:1ms,0.1ms", "intra=none").split()[-13:] == (
+        "inter 2 0 1 normal 0.001 0.0001 1 1 1 1 1".split()
+    )
+    assert " intra 0.5 0.001 1 " in planned("0.5*constant:1ms", excess=True)
     for wrong in ("0*constant:1ms", "inter=-1*constant:1ms", "x*constant:1ms", "nan*constant:1ms"):
         with pytest.raises(UsageError, match="greater than 0"):
-            read_latencies([wrong])
+            planned(wrong)
     with pytest.raises(UsageError, match="not one of none"):
-        read_latencies(["outer=constant:1ms"])
+        planned("outer=constant:1ms")
+    with pytest.raises(UsageError, match="nothing to inject"):
+        planned("inter=constant:1ms", "none")

@@ -46,6 +46,7 @@ def _lines(done: CompletedProcess[str], nodes: Cluster) -> None:
         assert all(where[rank] == where[rank ^ partner] for rank in range(RANKS))
 
 
+@pytest.mark.usefixtures("scotch")
 def test_a_program_does_not_notice(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
@@ -56,7 +57,6 @@ def test_a_program_does_not_notice(
     _lines(done, two_nodes)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 def test_topologies_are_reordered_without_a_profile(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
@@ -72,9 +72,14 @@ def test_topologies_are_reordered_without_a_profile(
 
 @pytest.mark.parametrize(
     ("mpi", "interface"),
-    [("openmpi-system", "-DMPIF_H"), ("openmpi-system", "-DF08"), ("mpich-system", "-DF08")],
+    [
+        pytest.param("openmpi-system", "-DMPIF_H", marks=pytest.mark.long),
+        ("openmpi-system", "-DF08"),
+        pytest.param("mpich-system", "-DF08", marks=pytest.mark.long),
+    ],
     indirect=["mpi"],
 )
+@pytest.mark.usefixtures("scotch")
 def test_programs_in_fortran(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path, interface: str
 ) -> None:
@@ -86,7 +91,10 @@ def test_programs_in_fortran(
     _lines(done, two_nodes)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@pytest.mark.usefixtures("scotch")
+@pytest.mark.parametrize(
+    "mpi", ["openmpi-system", pytest.param("mpich-system", marks=pytest.mark.long)], indirect=True
+)
 def test_the_recorder_sees_the_launchers_ranks(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
@@ -111,6 +119,7 @@ def test_the_recorder_sees_the_launchers_ranks(
     assert not again.is_worth_it
 
 
+@pytest.mark.usefixtures("scotch")
 @pytest.mark.parametrize(
     ("hosts", "words"),
     [

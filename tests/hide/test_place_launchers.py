@@ -14,6 +14,8 @@ from support.mpi import Mpi
 from support.placed import messages_between
 from support.programs import Compiler
 
+pytestmark = pytest.mark.usefixtures("scotch")
+
 RANKS, TIMES, MUCH, LITTLE = 4, 10, 65536, 100
 # What docs/reference/place.md and the command's own output say of each.
 OPTIONS = {
@@ -37,7 +39,6 @@ def _options(mpi: Mpi, tmp_path: Path) -> list[str]:
     return [option.format(directory=tmp_path / "placement") for option in OPTIONS[mpi.name]]
 
 
-@pytest.mark.parametrize("mpi", list(OPTIONS), indirect=True)
 def test_each_rank_lands_where_the_mapping_says(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:

@@ -6,21 +6,18 @@ import os
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.limits import HANG
 from support.mpi import Mpi
-from support.processes import kill, processes_of
+from support.processes import kill, processes_of, wait_for_end
 from support.programs import Compiler
 from support.protocols import CONFORM, Layer, conform_flags
 
-pytestmark = [
-    pytest.mark.timeout(600),  # the first that needs the layer of an MPI builds it
-    pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True),
-]
+pytestmark = [pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)]
 
 ENDLESS = CONFORM.parents[1] / "endless.c"
 
@@ -50,14 +47,14 @@ def running(
     finally:
         for process in (launcher.pid, *ranks):
             kill(process)
-        launcher.wait(30)
+        launcher.wait(HANG)
         launcher.stdout.close()
 
 
 def test_a_killed_rank_ends_the_others(running: tuple[subprocess.Popen[str], list[int]]) -> None:
     launcher, ranks = running
     os.kill(ranks[1], signal.SIGKILL)
-    assert launcher.wait(30) != 0
+    assert launcher.wait(HANG) != 0
     assert launcher.stdout is not None
     assert "wrong" not in launcher.stdout.read()
     _expect_nothing_left(ranks)
@@ -104,9 +101,5 @@ def _named() -> list[Path]:
 
 
 def _expect_nothing_left(ranks: list[int]) -> None:
-    for _ in range(100):
-        if not any(Path(f"/proc/{rank}/fd/0").is_symlink() for rank in ranks):
-            break
-        time.sleep(0.1)
-    assert not any(Path(f"/proc/{rank}/fd/0").is_symlink() for rank in ranks)
+    wait_for_end(ranks)
     assert not _named()

@@ -16,8 +16,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.protocols import CONFORM, RANDOM, Layer, carried, conform_flags, offered
 
-pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
-
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 # Open MPI 4 with CMA writes beyond the end of a receive that is too small.
 NO_CMA = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}

@@ -14,8 +14,6 @@ from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
 from support.protocols import RANDOM, Layer, carried
 
-pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
-
 PROGRAMS = RANDOM.parent
 PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
 # MPICH 5's wheel gets random.c wrong without the layer: messages that nobody sent.

@@ -14,8 +14,6 @@ from support.mpi import Mpi
 from support.programs import Compiler
 from support.protocols import Layer, offered
 
-pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
-
 PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
 SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 

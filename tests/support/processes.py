@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["kill", "processes_of"]
+from support.limits import HANG
+
+__all__ = ["kill", "processes_of", "wait_for_end"]
 
 
 def processes_of(program: Path) -> list[int]:
@@ -26,3 +30,17 @@ def kill(process: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Send a signal. The process may be gone: launchers end ranks once another one has ended."""
     with suppress(ProcessLookupError):
         os.kill(process, number)
+
+
+def wait_for_end(processes: Iterable[int]) -> None:
+    """Return when none of these processes runs any more; they need not be children."""
+    for process in processes:
+        try:
+            descriptor = os.pidfd_open(process)
+        except ProcessLookupError:
+            continue
+        try:
+            ended, _, _ = select.select([descriptor], [], [], HANG)
+        finally:
+            os.close(descriptor)
+        assert ended, f"process {process} does not end"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.headers import read_headers
-from haloscope.hide._libraries import build_protocols
+from haloscope.hide import build_protocols
 from support.missing import missing
 from support.mpi import Mpi
 from support.mpis import tools
