@@ -10,31 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from haloscope.cli import _main
+from support.command import Command
 from support.pages import Look
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+Model = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def model(haloscope: Path, tmp_path: Path) -> Command:
-    """`model(words)` runs the command in a directory of its own."""
-
-    def run(words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [haloscope, "model", *words.split()],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-
-    return run
+def model(command: Command) -> Model:
+    """`model(words)` runs the verb in a directory of its own."""
+    return lambda words: command("model", *words.split())
 
 
-def test_rows_for_programs(model: Command) -> None:
+def test_rows_for_programs(model: Model) -> None:
     asked = "orfeo bcast --algorithm pipeline -n 2:256 -m 2:2"
     done = model(f"{asked} --formula paper --format json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -52,14 +40,14 @@ def test_rows_for_programs(model: Command) -> None:
     assert [float(row["time"]) for row in printed] == [row["time"] for row in rows]
 
 
-def test_lists_and_ranges(model: Command) -> None:
+def test_lists_and_ranges(model: Model) -> None:
     asked = "orfeo bcast reduce --algorithm binomial --format json"
     rows = json.loads(model(f"{asked} -n 8,16:18 -m 3:20,2").stdout)
     pairs = [(r["ranks"], r["bytes"]) for r in rows if r["collective"] == "reduce"]
     assert pairs == [(p, size) for p in (8, 16, 17, 18) for size in (3, 6, 12, 2)]
 
 
-def test_table_for_people(model: Command) -> None:
+def test_table_for_people(model: Model) -> None:
     done = model("orfeo reduce -n 256")
     assert "rabenseifner" in done.stdout
     assert "14.6 µs" in done.stdout
@@ -84,16 +72,15 @@ def test_table_for_people(model: Command) -> None:
         ("orfeo bcast -n 2 -o no/such/page.html", 1, "page.html"),
     ],
 )
-def test_mistakes(words: str, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _main._run(["model", *words.split()]) == status
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("haloscope: ")
-    assert said in told.err
+def test_mistakes(model: Model, words: str, status: int, said: str) -> None:
+    told = model(words)
+    assert (told.returncode, told.stdout) == (status, "")
+    assert told.stderr.count("\n") == 1
+    assert told.stderr.startswith("haloscope: ")
+    assert said in told.stderr
 
 
-def test_the_page_draws_the_table_and_marks_the_topology(model: Command, look: Look, tmp_path: Path) -> None:
+def test_the_page_draws_the_table_and_marks_the_topology(model: Model, look: Look, tmp_path: Path) -> None:
     hostile = "<b>%{x}</b></script>{{data}}"
     near, far = f"name: '{hostile}', cores: 4, latency: 1 us", "name: all, cores: 32, latency: 1 s"
     (tmp_path / "own.yaml").write_text(f"name: '{hostile}'\nlevels: [{{{near}}}, {{{far}}}]\n")

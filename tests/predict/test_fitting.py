@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,42 +13,40 @@ import pytest
 
 from haloscope import predict
 from haloscope.base.errors import UsageError
-from haloscope.cli import _main
-from haloscope.predict._machine import FittedAlgorithm, Range
-from haloscope.predict.bench._sweep import frame
+from haloscope.predict.bench import frame
+from support.command import Command
 
+Fitted = Any  # an element of `Machine.fitted`
 SIZES = [4**k for k in range(1, 11)]
 RANKS = [2, 4, 8, 16, 32]
 
 
-def machine() -> predict.Machine:
+def machine(fitted: Sequence[object] = ()) -> predict.Machine:
     levels = [
         {"name": "socket", "cores": 8, "latency": "0.3 us", "bandwidth": "9 GB/s"},
         {"name": "network", "cores": 32, "latency": "1.8 us", "bandwidth": "11 GB/s"},
     ]
-    return predict.Machine.model_validate({"name": "two levels", "levels": levels, "arithmetic": "4 GB/s"})
+    described = {"name": "two levels", "levels": levels, "arithmetic": "4 GB/s", "fitted": fitted}
+    return predict.Machine.model_validate(described)
 
 
-def true_model(collective: str, algorithm: str, seed: int) -> FittedAlgorithm:
+def true_model(collective: str, algorithm: str, seed: int) -> Fitted:
     random = np.random.default_rng(seed)
 
     def known(low: float, high: float) -> tuple[float, float, float]:
         value = float(random.uniform(low, high))
         return value, value, value
 
-    return FittedAlgorithm(
-        collective=collective,
-        algorithm=algorithm,
-        call=known(1e-7, 5e-7),
-        gamma=known(2e-10, 4e-10),
-        ranges=(
-            Range(first=0, overhead=known(1e-7, 4e-7), alpha=known(0.7, 1.5), beta=known(0.8, 1.6)),
-            Range(first=8192, overhead=known(1e-6, 2e-6), alpha=known(1, 2), beta=known(0.8, 1.6)),
-        ),
-    )
+    call, gamma = known(1e-7, 5e-7), known(2e-10, 4e-10)
+    ranges = [
+        {"from": 0, "overhead": known(1e-7, 4e-7), "alpha": known(0.7, 1.5), "beta": known(0.8, 1.6)},
+        {"from": 8192, "overhead": known(1e-6, 2e-6), "alpha": known(1, 2), "beta": known(0.8, 1.6)},
+    ]
+    described = {"collective": collective, "algorithm": algorithm, "call": call, "gamma": gamma}
+    return machine([{**described, "ranges": ranges}]).fitted[0]
 
 
-def times_of(models: list[FittedAlgorithm], noise: float, outliers: float = 0.0) -> pl.DataFrame:
+def times_of(models: list[Fitted], noise: float, outliers: float = 0.0) -> pl.DataFrame:
     """A sweep's points on the machine of these models, with log-normal noise and some outliers."""
     truth = machine().model_copy(update={"fitted": tuple(models)})
     random = np.random.default_rng(0)
@@ -165,14 +165,11 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return source, tmp_path / "sweep.jsonl"
 
 
-def test_from_sweep_to_page(
-    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_sweep_to_page(files: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
     source, sweep = files
     words = ["model", str(source), "--fit", str(sweep), "--format", "json"]
     out = tmp_path / "fitted.yaml"
-    assert _main._run([*words, "-o", str(out)]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = json.loads(command(*words, "-o", out).stdout)
     assert [row["algorithm"] for row in summary] == ["chain", "binomial"]
     assert all(row["error_median"] < 0.1 for row in summary)
     loaded = predict.load_machine(out)
@@ -181,12 +178,10 @@ def test_from_sweep_to_page(
     predict.save_fitted(out, loaded.fitted, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_text() == out.read_text()
     asked = ["model", str(out), "bcast", "--formula", "fitted"]
-    assert _main._run([*asked, "-n", "24", "-m", "100:100", "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(command(*asked, "-n", "24", "-m", "100:100", "--format", "json").stdout)
     assert {row["algorithm"] for row in rows} == {"chain", "binomial"}
     page = tmp_path / "page.html"
     against = ["model", str(out), "--measured", str(sweep)]
-    assert _main._run([*against, "-o", str(page)]) == 0
+    assert command(*against, "-o", page).returncode == 0
     assert "median error" in page.read_text()
-    assert _main._run(against) == 0
-    assert "modelled" in capsys.readouterr().out
+    assert "modelled" in command(*against).stdout

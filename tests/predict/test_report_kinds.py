@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.cli import _main
 from haloscope.predict import kind_of, write_machine_page
 from haloscope.predict.tune import Gains
+from support.command import run_command
 from support.pages import page_text
 from support.sample import halo_profile
 
@@ -63,7 +63,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    status = _main._run(words)
+    status = run_command(*words)
     lines = capsys.readouterr().err
     assert lines.count("\n") == (status != 0)
     return status, lines

@@ -2,69 +2,71 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from haloscope import predict
 from haloscope.base.errors import UsageError
-from haloscope.cli import _bench_p2p, _main, _measuring, _simulate
 from haloscope.predict.simulate import Simulation
-from haloscope.predict.tune import Gains
-from haloscope.predict.tune._sources import kind_of_source
-
-NONE = click.Context(click.Command("none"))
-OPTION = click.Option(["--any"])
-
-
-@pytest.mark.parametrize(("text", "seconds"), [(None, 60.0), ("2.5", 2.5), ("1e3", 1000.0)])
-def test_the_limit_of_time_is_from_the_environment(
-    text: str | None, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HALOSCOPE_TIME_LIMIT", raising=False)
-    if text is not None:
-        monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", text)
-    assert _measuring.time_limit() == seconds
+from haloscope.predict.tune import Bench, Gains, tune
+from support.command import Command
+from support.emulated_mpi import emulated_mpi
+from support.emulated_tuning import emulated_bench
+from support.missing import missing
 
 
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan"])
-def test_a_limit_that_is_none_is_refused(
-    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_limit_of_time_that_is_none_is_refused(
+    text: str, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HALOSCOPE_TIME_LIMIT", text)
-    assert _main._run(["bench", "stencil", "-n", "2"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "HALOSCOPE_TIME_LIMIT" in told
+    told = command("bench", "stencil", "-n", "2")
+    assert told.returncode == 2
+    assert told.stderr.count("\n") == 1
+    assert "HALOSCOPE_TIME_LIMIT" in told.stderr
 
 
-def test_whose_collectives_are_simulated() -> None:
-    parsed = _simulate._collectives(NONE, OPTION, "mpich,bcast=binomial_tree,allreduce=lr")
-    assert parsed == ("mpich", {"bcast": "binomial_tree", "allreduce": "lr"})
-    assert _simulate._collectives(NONE, OPTION, "bcast=chain") == ("openmpi", {"bcast": "chain"})
-    for text in ("", "bcast=", "=chain", "mpich,"):
-        with pytest.raises(click.BadParameter, match="COLLECTIVE=NAME"):
-            _simulate._collectives(NONE, OPTION, text)
+@pytest.mark.parametrize("text", ["bcast=", "=chain", "mpich,", ""])
+def test_collectives_that_are_none_are_refused(text: str, command: Command) -> None:
+    told = command("simulate", "--platform", "torus", "-n", "2", "--collectives", text, "cg")
+    assert told.returncode == 2
+    assert "COLLECTIVE=NAME" in told.stderr
 
 
-def test_pairs_of_cores() -> None:
-    assert _bench_p2p._pairs(NONE, OPTION, ("0,8", "all", "1, 2")) == ([(0, 8), (1, 2)], True)
-    assert _bench_p2p._pairs(NONE, OPTION, ()) == ([], False)
+# A launcher that prints its own words, and one point of each pair that it is asked for.
+TELLING = """
+import json, sys
+words = dict(zip(sys.argv, sys.argv[1:]))
+print(*sys.argv[1:], sep="\\n", file=open("words", "w"))
+for pair in words["--pairs"].split(","):
+    cores = list(map(int, pair.split("-")))
+    about = {"record": "point", "test": "latency", "pair": cores, "bytes": 1, "batch": 1, "valid": None}
+    print(json.dumps({**about, "samples_ns": [100] * 5}), flush=True)
+"""
 
 
-def test_what_follows_two_dashes_starts_the_ranks() -> None:
-    found: list[object] = []
-
-    @click.command(cls=_measuring.Launching)
-    @click.argument("names", nargs=-1)
-    @click.option("-n", "ranks", type=int)
-    def verb(names: tuple[str, ...], ranks: int, launcher: tuple[str, ...]) -> None:
-        found.append((names, ranks, launcher))
-
-    for words in (["a", "-n", "2"], ["a", "-n", "2", "--"], ["a", "-n", "2", "--", "srun", "-n", "--", "4"]):
-        verb.main(words, standalone_mode=False)
-    assert found == [(("a",), 2, ()), (("a",), 2, ()), (("a",), 2, ("srun", "-n", "--", "4"))]
+def test_pairs_of_cores_and_the_words_of_a_launcher(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        missing("messages need two processors: give the machine, or the container, another one")
+    for name, value in emulated_mpi(tmp_path / "mpi").items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "telling.py").write_text(TELLING)
+    words = ("bench", "p2p", "-m", "1:1", "--pair", "0, 1", "--format", "json")
+    launcher = (sys.executable, str(tmp_path / "telling.py"), "--own", "-n", "7")
+    found = json.loads(command(*words, "--", *launcher).stdout)
+    assert [(one["first"], one["second"]) for one in found] == [(0, 1)]
+    told = (tmp_path / "words").read_text().splitlines()
+    assert told[:3] == ["--own", "-n", "7"]
+    # With all pairs the latency of each is measured as well, here that of one.
+    found = json.loads(command(*words, "--pair", "all", "--", *launcher).stdout)
+    cores = len(os.sched_getaffinity(0))
+    assert len(found) == 1 + cores * (cores - 1) // 2
 
 
 def test_a_machine_by_name_and_several_collectives() -> None:
@@ -77,9 +79,13 @@ def test_a_machine_by_name_and_several_collectives() -> None:
 
 def test_rules_are_not_chosen_from_gains(tmp_path: Path) -> None:
     Gains("MPI", "", {}, []).save(tmp_path / "gains")
-    assert kind_of_source("orfeo") == "machine"
-    with pytest.raises(UsageError, match="a sweep, a profile or a machine model"):
-        kind_of_source(tmp_path / "gains")
+    bench = emulated_bench(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Bench, "here", lambda *_: bench)
+        with pytest.raises(UsageError, match="a sweep, a profile or a machine model"):
+            tune(tmp_path / "gains", tmp_path / "rules.conf")
+        with pytest.raises(UsageError, match="has no models of algorithms"):
+            tune("orfeo", tmp_path / "rules.conf")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +96,9 @@ def test_rules_are_not_chosen_from_gains(tmp_path: Path) -> None:
         (("cg",), None, "-n N"),
     ],
 )
-def test_what_cannot_be_simulated(what: tuple[str, ...], ranks: int | None, words: str) -> None:
+@pytest.mark.usefixtures("simgrid")
+def test_what_cannot_be_simulated(
+    what: tuple[str, ...], ranks: int | None, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=words):
-        _ = Simulation(what, "torus", ranks)._work
+        Simulation(what, "torus", ranks).run(tmp_path / "never.halo")
