@@ -21,7 +21,7 @@ def rule(degree: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "degree", [pytest.param(k, marks=[] if k < 5 else pytest.mark.slow) for k in range(1, 9)]
+    "degree", [*range(1, 6), *(pytest.param(k, marks=pytest.mark.long) for k in range(6, 9))]
 )
 def test_plans_equal_dense_elements(fem: Callable[[str], Path], degree: int) -> None:
     """

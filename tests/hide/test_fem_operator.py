@@ -37,7 +37,7 @@ def numbers(found: Lines, first: str) -> dict[str, list[float]]:
 @ONE
 def test_random_operators_equal_their_matrices_on_any_number_of_ranks(mpi: Mpi, fem: Fem) -> None:
     program = fem("operator.cpp")
-    runs = {ranks: lines(mpi, ranks, program, "random", "0", "8") for ranks in (1, 2, 3, 5, 8)}
+    runs = {ranks: lines(mpi, ranks, program, "random", "0", "8") for ranks in (1, 2, 5)}
     for run in runs.values():
         matrices = numbers(run, "matrix")
         assert len(matrices) == 8
