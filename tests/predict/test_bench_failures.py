@@ -114,6 +114,21 @@ def test_an_interrupt_keeps_what_is_finished(
     assert not _left("sleep 98761")
 
 
+@pytest.mark.usefixtures("hanging")
+def test_a_point_counts_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+
+    def interrupted(file: int, data: bytes) -> int:
+        if b'"record":"point"' in data:
+            raise KeyboardInterrupt
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", interrupted)
+    sweep = collective(Grid(["bcast"], [2], [16]), CollectiveMethod(), output=tmp_path / "s.jsonl")
+    assert sweep.interrupted
+    assert not len(sweep.points)
+
+
 @pytest.mark.usefixtures("any_used")
 def test_refused_before_anything_runs(command: Command, tmp_path: Path) -> None:
     done = command("bench", "collective", "bcast", "-n", "1", "-o", "s.jsonl")

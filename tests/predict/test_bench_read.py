@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from haloscope.base.errors import HaloscopeError
 from haloscope.predict import Sweep, read_imb, read_osu
-from haloscope.predict.bench._foreign import read_any
-from haloscope.predict.bench._sweep import journal, median_interval
+from haloscope.predict.bench import read_any
+from support.command import Command
 from support.pages import page_text
 
 _OSU = """\
@@ -158,21 +157,26 @@ def test_a_sweep(tmp_path: Path) -> None:
 
 
 def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
+    """400 points of each number of iterations, whose times are exponential with a mean of a millisecond."""
     random = np.random.default_rng(1)
     for count in (20, 200):
-        hits = 0
-        for _ in range(400):
-            _, low, high = median_interval(random.exponential(size=count))
-            hits += low <= np.log(2) <= high
-        assert 0.93 <= hits / 400 <= 0.99
+        times = (1e6 * random.exponential(size=(400, count))).astype(int)
+        records = [
+            {**_POINT, "bytes": number, "samples_ns": [one.tolist()]} for number, one in enumerate(times)
+        ]
+        points = Sweep.of({"record": "environment"}, records).points
+        assert len(points) == 400
+        hits = points.filter(pl.lit(1e-3 * np.log(2)).is_between("ci_low", "ci_high"))
+        assert 0.93 <= len(hits) / 400 <= 0.99
 
 
-def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:
+def test_own_output_is_read_back(command: Command, tmp_path: Path) -> None:
     sweep = _written(tmp_path, '{"record":"environment"}\n' + json.dumps(_POINT) + "\n")
 
     def read(path: Path, *words: str) -> str:
-        command = [str(haloscope), "bench", "read", str(path), *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        done = command("bench", "read", path, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     printed = tmp_path / "printed.txt"
     printed.write_text(read(sweep, "-f"))
@@ -182,17 +186,6 @@ def test_own_output_is_read_back(haloscope: Path, tmp_path: Path) -> None:
     assert again["time"] == pytest.approx(2.5e-6)
     for file in (sweep, printed):
         page = tmp_path / "page.html"
-        subprocess.run([str(haloscope), "report", str(file), "-o", str(page)], check=True)
+        assert command("report", file, "-o", page).returncode == 0
         assert "chain (2)" in page_text(page)
     assert json.loads(read(printed, "--format", "json"))[0]["time_max"] == 3e-6
-
-
-def test_a_point_counts_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    with journal(tmp_path / "s.jsonl", {"record": "environment"}) as kept:
-        monkeypatch.setattr(os, "write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            kept.add({"record": "point", "collective": "bcast"})
-        assert not kept.points

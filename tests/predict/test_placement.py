@@ -15,14 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import haloscope
-from haloscope.base.errors import HaloscopeError
+from haloscope.base.errors import ComponentError, HaloscopeError
 from haloscope.predict import load_machine
 from haloscope.predict.placement import Proposal, Traffic, mapping_text, propose, read_nodes, write_placement
-from haloscope.predict.placement._parting import filled, parted, refined
-from haloscope.predict.placement._traffic import Links
+from support.command import Command
 from support.missing import missing
 from support.placed import halo, messages_between
-from support.verbs import verb
 
 NODE = """\
 name: pair
@@ -90,30 +88,28 @@ _SIZES = st.lists(st.integers(1, 5), min_size=2, max_size=12).filter(lambda size
 
 
 @given(edges=_EDGES, sizes=_SIZES, seed=st.integers(0, 100))
-@settings(max_examples=12, deadline=None)
-def test_parts_have_their_sizes_and_are_never_worse(
-    edges: list[tuple[int, int, int]], sizes: list[int], seed: int
+@settings(max_examples=12)
+def test_nodes_keep_their_ranks_and_proposals_are_never_worse(
+    tmp_path_factory: pytest.TempPathFactory, edges: list[tuple[int, int, int]], sizes: list[int], seed: int
 ) -> None:
     sizes = [*sizes, 12 - sum(sizes)] if sum(sizes) < 12 else sizes
-    pairs = (
-        np.array([(one, other) for one, other, _ in edges if one != other], dtype=np.int64).reshape(-1, 2).T
-    )
-    weights = np.array([size for one, other, size in edges if one != other], dtype=np.float64)
-    links = Links.of(12, pairs, weights)
     random = np.random.default_rng(seed)
-    begin = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    for part in (
-        filled(links, random.integers(0, len(sizes), 12), sizes),
-        refined(links, begin, len(sizes)),
-        parted(links, sizes, begin),
-    ):
-        assert np.bincount(part, minlength=len(sizes)).tolist() == sizes
-    assert links.cut(refined(links, begin, len(sizes))) <= links.cut(begin)
-    # The cut by its definition.
-    directly = sum(
-        w for (a, b), w in zip(pairs.T.tolist(), weights.tolist(), strict=True) if begin[a] != begin[b]
-    )
-    assert links.cut(begin) == pytest.approx(directly)
+    node = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    sent: dict[tuple[int, int], int] = {}
+    for sender, receiver, size in edges:
+        sent[sender, receiver] = sent.get((sender, receiver), 0) + size
+    messages = [(*pair, size) for pair, size in sent.items()]
+    file = tmp_path_factory.getbasetemp() / "random.halo"
+    found = propose(messages_between(messages, [f"n{number:02}" for number in node]).write(file))
+    counts = dict(zip(found.nodes.names, found.nodes.ranks, strict=True))
+    assert counts == {f"n{number:02}": size for number, size in enumerate(sizes)}
+    assert sorted(chain(*found.groups)) == list(range(12))
+    assert [len(group) for group in found.groups] == list(found.nodes.ranks)
+    # Bytes between nodes by their definition, now and as proposed.
+    proposed = {rank: place for place, group in enumerate(found.groups) for rank in group}
+    assert found.bytes_before == sum(size for one, other, size in messages if node[one] != node[other])
+    assert found.bytes_after == sum(size for one, other, size in messages if proposed[one] != proposed[other])
+    assert found.bytes_after <= found.bytes_before
 
 
 def test_bytes_between_nodes_are_those_of_the_regions_table(tmp_path: Path) -> None:
@@ -208,8 +204,9 @@ def test_hosts_that_make_no_sense(text: str, said: str) -> None:
         read_nodes(text, 4)
 
 
-def test_what_cannot_be_placed_is_one_line(tmp_path: Path, haloscope: Path) -> None:
-    place = verb(haloscope, "place", tmp_path)
+def test_what_cannot_be_placed_is_one_line(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = tmp_path / "pair.yaml"
     machine.write_text(NODE)
     four = ["a", "a", "b", "b"]
@@ -233,15 +230,16 @@ def test_what_cannot_be_placed_is_one_line(tmp_path: Path, haloscope: Path) -> N
         with pytest.raises(HaloscopeError, match=said):
             propose(tmp_path / name, hosts, model)
     for words in ([], ["--hosts", "2", "--", "mpiexec"], ["alone.halo"]):
-        done = place(*words)
+        done = command("place", *words)
         assert done.returncode in {1, 2}, (words, done.stdout)
         assert len(done.stderr.splitlines()) == 1, done.stderr
     assert "nothing is proposed" in propose(tmp_path / "self.halo").told()[-1]
-    told = json.loads(place("good.halo", "--format", "json").stdout)
+    told = json.loads(command("place", "good.halo", "--format", "json").stdout)
     assert told["proposed"]
     assert told["bytes_offnode_proposed"] == 0
-    bare = verb(haloscope, "place", tmp_path, {"PATH": "/nowhere"})("good.halo")
-    assert bare.returncode == 1
+    monkeypatch.setenv("PATH", "/nowhere")
+    bare = command("place", "good.halo")
+    assert bare.returncode == ComponentError.exit_status
     assert "apt-get install scotch" in bare.stderr
 
 
@@ -251,4 +249,3 @@ def test_traffic_is_added_up(tmp_path: Path) -> None:
         traffic = Traffic.of(profile)
     assert traffic.total == 112
     assert traffic.across(np.array([0, 1])) == 12
-    assert traffic.links.cut(np.array([0, 1])) == 12
