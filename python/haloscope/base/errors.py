@@ -7,8 +7,8 @@ HaloscopeError             exit status 1
 ├── OutputError            a result cannot be written
 ├── MachineError           a machine model cannot be read, or lacks what is asked of it
 ├── RecorderError          no recorder fits the program's MPI, or it cannot be built
-├── ComponentError         a library that a part of Haloscope needs is missing, or does not fit
-├── SimulationError        SimGrid is missing, or a simulation did not come to its end
+├── ComponentError         exit status 69: a library or tool that is needed is missing, or does not fit
+├── SimulationError        a simulation did not come to its end
 └── LaunchError            the program to be watched cannot be started
 
 Each carries one line that says what happened, to what, and what to do about it. The command line
@@ -96,7 +96,9 @@ class RecorderError(HaloscopeError):
 
 
 class ComponentError(HaloscopeError):
-    """A library that a part of Haloscope needs is missing, or was built with another MPI."""
+    """A library or tool that a part of Haloscope needs is missing, or was built with another MPI."""
+
+    exit_status: ClassVar[int] = 69  # EX_UNAVAILABLE of sysexits.h: no program of ours ends with it otherwise
 
 
 class LaunchError(HaloscopeError):
@@ -104,4 +106,4 @@ class LaunchError(HaloscopeError):
 
 
 class SimulationError(HaloscopeError):
-    """SimGrid is missing, or what it simulated crashed, blocked or took too long."""
+    """What SimGrid simulated crashed, blocked or took too long."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from haloscope.base.errors import RecorderError
 from haloscope.base.objects import Abi, Library
 from haloscope.base.prebuilt import fits_one
+from haloscope.base.tools import find_tool
 
 __all__ = ["Headers", "find_headers", "library_version", "read_headers", "wrapper_directories"]
 
@@ -136,9 +136,9 @@ def _far(compilers: tuple[Path, ...]) -> Iterator[Path]:
     for wrapper in compilers:
         yield from wrapper_directories(wrapper)
     for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
-        found = shutil.which(name)
+        found = find_tool(name)
         if found:
-            yield from wrapper_directories(Path(found))
+            yield from wrapper_directories(found)
     yield Path(sys.prefix) / "include"
 
 

@@ -10,14 +10,25 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-__all__ = ["PYTHON", "Launch", "Program", "launchers", "name_of", "parse", "resolve", "script_text"]
+__all__ = [
+    "LAUNCHER",
+    "PYTHON",
+    "WRAPPERS",
+    "Launch",
+    "Program",
+    "launchers",
+    "name_of",
+    "parse",
+    "resolve",
+    "script_text",
+]
 
 PYTHON = re.compile(r"(python|pypy)[\d.]*t?")
 
-_LAUNCHER = re.compile(
+LAUNCHER = re.compile(
     r"(mpi(exec|run)([._-][\w.+-]*)?|orterun|prterun|prun|oshrun|srun|jsrun|lrun|aprun|ibrun|flux)"
 )
-_WRAPPERS = frozenset(
+WRAPPERS = frozenset(
     {
         "chrt",
         "env",
@@ -165,7 +176,7 @@ def launchers(launch: Launch) -> list[Path]:
         return [launch.launcher]
     words = [word for program in launch.programs for word in script_text(program.path).split()]
     paths = [Path(word.strip("\"'")) for word in words if "/" in word]
-    return [p for p in dict.fromkeys(paths) if _LAUNCHER.fullmatch(p.name) and resolve(str(p))]
+    return [p for p in dict.fromkeys(paths) if LAUNCHER.fullmatch(p.name) and resolve(str(p))]
 
 
 def script_text(path: Path) -> str:
@@ -200,12 +211,12 @@ def parse(command: Sequence[str]) -> Launch:
 
 def _launcher_at(words: Sequence[str]) -> int | None:
     """Return the launcher's place: the first word, or behind wrappers such as `env` and `timeout`."""
-    if _LAUNCHER.fullmatch(Path(words[0]).name):
+    if LAUNCHER.fullmatch(Path(words[0]).name):
         return 0
-    if Path(words[0]).name not in _WRAPPERS:
+    if Path(words[0]).name not in WRAPPERS:
         return None
     for index in range(1, len(words)):
-        if _LAUNCHER.fullmatch(Path(words[index]).name) and resolve(words[index]):
+        if LAUNCHER.fullmatch(Path(words[index]).name) and resolve(words[index]):
             return index
     return None
 

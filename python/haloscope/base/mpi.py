@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +14,9 @@ from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, read_headers, wrapper_directories
 from haloscope.base.launch import PYTHON, Launch, Program, launchers, resolve
 from haloscope.base.objects import Abi, Library, abi_of, contains, interpreter, is_elf, linked_mpi, pick
+from haloscope.base.tools import environment_tool, find_tool
 
-__all__ = ["Mpi", "Origin", "detect", "environment_compiler", "installed", "on_path", "statically_linked"]
+__all__ = ["Mpi", "Origin", "detect", "installed", "on_path", "statically_linked"]
 
 Origin = Literal["linked", "mpi4py", "launcher", "mpicc", "chosen"]
 
@@ -119,12 +118,6 @@ def installed(tool: Path) -> Library | None:
     return found[0] if found else None
 
 
-def environment_compiler() -> Path | None:
-    """Return the compiler wrapper of the MPI wheel in this Python environment."""
-    wrapper = Path(sys.prefix) / "bin" / "mpicc"
-    return wrapper if wrapper.is_file() else None
-
-
 def _located(library: Library, launch: Launch | None) -> Library:
     """Return the file of a library that a program does not say: the launcher's, if the interface fits."""
     own = installed(launch.launcher) if launch and launch.launcher else None
@@ -195,8 +188,8 @@ def _from_surroundings(launch: Launch | None, abi: Abi | None) -> tuple[Library,
 
 
 def _wrappers() -> list[Path]:
-    found = [shutil.which("mpicc"), environment_compiler()]
-    return [Path(path) for path in found if path]
+    found = [find_tool("mpicc"), environment_tool("mpicc")]
+    return list(dict.fromkeys(path for path in found if path))
 
 
 def _behind_wrapper(wrapper: Path) -> Library | None:

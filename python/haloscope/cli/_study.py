@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,8 +57,19 @@ def study(names: tuple[str, ...], listed: bool, large: bool, output: Path) -> in
         if name != "all" and name not in there:
             raise click.UsageError(f"there is no study {printable(name)}; there are {', '.join(there)}")
     chosen = list(there) if "all" in names else list(dict.fromkeys(names))
+    _print_launcher()
     ended = [_run(there[name], output / name, large=large) for name in chosen]
     return int(not all(ended))
+
+
+def _print_launcher() -> None:
+    """Print the launcher that the scripts will find; parts that need none run without."""
+    from haloscope.base.errors import ComponentError
+    from haloscope.base.launcher import print_launcher
+    from haloscope.base.toolchain import toolchain
+
+    with contextlib.suppress(ComponentError):
+        print_launcher(toolchain().launcher)
 
 
 def _line(name: str, one: Study) -> str:

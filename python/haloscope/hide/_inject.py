@@ -112,7 +112,7 @@ def inject(  # noqa: PLR0913 - one for each option
 
 def _run(command: Sequence[str], plan: Plan, record: Path | None, choice: Choice, quiet: bool) -> Outcome:
     settings = {"HALOSCOPE_INJECT": plan.text()}
-    target = find_target(command, choice, "there is nothing to inject into")
+    target = find_target(command, choice, "there is nothing to inject into", quiet)
     if record is not None:
         record = writable_injected(record)
         settings["HALOSCOPE_INJECT_RECORD"] = str(record)

@@ -42,7 +42,7 @@ def place(
     """
     from haloscope.predict.placement import mapping_text
 
-    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no ranks to place")
+    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there are no ranks to place", quiet)
     placer = build_placer(target.mpi.headers, quiet)
     mapping = mapping_text(proposal) if proposal is not None and proposal.is_worth_it else ""
     return Outcome(run_preloaded(target, placer, {"HALOSCOPE_PLACE": mapping}))

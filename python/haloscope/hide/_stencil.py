@@ -156,7 +156,7 @@ def stencil(  # noqa: PLR0913 - one for each setting
     settings = to_environment(values, os.environ, STENCIL_SETTINGS)
     for setting in STENCIL_SETTINGS:
         _require(setting, settings.get(setting.variable))
-    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there is nothing to carry")
+    target = find_target(command, Choice(mpi, tuple(mpi_include)), "there is nothing to carry", quiet)
     asked = writable(Path(settings[_RECORD])) if _RECORD in settings else None
     layer = build_protocols(target.mpi.headers, quiet)
     behind = [build_heap(quiet)] if share_heap else []

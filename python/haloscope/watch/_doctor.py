@@ -24,6 +24,7 @@ from haloscope.base.headers import find_headers, library_version
 from haloscope.base.mpi import installed
 from haloscope.base.objects import Library
 from haloscope.base.toolchain import compiler, compiler_identity
+from haloscope.base.tools import environment_tool, find_tool
 from haloscope.watch._recorder import is_built
 
 __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_attach"]
@@ -31,8 +32,8 @@ __all__ = ["Finding", "Sharing", "doctor", "examine_sharing", "reason_against_at
 _MIB = 1 << 20
 # Verbs that put something before the MPI that they find; and those that compile programs.
 _PRELOADING = ("run", "env", "top", "recover", "inject", "stencil", "place")
-_COMPILING = ("bench", "improve", "demo", "simulate")
-_NEED_MPI = (*_PRELOADING, "bench", "improve", "demo")
+_COMPILING = ("bench", "improve", "demo", "simulate", "study")
+_NEED_MPI = (*_PRELOADING, "bench", "improve", "demo", "study")
 # What each extra is for, and the verbs that need it.
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("builds for an MPI that nothing is ready-made for", ()),
@@ -90,10 +91,9 @@ def _compiler(verbs: tuple[str, ...]) -> Finding:
 
 
 def _tool(name: str, verbs: tuple[str, ...]) -> Finding:
-    own = Path(sys.prefix) / "bin" / name
-    found = str(own) if own.is_file() else shutil.which(name)
+    found = environment_tool(name) or find_tool(name)
     remedy = "pip install 'haloscope[build]'"
-    return Finding(found is not None, name, found or "not found", remedy, _tool_users(verbs))
+    return Finding(found is not None, name, str(found or "not found"), remedy, _tool_users(verbs))
 
 
 def _tool_users(verbs: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,9 +139,8 @@ def _mpis() -> Iterator[tuple[Finding, bool]]:
 
 
 def _launchers() -> list[Path]:
-    places = [shutil.which(name) for name in _LAUNCHERS]
-    places.append(str(Path(sys.prefix) / "bin" / "mpiexec"))
-    return [Path(place) for place in places if place and Path(place).exists()]
+    places = [*map(find_tool, _LAUNCHERS), environment_tool("mpiexec")]
+    return [place for place in places if place]
 
 
 def _mpi(library: Library) -> tuple[Finding, bool]:
@@ -219,7 +218,7 @@ def _simgrid() -> Finding:
         found is not None,
         "SimGrid (optional)",
         found or "no smpirun and smpicxx on PATH",
-        "haloscope simulate needs it: apt-get install libsimgrid-dev",
+        "haloscope simulate and parts of studies need it: apt-get install libsimgrid-dev",
         ("simulate",),
     )
 
@@ -243,7 +242,7 @@ def _hypre() -> Finding:
     try:
         return Finding(True, what, str(find_hypre().library))
     except ComponentError as error:
-        return Finding(False, what, "not found", f"for the application amg: {error}")
+        return Finding(False, what, "not found", f"for the application amg and parts of studies: {error}")
 
 
 def _hwloc() -> Finding:

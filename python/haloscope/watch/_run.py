@@ -20,6 +20,7 @@ from haloscope.base.environment import (
 )
 from haloscope.base.errors import HaloscopeError, LaunchError, UsageError
 from haloscope.base.launch import Launch, name_of, parse, resolve
+from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect, statically_linked
 from haloscope.base.objects import Abi, is_elf
 from haloscope.base.preloading import Meanwhile, Outcome, run_child
@@ -63,7 +64,7 @@ def run(
     >>> outcome.exit_status, outcome.profiles
     (0, [PosixPath('/home/me/app.halo')])
     """
-    words = list(command)
+    words = complete_command(command, quiet)
     values, surroundings = _values(settings), asked_for(os.environ)
     if hang_after is not None and not 0 < hang_after < 1e8:
         raise UsageError(f"--hang-after {hang_after:g}: not a time; give seconds, such as 60")
@@ -116,7 +117,7 @@ def env(
     values, surroundings = _values(settings), asked_for(os.environ)
     variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
     _output(variables, "output" in values, surroundings)
-    launch = parse(command) if command else None
+    launch = parse(complete_command(command, quiet=True)) if command else None
     include = tuple(mpi_include)
     found = detect(launch, mpi, include) or detect(None, mpi, include)
     if found is None:

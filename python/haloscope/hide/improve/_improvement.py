@@ -139,7 +139,7 @@ def improve(command: Sequence[str], *, plan: Plan = Plan(), progress: Step | Non
     step = progress or (lambda what: None)
     target = find_target(command, Choice(), "there is nothing to improve")
     with tempfile.TemporaryDirectory(prefix="haloscope-improve-") as directory:
-        runner = Runner(command, Path(directory))
+        runner = Runner(target.command, Path(directory))
         step(AS_IT_IS)
         first = runner()
         if first.seconds is None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 
 from haloscope.base.errors import LaunchError
 from haloscope.base.files import last_line
+from haloscope.base.tools import environment_tool, find_tool
 from haloscope.hide.improve._remedies import PROFILE, Remedy
 
 __all__ = ["Run", "Runner"]
@@ -113,8 +112,7 @@ def _duration(profile: Path) -> float | None:
 
 
 def _haloscope() -> str:
-    beside = Path(sys.executable).with_name("haloscope")
-    found = str(beside) if beside.is_file() else shutil.which("haloscope")
+    found = environment_tool("haloscope") or find_tool("haloscope")
     if found is None:
         raise LaunchError("the command haloscope is not on PATH; runs are started by it")
-    return found
+    return str(found)

@@ -12,6 +12,7 @@ from typing import Protocol
 from haloscope.base import paths
 from haloscope.base.building import build_executable
 from haloscope.base.errors import RecorderError
+from haloscope.base.launcher import print_launcher
 from haloscope.base.mpi import installed
 from haloscope.base.toolchain import Toolchain, toolchain
 
@@ -167,6 +168,7 @@ def library(launcher: Sequence[str] = ()) -> Library:
     tools = toolchain()
     if not launcher:
         _check_same(tools)
+        print_launcher(tools.launcher)
     said = describe(program("variables", tools.compiler))
     if said.version.startswith("Open MPI"):
         return OpenMpi.of(said, tools, tuple(launcher))

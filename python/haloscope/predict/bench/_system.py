@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from haloscope.base.errors import LaunchError, MachineError, UsageError
+from haloscope.base.launcher import complete_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -307,7 +308,8 @@ def leaf_switches(ranks: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def launcher_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the user's launcher. Raises `LaunchError` if there is none of that name."""
-    if words and shutil.which(words[0]) is None:
-        raise LaunchError(f"{words[0]}: not found; name mpiexec, mpirun or srun after --")
-    return tuple(words)
+    """Return the user's launcher, on PATH or in this environment. Raises `LaunchError` if there is none."""
+    found = complete_command(words)
+    if found and shutil.which(found[0]) is None:
+        raise LaunchError(f"{found[0]}: not found; name mpiexec, mpirun or srun after --")
+    return tuple(found)

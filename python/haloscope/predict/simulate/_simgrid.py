@@ -10,7 +10,7 @@ from pathlib import Path
 
 from haloscope.base import paths
 from haloscope.base.building import applications, build_executable, build_preload
-from haloscope.base.errors import SimulationError, UsageError
+from haloscope.base.errors import ComponentError, UsageError
 from haloscope.base.headers import Headers
 from haloscope.watch import recorder_sources
 
@@ -31,7 +31,7 @@ _MISSING = (
 
 
 def smpirun() -> Path:
-    """Return SimGrid's launcher."""
+    """Return SimGrid's launcher. Raises `ComponentError` if it is missing."""
     return _tool("smpirun")
 
 
@@ -112,5 +112,5 @@ def executable(word: str) -> Path:
 def _tool(name: str) -> Path:
     found = shutil.which(name)
     if found is None:
-        raise SimulationError(_MISSING.format(name))
+        raise ComponentError(_MISSING.format(name))
     return Path(found)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from haloscope.base.errors import HaloscopeError, OutputError
 from haloscope.base.files import end_of, last_line
+from haloscope.base.launcher import complete_command
 from haloscope.reproduce.lab._expressions import text_of
 from haloscope.reproduce.lab._points import Point
 from haloscope.reproduce.lab._specification import Program, Specification, Variant
@@ -58,8 +59,9 @@ def prepare(
         for word in point.words
     ]
     variant = specification.variants[point.variant]
+    is_here = system.executor == "local" and not system.modules
     asked = {
-        "words": _wrapped(words, variant),
+        "words": _wrapped(complete_command(words) if is_here else words, variant),
         "command": shlex.join(words),
         "environment": {**point.environment, **_metadata(point, specification), **_caliper(variant)},
         "modules": list(system.modules),

@@ -12,6 +12,7 @@ from pathlib import Path
 from haloscope.base.building import build_application
 from haloscope.base.errors import LaunchError, UsageError
 from haloscope.base.launch import parse
+from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import detect
 from haloscope.hide import build_fem, build_injector, build_placer, build_protocols
 from haloscope.reproduce.lab._campaign import Campaign
@@ -94,7 +95,8 @@ def _build_components(campaign: Campaign, waiting: Sequence[Point], paths: dict[
         if campaign.specification.systems[point.system].modules or not any(wanted.values()):
             continue
         path = str(paths.get(point.program, ""))
-        found = detect(parse([path if word.startswith("application:") else word for word in point.words]))
+        words = [path if word.startswith("application:") else word for word in point.words]
+        found = detect(parse(complete_command(words, quiet=True)))
         for build, is_wanted in wanted.items():
             if found is not None and is_wanted:
                 build(found.headers)

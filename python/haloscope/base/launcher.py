@@ -1,0 +1,62 @@
+"""The launcher of the MPI in use: named by the user, on PATH, or in this Python environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from haloscope.base.cache import tell
+from haloscope.base.headers import library_version
+from haloscope.base.launch import LAUNCHER, WRAPPERS, resolve
+from haloscope.base.mpi import installed
+from haloscope.base.tools import environment_tool
+
+__all__ = ["complete_command", "print_launcher"]
+
+
+def complete_command(command: Sequence[str], quiet: bool = False) -> list[str]:
+    """Return a launch command, with this environment's launcher where it names one that is not on PATH.
+
+    Verbs of ours may be before the launch command. A line on standard error says what was found.
+    """
+    words = list(command)
+    for index in _commands(words):
+        found = environment_tool(words[index])
+        if found is not None:
+            if LAUNCHER.fullmatch(words[index]) and not quiet:
+                print_launcher(found)
+            words[index] = str(found)
+    return words
+
+
+@cache
+def print_launcher(launcher: Path) -> None:
+    """Print the launcher that starts ranks and the MPI that it belongs to, once per process."""
+    library = installed(launcher)
+    version = library_version(library.path) if library and library.path else None
+    path = Path(os.path.relpath(launcher)) if launcher.is_relative_to(Path.cwd()) else launcher
+    tell(f"launcher: {path}" + (f" ({version[1]})" if version else ""))
+
+
+def _commands(words: Sequence[str]) -> list[int]:
+    """Return where a launcher, or a verb of ours before it, is named that is not on PATH."""
+    missing = []
+    start = 0
+    while start < len(words) and Path(words[start]).name == "haloscope":
+        missing += [] if resolve(words[start]) else [start]
+        start = words.index("--", start) + 1 if "--" in words[start:] else len(words)
+    for index in range(start, len(words)):
+        name = words[index]
+        if "/" in name:
+            break
+        if LAUNCHER.fullmatch(name):
+            return missing if resolve(name) else [*missing, index]
+        # Options and values of wrappers such as `env` and `timeout` are no programs.
+        is_program = resolve(name) is not None and not name.replace(".", "").isdigit()
+        if is_program and name not in WRAPPERS:
+            break
+        if index == start and name not in WRAPPERS:
+            break
+    return missing

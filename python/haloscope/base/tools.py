@@ -1,0 +1,22 @@
+"""Finds programs by name: on PATH first, then in this Python environment, where pip puts an MPI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+__all__ = ["environment_tool", "find_tool"]
+
+
+def find_tool(name: str) -> Path | None:
+    """Return the program `name` that is first on PATH, else this environment's own, else None."""
+    found = shutil.which(name)
+    return Path(found).absolute() if found else environment_tool(name)
+
+
+def environment_tool(name: str) -> Path | None:
+    """Return the program `name` beside the Python that runs this."""
+    path = Path(sys.prefix) / "bin" / name
+    return path if path.is_file() and os.access(path, os.X_OK) else None
