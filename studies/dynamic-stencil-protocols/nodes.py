@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import polars as pl
 from common import NOT_HERE, draw, into, lines
 
+from haloscope.base.toolchain import toolchain
 from haloscope.explain.regimes.figures import Figure, Panel, axis
 from haloscope.hide import build_protocols_for
 from haloscope.predict.bench import StencilMethod, stencil
@@ -108,6 +109,7 @@ def figures() -> tuple[Figure, Figure]:
 
 def main() -> None:
     """Bring the nodes up, measure on them, and draw."""
+    toolchain()
     why = obstacle()
     try:
         if why is not None:

@@ -20,13 +20,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import polars as pl
-from common import draw, lines
+from common import HALOSCOPE, draw, lines
 
-from haloscope import explain
+from haloscope import ComponentError, explain
 from haloscope.explain.regimes.figures import Figure, Panel, axis
 from haloscope.reproduce.study import write_figures
 
-HALOSCOPE = Path(sys.executable).with_name("haloscope")
 NETWORKS = ("fat-tree", "fat-tree-full", "dragonfly", "torus")
 RANKS = (64, 128, 256, 512, 1024)
 CG = ("cg", "--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "1")
@@ -79,6 +78,8 @@ def point(network: str, ranks: int) -> dict[str, str] | None:
         environment = {**os.environ, "HALOSCOPE_TIME_LIMIT": str(LIMIT)}
         done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
         wall = time.monotonic() - begin
+        if done.returncode == ComponentError.exit_status:
+            done.check_returncode()
         if done.returncode:
             print(f"{network} {ranks}: {done.stderr.strip()}", file=sys.stderr)
             return None

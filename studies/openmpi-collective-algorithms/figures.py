@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measured as here
 import polars as pl
 import together
+from common import HALOSCOPE
 
 from haloscope import predict
 from haloscope.explain.regimes.figures import Figure
@@ -37,7 +38,7 @@ def measured(collective: str) -> pl.DataFrame:
     """The simulated sweep of one collective."""
     names = NAMES[collective]
     command = [
-        str(Path(sys.executable).with_name("haloscope")),
+        str(HALOSCOPE),
         "bench",
         "collective",
         collective,

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from haloscope.reproduce.study import studies
+from haloscope.reproduce.study import Study, read_study, run_study, studies
 from support.missing import missing
 from support.mpi import CHECKOUT
 
@@ -189,3 +189,70 @@ def test_the_study_of_regimes_by_one_command(script: Imported, monkeypatch: pyte
     assert table["method"].unique(maintain_order=True).to_list() == ["fixed", "dynamic", "test"]
     shares = table.group_by("method").agg(pl.col("our_share").sum())["our_share"]
     assert shares.to_list() == pytest.approx([1] * 3, abs=1e-3)  # as printed
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without SimGrid, hypre, p4est and PETSc."""
+    (tmp_path / "path").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    for name in ("HYPRE_DIR", "P4EST_DIR", "PETSC_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "nowhere"))
+    return tmp_path
+
+
+def study_of(folder: Path, text: str) -> Study:
+    """A study of one part, whose script has this text."""
+    folder.mkdir()
+    (folder / "script.py").write_text(text)
+    part = 'name = "part"\ntitle = "Part"\nscript = "script.py"\ntables = ["part.csv"]\nminutes = 1\n'
+    (folder / "study.toml").write_text(f'title = "Study"\npaper = "Paper"\n[[part]]\n{part}')
+    return read_study(folder)
+
+
+COMPONENTS = {
+    "libsimgrid-dev": "from haloscope.predict.simulate import smpirun\nsmpirun()",
+    "libhypre-dev": "from haloscope.base.toolchain import find_hypre\nfind_hypre()",
+    "libp4est-dev": "from haloscope.base.toolchain import find_p4est\nfind_p4est()",
+    "libpetsc-real-dev": "from haloscope.base.toolchain import find_petsc\nfind_petsc()",
+}
+VERB = """
+import subprocess, sys
+captured = {captured}
+subprocess.run([sys.executable, "-m", "haloscope.cli", {words}], check=True, capture_output=captured)
+"""
+SIMULATE = '"simulate", "--platform", "torus", "-n", "2", "cg"'
+
+
+@pytest.mark.parametrize(
+    ("package", "script"),
+    [
+        *COMPONENTS.items(),
+        ("libsimgrid-dev", VERB.format(captured=False, words=SIMULATE)),
+        ("libsimgrid-dev", VERB.format(captured=True, words=SIMULATE)),
+    ],
+)
+def test_a_part_without_its_component_is_not_run(bare: Path, package: str, script: str) -> None:
+    (ended,) = run_study(study_of(bare / "study", script), bare / "results")
+    assert ended.state == "not run"
+    assert f"apt-get install {package}" in ended.why
+    assert not ended.why.startswith("haloscope: ")
+    assert "Traceback" not in (bare / "results" / "part.log").read_text()
+
+
+def test_other_errors_of_ours_are_failures_of_one_line(bare: Path) -> None:
+    script = "from haloscope import MachineError\nraise MachineError('no such machine')"
+    (ended,) = run_study(study_of(bare / "study", script), bare / "results")
+    assert ended.state == "failed"
+    assert (bare / "results" / "part.log").read_text() == "no such machine\n"
+
+
+@pytest.mark.parametrize(
+    ("study", "part"),
+    [("hpcg-communication-patterns", "networks"), ("openmpi-collective-algorithms", "figures-6-7")],
+)
+def test_parts_of_the_studies_name_what_they_lack(bare: Path, study: str, part: str) -> None:
+    whole = studies()[study]
+    one = whole.model_copy(update={"parts": tuple(p for p in whole.parts if p.name == part)})
+    (ended,) = run_study(one, bare / "results")
+    assert (ended.state, "apt-get install libsimgrid-dev" in ended.why) == ("not run", True), ended.why

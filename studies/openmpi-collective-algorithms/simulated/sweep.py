@@ -21,6 +21,7 @@ import polars as pl
 
 from haloscope import predict
 from haloscope.predict import schedule as schedules
+from haloscope.predict.simulate import smpirun
 
 HERE = Path(__file__).resolve().parent
 BANDWIDTH = "12.5GBps"
@@ -160,15 +161,26 @@ def written(rows: list[dict[str, object]], path: Path) -> None:
 
 def simulated(chosen: dict[int, list[dict[str, object]]]) -> Iterator[dict[str, object]]:
     """Yield the points of each number of ranks with their times: one run of SMPI for each number."""
+    tools = smpirun().parent
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "orfeo.xml").write_text(platform(predict.load_machine("orfeo")))
-        subprocess.run(["smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place)
+        subprocess.run(
+            [tools / "smpicc", "-O2", HERE / "replay.c", "-o", place / "replay"], check=True, cwd=place
+        )
         for ranks, rows in chosen.items():
             written(rows, place / "schedules")
             (place / "hosts").write_text("".join(f"c{i}\n" for i in range(ranks)))
             settings = [f"--cfg={key}:{value}" for key, value in SETTINGS.items()]
-            command = ["smpirun", "-np", str(ranks), "-platform", "orfeo.xml", "-hostfile", "hosts"]
+            command = [
+                str(tools / "smpirun"),
+                "-np",
+                str(ranks),
+                "-platform",
+                "orfeo.xml",
+                "-hostfile",
+                "hosts",
+            ]
             command += [*settings, "--log=root.thres:error", "./replay", "schedules"]
             print(f"{ranks} ranks: {len(rows)} points", file=sys.stderr, flush=True)
             said = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=False)

@@ -14,14 +14,15 @@ from typing import Literal
 
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.base.files import last_line, write_whole
+from haloscope.reproduce.study._script import NOT_HERE
 from haloscope.reproduce.study._study import Part, Study
 
 __all__ = ["Outcome", "outcomes", "run_study"]
 
 _OUTCOMES = "outcomes.json"
-# What a script ends with: as it should, with a value that should be exactly the paper's and is not, or as
-# this machine cannot run it, for a reason that it prints last. An exception ends it with 1.
-_DONE, _DIFFERS, _NOT_HERE = 0, 3, 4
+# The exit status of a script: as it should be, or with a value that should be exactly the paper's and is not.
+# For others see _script.py.
+_DONE, _DIFFERS = 0, 3
 State = Literal["done", "differs", "failed", "not run"]
 
 
@@ -83,8 +84,9 @@ def _ended(study: Study, directory: Path) -> dict[str, int]:
 def _outcome(part: Part, directory: Path, status: int | None) -> Outcome:
     if status is None:
         return Outcome(part, "not run")
-    if status == _NOT_HERE:
-        return Outcome(part, "not run", last_line(directory / f"{part.name}.log") or "it cannot run here")
+    if status == NOT_HERE:
+        why = last_line(directory / f"{part.name}.log").removeprefix("haloscope: ")
+        return Outcome(part, "not run", why or "it cannot run here")
     if status not in (_DONE, _DIFFERS) or not _is_whole(part, directory):
         log = directory / f"{part.name}.log"
         return Outcome(
@@ -101,7 +103,8 @@ def _is_whole(part: Part, directory: Path) -> bool:
 
 def _status(study: Study, part: Part, directory: Path) -> int:
     """Run the script of a part, and return its exit status; what it prints goes to its log."""
-    command = [sys.executable, str(study.folder / part.script), *part.arguments]
+    runner = [sys.executable, str(Path(__file__).with_name("_script.py"))]
+    command = [*runner, str(study.folder / part.script), *part.arguments]
     with (directory / f"{part.name}.log").open("wb") as log:
         done = subprocess.run(
             command,
