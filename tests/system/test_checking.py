@@ -111,10 +111,11 @@ def test_the_fixture_for_pytest(any_mpi: Mpi, runs: Runs, haloscope: Path, tmp_p
 
     written = run("--haloscope-write-rules=1")
     assert (written.returncode, (tmp_path / "r.toml").exists()) == (0, True), written.stdout
-    assert run().returncode == 0
-    test.write_text(test.read_text().replace("'3'", "'4'"))
+    changed = test.read_text().replace("test_it", "test_more").replace("'3'", "'4'")
+    test.write_text(test.read_text() + changed)
     failed = run()
     assert failed.returncode == 1
+    assert "1 failed, 1 passed" in failed.stdout
     assert "sends_total" in failed.stdout
 
 
