@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT
+
+from haloscope.base.toolchain import toolchain
 
 _ADDRESS = re.compile(r"(0x[0-9a-f]+) (\d+)")
 _NAMED = re.compile(r"(c?)ob=\((\d+)\) ?(.*)")
@@ -102,12 +105,13 @@ def run(command: list[str], launcher: list[str], ranks: int, directory: Path) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--ranks", type=int, default=8)
-    parser.add_argument("--mpiexec", default="mpiexec --oversubscribe", help="the launcher's words")
+    launcher = shlex.join([str(toolchain().launcher), "--oversubscribe"])
+    parser.add_argument("--mpiexec", default=launcher, help="the launcher's words")
     parser.add_argument("--object", action="append", default=[], help="the beginning of a file's name")
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        outputs = run(options.program, options.mpiexec.split(), options.ranks, Path(directory))
+        outputs = run(options.program, shlex.split(options.mpiexec), options.ranks, Path(directory))
         for rank, output in sorted(outputs.items()):
             for file, count in sorted(counted(output).items()):
                 name = Path(file).name

@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT
 
+from haloscope.base.toolchain import toolchain
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCE = CHECKOUT / "tests" / "watch" / "programs" / "hangs.c"
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
@@ -93,8 +95,9 @@ def _ask(live: Path) -> tuple[float, str]:
 def main() -> int:
     """Measure all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mpicc", default="mpicc")
-    parser.add_argument("--mpiexec", default="mpiexec")
+    tools = toolchain()
+    parser.add_argument("--mpicc", default=str(tools.compiler.with_name("mpicc")))
+    parser.add_argument("--mpiexec", default=str(tools.launcher))
     parser.add_argument("--ranks", default="4")
     options = parser.parse_args()
     times, named = [], 0
