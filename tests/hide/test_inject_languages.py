@@ -15,9 +15,9 @@ FLAGS = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
     ("mpi", "interface"),
     [
         ("openmpi-system", "-DMPIF_H"),
-        ("openmpi-system", "-DUSE_MPI"),
+        pytest.param("openmpi-system", "-DUSE_MPI", marks=pytest.mark.long),
         ("openmpi-system", "-DF08"),
-        ("mpich-system", "-DF08"),
+        pytest.param("mpich-system", "-DF08", marks=pytest.mark.long),
     ],
     indirect=["mpi"],
 )

@@ -13,10 +13,12 @@ from support.programs import Compiler
 from support.protocols import Layer, carried, offered
 
 PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
-SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+SYSTEM = pytest.mark.parametrize(
+    "mpi", ["openmpi-system", pytest.param("mpich-system", marks=pytest.mark.long)], indirect=True
+)
 
 
-@SYSTEM
+@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 def test_lent_buffers(mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path) -> None:
     """Each belongs to its status; a second release is refused."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(layer.library)])
@@ -58,7 +60,7 @@ def test_a_bounded_pool(mpi: Mpi, compiler: Compiler, layer: Layer, settings: di
 
 
 @SYSTEM
-@pytest.mark.parametrize("interface", ["-DUSE_MPI", "-DF08"])
+@pytest.mark.parametrize("interface", [pytest.param("-DUSE_MPI", marks=pytest.mark.long), "-DF08"])
 def test_fortran(mpi: Mpi, compiler: Compiler, layer: Layer, interface: str, tmp_path: Path) -> None:
     """Its messages are carried, its arrays with holes too, where its compiler passes these on."""
     if mpi.mpifort is None:

