@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from haloscope.predict._lines import line, pieces
@@ -14,7 +14,6 @@ LATENCY = st.floats(1e-7, 1e-4)
 SPEED = st.floats(1e8, 1e11)
 
 
-@settings(deadline=None)
 @given(LATENCY, SPEED)
 def test_a_line_is_found_exactly(alpha: float, speed: float) -> None:
     found = line(DOUBLINGS, [alpha + size / speed for size in DOUBLINGS])
@@ -37,7 +36,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say(sizes: list[int]) -> None
     assert held == pytest.approx([950, 950], abs=25)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e-9, 1.0), min_size=2, max_size=12))
 def test_nothing_is_below_zero(times: list[float]) -> None:
     found = line(DOUBLINGS[: len(times)], times)
@@ -46,7 +44,6 @@ def test_nothing_is_below_zero(times: list[float]) -> None:
     assert all(piece.alpha >= 0 and piece.beta >= 0 for piece in pieces(DOUBLINGS[: len(times)], times))
 
 
-@settings(deadline=None)
 @given(LATENCY, SPEED, st.integers(0, 1 << 32))
 def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None:
     noise = np.random.default_rng(seed).uniform(0.98, 1.02, len(DOUBLINGS))
@@ -55,7 +52,6 @@ def test_one_protocol_is_one_line(alpha: float, speed: float, seed: int) -> None
     assert (piece.first, piece.before) == (0, 0)
 
 
-@settings(deadline=None)
 @given(
     starts=st.lists(st.integers(3, 19), min_size=1, max_size=3, unique=True).map(sorted),
     alpha=LATENCY,

@@ -17,7 +17,6 @@ from support.watched import watch
 
 pytestmark = pytest.mark.usefixtures("simgrid")
 
-TWO = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 RANKS = 4
 EXACT = ["path", "instances", "sends_total", "recvs_total", "bytes_sent_total", "bytes_recv_total"]
 COLLECTIVE = ["path", "operation", "comm_size", "bytes", "calls"]
@@ -64,8 +63,8 @@ def rows(path: Path, table: str, columns: list[str]) -> list[tuple[object, ...]]
         return sorted(found.select(columns).iter_rows())
 
 
-@TWO
-def test_a_trace_is_replayed_with_all_its_messages(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+def test_a_trace_is_replayed_with_all_its_messages(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    mpi = any_mpi
     cg = Application.build(compiler, mpi, "cg").program
     words: list[str | Path] = [cg, *"--nx 8 --ny 8 --nz 8 --iterations 4".split()]
     recorded = watch(mpi, RANKS, words, tmp_path, options=["--trace"]).path
@@ -83,8 +82,8 @@ def test_a_trace_is_replayed_with_all_its_messages(mpi: Mpi, compiler: Compiler,
         assert span - begin / 1e9 == pytest.approx(profile.table("pop")["ideal_time"][0], rel=0.02)
 
 
-@TWO
-def test_programs_that_rely_on_buffers_end(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+def test_programs_that_rely_on_buffers_end(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    mpi = any_mpi
     words: list[str | Path] = [compiler.text(mpi, "orders.c", ORDERS)]
     recorded = watch(mpi, RANKS, words, tmp_path, options=["--trace"]).path
     simulated = Simulation(recorded, "torus").run(tmp_path / "replayed.halo")
@@ -101,8 +100,8 @@ def test_programs_that_rely_on_buffers_end(mpi: Mpi, compiler: Compiler, tmp_pat
         assert replayed.table("collectives").filter(pl.col("calls") > 0)["operation"].to_list() == []
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
-def test_what_has_no_whole_trace(mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+def test_what_has_no_whole_trace(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    mpi = any_mpi
     words: list[str | Path] = [compiler.text(mpi, "orders.c", ORDERS)]
     recorded = watch(mpi, 2, words, tmp_path, options=["--trace"]).path
     # Of another number of ranks there is no trace: the pattern is scaled.

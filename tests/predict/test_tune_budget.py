@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 import pytest
 
-from haloscope.predict import Way
-from haloscope.predict._budget import Launch, Measuring, expected_saving, few_calls, measure_within
+from haloscope.predict import Launch, Measuring, Way, few_calls, measure_within
 from support.mpi import CHECKOUT
 
 KEPT = CHECKOUT / "benchmarks" / "predict" / "kept" / "simulated.parquet"
@@ -37,14 +35,35 @@ def seconds(times: Mapping[tuple[int, int], float], launch: Launch) -> float:
     return LAUNCH + CALLS * sum(times.get((launch.ranks, size), 0.0) for size in launch.sizes)
 
 
-def test_savings_are_those_of_draws() -> None:
-    import numpy as np
+def test_what_should_save_most_is_measured_first() -> None:
+    """After the library's own choice: what is called most often, at the sizes that pay for a launch."""
+    names = ("bcast", "reduce")
+    ways = [Way(name, algorithm) for name in names for algorithm in ("default", "chain")]
+    weights = {
+        (name, 4, size): often for name, often in zip(names, (1e3, 1e5), strict=True) for size in (8, 64)
+    }
+    measuring = Measuring(ways, weights, CALLS)
+    order = []
+    while (launch := measuring.next()) is not None:
+        order.append((launch.way.collective, launch.way.algorithm))
+        assert set(launch.sizes) <= {8, 64}
+        times = dict.fromkeys(launch.sizes, 1e-3 if launch.way.algorithm == "default" else 5e-4)
+        measuring.add(launch, times, LAUNCH + CALLS * sum(times.values()))
+    assert {order[0], order[1]} == {("bcast", "default"), ("reduce", "default")}
+    assert order[2] == ("reduce", "chain")
+    assert measuring.chosen()["reduce", 4, 8] == Way("reduce", "chain")
 
-    times = np.exp(np.random.default_rng(0).normal(math.log(2.0), 0.5, 200_000))
-    assert expected_saving(1.8, math.log(2.0), 0.5) == pytest.approx(
-        np.maximum(0, 1.8 - times).mean(), rel=0.02
-    )
-    assert expected_saving(2.0, math.log(1.5), 0.0) == pytest.approx(0.5)
+
+def test_what_cannot_save_enough_is_not_measured() -> None:
+    """The library's own choice takes 1 % of the time of another point, so that half of it is nothing."""
+    ways = [Way(name, algorithm) for name in ("bcast", "reduce") for algorithm in ("default", "chain")]
+    measuring = Measuring(ways, {("bcast", 4, 8): 1.0, ("reduce", 4, 8): 1e7}, CALLS)
+    found = []
+    while (launch := measuring.next()) is not None:
+        found.append((launch.way.collective, launch.way.algorithm))
+        measuring.add(launch, {8: 1e-3}, LAUNCH)
+    assert ("bcast", "chain") not in found
+    assert ("reduce", "chain") in found
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "alltoall"])
