@@ -116,20 +116,30 @@ def abi_of(name: str, path: Path | None = None) -> Abi | None:
 
 def linked_mpi(path: Path) -> Library | None:
     """Return the MPI library that an executable or a library needs, directly or through others."""
+    listing = b""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
-    try:
-        words = [*_lister(path), str(path.absolute())]
-        listing = subprocess.run(words, env=environment, capture_output=True, timeout=60, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    for lister in _listers(path):
+        words = [*lister, str(path.absolute())]
+        try:
+            done = subprocess.run(words, env=environment, capture_output=True, timeout=60, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        listing = done.stdout
+        if done.returncode == 0:
+            break
     return pick(_dependencies(os.fsdecode(listing)))
 
 
-def _lister(path: Path) -> tuple[str, ...]:
-    """Return what prints the libraries that a file needs: its loader, which `ldd` asks, if it is known."""
+def _listers(path: Path) -> Iterator[tuple[str, ...]]:
+    """Yield what prints the libraries that a file needs.
+
+    Its loader is quicker than `ldd`, which calls it, but prints nothing if one library is missing.
+    """
     found = _LOADER.search(_head(path, 4096))
     loader = Path(os.fsdecode(found[1])) if found else None
-    return (str(loader), "--list") if loader and loader.is_file() else ("ldd",)
+    if loader and loader.is_file():
+        yield str(loader), "--list"
+    yield ("ldd",)
 
 
 def pick(libraries: Iterable[tuple[str, Path | None]]) -> Library | None:
