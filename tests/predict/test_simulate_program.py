@@ -7,13 +7,13 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import haloscope
 from haloscope.base.errors import UsageError
 from haloscope.explain.ensembles import beyond
 from haloscope.predict.simulate import Simulation
-from haloscope.predict.simulate._profile_patterns import Grown, pattern_of
 from support.profiles import Draft, draft, path_rows, process_rows
 
 pytestmark = pytest.mark.usefixtures("simgrid")
@@ -139,25 +139,29 @@ def test_what_cannot_be_predicted_is_said(tmp_path: Path) -> None:
 
 
 def test_a_pattern_without_grid_is_set_side_by_side(tmp_path: Path) -> None:
-    """Ranks 0 and 3 of 7 talk: no grid has that. Twice as many messages, half as large each."""
-    made = draft(
-        {"ranks": 7},
-        paths=path_rows("solve"),
-        processes=process_rows(*["a"] * 7),
-        ranks=[
-            {"path": path, "rank": rank, "instances": 1, "time": 1.0 + rank}
-            for path in range(2)
-            for rank in range(7)
-        ],
-        partners=[{"path": 1, "rank": 0, "partner": 3, "sends": 3, "bytes_sent": 60}],
-    )
-    one = np.ones(2)
-    grown = Grown("by a test", False, np.array([0.0, 8.0]), 2 * one, one / 2, one, one)
-    pattern = pattern_of(made.write(tmp_path / "a.halo"), 12, "weak", 1.0, grown)
-    (solve,) = pattern.root.children
-    assert solve.sends == {0: {3: (6, 60)}, 7: {10: (6, 60)}}
-    # Of 4 seconds on average, twice as many; each rank its share.
-    assert [solve.own[rank][1] for rank in (0, 6, 7, 11)] == pytest.approx([2.0, 14.0, 2.0, 10.0])
+    """Ranks 0 and 3 talk, which no grid of a prime number has: a message for each rank that there is."""
+
+    def talking(ranks: int) -> Draft:
+        made = sleeping(ranks)
+        row = {"path": 1, "rank": 0, "partner": 3, "sends": ranks, "bytes_sent": 20 * ranks}
+        return draft(
+            made.info,
+            paths=path_rows("solve"),
+            processes=process_rows(*["a"] * ranks),
+            ranks=[
+                {"path": path, "rank": rank, "instances": 1, "time": 1.0}
+                for path in range(2)
+                for rank in range(ranks)
+            ],
+            partners=[row],
+        )
+
+    places = [talking(ranks).write(tmp_path / f"{ranks}.halo") for ranks in (5, 7, 11, 17, 23)]
+    Simulation(places, "torus", 46).prediction(tmp_path / "twice.halo")
+    with haloscope.open(tmp_path / "twice.halo") as opened:
+        found = opened.table("partners").filter(pl.col("sends") > 0)
+        sent = found.filter(region="solve").select("rank", "partner", "sends", "bytes_sent").sort("rank")
+    assert sent.rows() == [(0, 3, 23, 460), (23, 26, 23, 460)]
 
 
 def test_what_rises_to_a_bound_stays_below_it() -> None:

@@ -8,15 +8,19 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from haloscope import explain
 from haloscope.reproduce.lab import Campaign
 from support.campaigns import RING, WORKSPACE
+from support.command import run_command
 from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 from support.mpis import tools
+from support.profiles import Draft, draft, path_rows, process_rows
 from support.programs import Compiler
 
 PAGE = CHECKOUT / "docs" / "how-to" / "engines.md"
@@ -64,7 +68,7 @@ def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) ->
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_profile_is_the_performance_of_a_reframe_test(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "halo.py").write_text(blocks("python")[0])
     (tmp_path / "site.py").write_text(SITE)
@@ -81,7 +85,7 @@ def test_a_profile_is_the_performance_of_a_reframe_test(engine: Engine, tmp_path
         engine("reframe", "-C", "site.py", "-c", "halo.py", "-r")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rules_of_snakemake_make_profiles_and_a_report(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(blocks("python")[1])
     engine("snakemake", "--cores", "2")
@@ -93,6 +97,57 @@ def test_rules_of_snakemake_make_profiles_and_a_report(engine: Engine, tmp_path:
     before = page.stat().st_mtime_ns
     engine("snakemake", "--cores", "2")  # nothing is missing
     assert page.stat().st_mtime_ns == before
+
+
+def halo_of(ranks: int) -> Draft:
+    """A profile of the program on that page: each rank sends 800 bytes in the region `halo`."""
+    sent = [{"path": 1, "rank": rank, "partner": (rank + 1) % ranks} for rank in range(ranks)]
+    return draft(
+        {"ranks": ranks},
+        paths=path_rows("halo"),
+        processes=process_rows(*["a"] * ranks),
+        ranks=[
+            {"path": path, "rank": rank, "instances": 1, "sends": path, "bytes_sent": 800 * path}
+            for path in range(2)
+            for rank in range(ranks)
+        ],
+        partners=[{**row, "sends": 1, "bytes_sent": 800} for row in sent],
+    )
+
+
+def test_the_reframe_test_of_the_page_reads_a_profile(haloscope: Path, tmp_path: Path) -> None:
+    """Without ReFrame: what its decorators do with the functions is not asked for."""
+
+    class Base:
+        stagedir = str(tmp_path)
+
+    def unchanged(_unit: str) -> Callable[..., Any]:
+        return lambda function: function
+
+    code = blocks("python")[0].replace("import reframe", "# import reframe")
+    rfm = SimpleNamespace(simple_test=lambda test: test, RunOnlyRegressionTest=Base)
+    sanity = SimpleNamespace(assert_eq=lambda one, other: one == other)
+    names: dict[str, Any] = {"rfm": rfm, "sn": sanity, "performance_function": unchanged}
+    names["sanity_function"] = lambda function: function
+    exec(compile(code, PAGE, "exec"), names)
+    test = names["Halo"]()
+    halo_of(2).write(tmp_path / "run.halo")
+    path = f"{haloscope.parent}{os.pathsep}{os.environ['PATH']}"
+    for command in test.postrun_cmds:
+        subprocess.run(command, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+    assert test.has_the_region()
+    assert test.bytes_sent() == test.reference["*"]["bytes_sent"][0] == 1600
+    assert test.waited() == 0
+
+
+def test_the_report_rule_of_the_page_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (rule,) = re.findall(
+        r"^rule report:\n(?: .*\n)*?.*shell: \"haloscope (.*)\"$", blocks("python")[1], re.MULTILINE
+    )
+    files = [str(halo_of(ranks).write(tmp_path / f"{ranks}.halo")) for ranks in (1, 2)]
+    assert run_command(*rule.format(input=" ".join(files), output="report.html").split()) == 0
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_the_pages_campaign_of_ramble_is_one(tmp_path: Path) -> None:

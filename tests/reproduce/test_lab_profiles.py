@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import zipfile
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from haloscope import explain
 from haloscope.base.errors import ProfileError
 from haloscope.reproduce.lab import Campaign, unbundled
 from support.campaigns import RING
+from support.command import run_command
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.readers import read_by
@@ -36,30 +37,31 @@ variants:
 """
 
 
-@pytest.mark.slow
-def test_a_campaign_becomes_a_page_and_a_bundle(
-    haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path
+@pytest.fixture(scope="module")
+def place(any_mpi: Mpi, compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the campaign `rings.yaml`, which has run, and its bundle `rings.zip`."""
+    directory = tmp_path_factory.mktemp("rings")
+    (directory / "ring.c").write_text(RING)
+    launch = json.dumps(" ".join([*map(str, any_mpi.launch(2)[:-1]), "{ranks}"]))
+    text = CAMPAIGN.format(launch=launch, program=compiler(any_mpi, directory / "ring.c"))
+    (directory / "rings.yaml").write_text(text, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        for name, value in any_mpi.environment().items():
+            patch.setenv(name, value)
+        assert run_command("lab", "run", "rings.yaml") == 0
+        assert run_command("lab", "bundle", "rings.yaml", "-o", "rings.zip") == 0
+    return directory
+
+
+def rows_of(place: Path) -> list[dict[str, Any]]:
+    return Campaign.opened(place / "rings.yaml", place / "rings").table().to_dicts()
+
+
+def test_a_campaign_becomes_a_page(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = tmp_path / "ring.c"
-    source.write_text(RING)
-    file = tmp_path / "rings.yaml"
-    launch = json.dumps(" ".join([*map(str, mpi.launch(2)[:-1]), "{ranks}"]))
-    file.write_text(CAMPAIGN.format(launch=launch, program=compiler(mpi, source)), "utf-8")
-
-    def lab(*words: str | Path) -> str:
-        done = subprocess.run(
-            [haloscope, *words],
-            cwd=tmp_path,
-            env=mpi.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    lab("lab", "run", file)
-    rows = json.loads(lab("lab", "status", file, "--format", "json"))
+    rows = rows_of(place)
     assert [row["state"] for row in rows] == ["done"] * 4
     for row in rows:
         assert row["moved"] == 100 * row["ranks"]
@@ -72,25 +74,41 @@ def test_a_campaign_becomes_a_page_and_a_bundle(
         assert {"variant": row["variant"], "n": "100", "campaign": "rings"}.items() <= {
             key: str(value).strip('"') for key, value in said.items()
         }.items()
-    told = json.loads(lab("lab", "report", file, "-o", "page.html", "--by", "variant", "--format", "json"))
+    monkeypatch.chdir(place)
+    page = tmp_path / "page.html"
+    assert run_command("lab", "report", "rings.yaml", "-o", page, "--by", "variant", "--format", "json") == 0
+    told = json.loads(capsys.readouterr().out)
     assert {(row["variant"], row["ranks"], row["runs"]) for row in told} == {
         (variant, ranks, 1) for variant in ("watched", "late") for ranks in (2, 3)
     }
-    assert (tmp_path / "page.html").stat().st_size > 10_000
-    lab("lab", "bundle", file, "-o", "rings.zip")
-    lab("report", "rings.zip", "-o", "again.html")
-    crate = read_by("read_crate", tmp_path / "rings.zip")
-    described = json.loads(zipfile.ZipFile(tmp_path / "rings.zip").read("ro-crate-metadata.json"))
+    assert page.stat().st_size > 10_000
+
+
+def parts_of(bundle: Path) -> tuple[set[str], list[dict[str, Any]]]:
+    """Return the files that a crate describes, and its runs."""
+    described = json.loads(zipfile.ZipFile(bundle).read("ro-crate-metadata.json"))
     known = {entity["@id"]: entity for entity in described["@graph"]}
-    named = {part["@id"] for part in known["./"]["hasPart"]}
-    assert named | {"ro-crate-metadata.json"} == set(zipfile.ZipFile(tmp_path / "rings.zip").namelist())
     actions = [entity for entity in known.values() if entity["@type"] == "CreateAction"]
+    return {part["@id"] for part in known["./"]["hasPart"]}, actions
+
+
+def test_a_campaign_becomes_a_bundle(place: Path, tmp_path: Path) -> None:
+    bundle = place / "rings.zip"
+    assert run_command("report", bundle, "-o", tmp_path / "again.html") == 0
+    assert (tmp_path / "again.html").stat().st_size > 10_000
+    named, actions = parts_of(bundle)
+    assert named | {"ro-crate-metadata.json"} == set(zipfile.ZipFile(bundle).namelist())
     assert len(actions) == 4
     assert {end["@id"] for action in actions for end in action["result"]} <= named
-    # Another's reader finds the same: each run, with what it needed, what it left, and when.
+
+
+def test_another_reader_finds_the_same_in_a_bundle(place: Path) -> None:
+    """Each run, with what it needed, what it left, and when."""
+    crate = read_by("read_crate", place / "rings.zip")
     assert crate["name"] == "rings"
-    assert set(crate["files"]) == named
-    assert {run["name"] for run in crate["runs"]} == {row["run"] for row in rows}
+    assert set(crate["files"]) == parts_of(place / "rings.zip")[0]
+    assert {run["name"] for run in crate["runs"]} == {row["run"] for row in rows_of(place)}
+    assert len(crate["runs"]) == 4
     for run in crate["runs"]:
         assert run["needed"] == ["campaign.yaml", f"runs/{run['name']}/1/run.json"]
         assert f"runs/{run['name']}/1/profile.halo" in run["left"]

@@ -16,9 +16,9 @@ import pytest
 
 from haloscope.base.errors import OutputError, UsageError
 from haloscope.reproduce.lab import Campaign, Happened, results, run_campaign
-from haloscope.reproduce.lab._journal import Journal, events
-from haloscope.reproduce.lab._specification import COLUMNS
-from support.campaigns import BASE, Written
+from support.campaigns import BASE, Written, events
+from support.command import run_command
+from support.limits import HANG
 
 FEW = BASE + "experiments:\n  few: {program: told, ranks: [8, 16]}\nrepetitions: 2\n"
 # Each run writes a line of its own, by which one that ran twice is seen.
@@ -43,7 +43,8 @@ def test_runs_end_with_their_figures(written: Written, tmp_path: Path) -> None:
     run_campaign(campaign, told=happened.append)
     table = campaign.table()
     assert set(table["state"]) == {"done"}
-    assert {*table.columns, *results(campaign).columns} == {"time", *COLUMNS}
+    assert {"run", "ranks", "seconds", "core_hours", "attempts", "reason", "profile"} < set(table.columns)
+    assert table.columns[-1] == results(campaign).columns[-1] == "time"
     assert sorted(table["time"].to_list()) == [1.0, 1.0, 2.0, 2.0]
     assert results(campaign)["runs"].to_list() == [2, 2]
     assert Counter(each.what for each in happened) == {"started": 4, "ended": 4}
@@ -97,11 +98,23 @@ def test_a_program_that_is_not_there_is_named_before_anything_runs(written: Writ
     assert not (tmp_path / "kept" / "runs").exists()
 
 
-def test_two_cannot_run_one_campaign(written: Written, tmp_path: Path) -> None:
-    campaign = Campaign.opened(written(FEW), tmp_path / "kept")
-    with Journal.opened(campaign.directory), pytest.raises(OutputError, match="another lab run is at it"):
-        run_campaign(campaign)
-    run_campaign(campaign)
+def test_two_cannot_run_one_campaign(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = written(FEW)
+    statuses: list[int] = []
+
+    def start_another(happened: Happened) -> None:
+        if not statuses:
+            statuses.append(run_command("lab", "run", file))
+
+    run_campaign(Campaign.opened(file, tmp_path / "tried"), told=start_another)
+    assert statuses == [1]
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"another lab run is at it (process {os.getpid()} on" in told
+    assert set(Campaign.opened(file, tmp_path / "tried").table()["state"]) == {"done"}
 
 
 def test_a_journal_that_was_cut_off_goes_on(written: Written, tmp_path: Path) -> None:
@@ -109,37 +122,54 @@ def test_a_journal_that_was_cut_off_goes_on(written: Written, tmp_path: Path) ->
     run_campaign(campaign)
     journal = campaign.directory / "journal.jsonl"
     whole = journal.read_bytes()
-    for end in range(0, len(whole), 37):
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == 8  # a start and an end of each of four runs
+    # Nothing, the end of a line, and the midst of a start and of an end.
+    ends = [0, len(lines[0]), len(lines[0]) + 9, len(b"".join(lines[:6])) + 30, len(whole) - 1]
+    for end in ends:
         journal.write_bytes(whole[:end])
         run_campaign(campaign)
         assert set(campaign.table()["state"]) == {"done"}
         # What was noted before the cut is still there, and every later line is whole.
-        noted = list(events(campaign.directory))
-        assert sum(event["event"] == "ended" for event in noted) >= 4
+        assert sum(event["event"] == "ended" for event in events(campaign.directory)) >= 4
 
 
-def test_a_campaign_killed_twenty_times_ends_whole(written: Written, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_a_campaign_that_is_killed_ends_whole(written: Written, tmp_path: Path, kills: int) -> None:
     log = tmp_path / "log"
     file = written(COUNTED.replace("LOG", str(log)))
+    journal = tmp_path / "counted" / "journal.jsonl"
     chance = random.Random(7)
+    signals = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
     command = [sys.executable, "-m", "haloscope.cli", "lab", "run", str(file)]
-    for _ in range(20):
+
+    def size() -> int:
+        return journal.stat().st_size if journal.exists() else 0
+
+    for kill in range(kills):
+        # A line has about 70 bytes; the kill comes after some lines, or in the midst of what follows.
+        until = size() + chance.randrange(1, 400)
         process = subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(chance.uniform(0.5, 1.5))
-        process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+        end = time.monotonic() + HANG
+        while size() < until and process.poll() is None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signals[kill % 3])
         process.wait()
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     campaign = Campaign.opened(file, tmp_path / "counted")
     assert set(campaign.table()["state"]) == {"done"}
     # Only a run that a Ctrl-C ended is run again, and it may have written its line by then.
     counts = Counter(log.read_text().split())
-    ended = [event for event in events(campaign.directory) if event.get("outcome") == "interrupted"]
+    noted = events(campaign.directory)
+    ended = [event for event in noted if event.get("outcome") == "interrupted"]
     assert set(counts) == {str(n) for n in range(1, 13)}
     assert counts.total() - 12 <= len(ended)
     assert not list(campaign.directory.rglob("*.part"))
-    done = [event["run"] for event in events(campaign.directory) if event.get("outcome") == "done"]
+    done = [event["run"] for event in noted if event.get("outcome") == "done"]
     assert len(done) == len(set(done)) == 12
 
 
@@ -156,7 +186,7 @@ def test_a_full_disk_keeps_what_ended(
             raise OSError(28, "No space left on device")
         return write(file, data)
 
-    monkeypatch.setattr("haloscope.reproduce.lab._journal.os.write", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(OutputError, match="No space left on device; what has ended is kept"):
         run_campaign(campaign)
     monkeypatch.undo()
@@ -169,7 +199,7 @@ def test_a_full_disk_keeps_what_ended(
 
 def test_systems_that_are_this_machine_take_turns(written: Written, tmp_path: Path) -> None:
     text = FEW.replace("  here: {cores: 64", '  other: {cores: 64, launch: ""}\n  here: {cores: 64')
-    campaign = Campaign.opened(written(text.replace("'echo", "'sleep 0.3; echo")), tmp_path / "kept")
+    campaign = Campaign.opened(written(text.replace("'echo", "'sleep 0.1; echo")), tmp_path / "kept")
     running, most, started = 0, 0, []
 
     def told(happened: Happened) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,16 +14,19 @@ import pytest
 from haloscope import explain
 from haloscope.predict.placement import propose, write_placement
 from haloscope.reproduce.lab import Campaign
-from haloscope.reproduce.lab._journal import events
-from support.campaigns import RING
+from support.campaigns import RING, events
 from support.injected import PROGRAMS
+from support.limits import HANG
 from support.missing import missing
 from support.mpi import Mpi
 from support.placed import messages_between
 from support.programs import Compiler
 from support.slurm import Slurm, slurm, slurm_obstacle
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True),  # built with PMIx, as srun is
+]
 
 NODES, CORES = 3, 2
 # `srun` in place of a launcher, and one line in place of another system.
@@ -35,12 +37,12 @@ systems:
 programs:
   ring:
     command: {program} {{n}} {{seconds}}
-    parameters: {{n: 100, seconds: 7}}
-    limit: 2m
+    parameters: {{n: 100, seconds: {seconds}}}
+    limit: 10m
     figures: {{moved: "moved ([0-9]+)"}}
     regions: [halo]
 experiments:
-  one: {{program: ring, ranks: 2, vary: {{n: [1, 2, 3, 4, 5, 6, 7]}}}}
+  one: {{program: ring, ranks: 2, vary: {{n: {several}}}}}
   two: {{program: ring, ranks: 4}}
 retries: 3
 """
@@ -53,11 +55,9 @@ programs:
     limit: 60
     figures: {n_told: "n=([0-9]+)"}
 variants: {plain: {watch: false}}
-experiments: {all: {program: told, ranks: 2, vary: {n: [1, 2, 3, 4, 5, 6, 7, 8]}}}
+experiments: {all: {program: told, ranks: 2, vary: {n: NUMBERS}}}
 """
-# Arrays are for a hundred runs alike; that many would take minutes here.
-ARRAYS = "import sys; from haloscope.reproduce.lab import _runner; _runner.ARRAY_FROM = 8; "
-ARRAYS += "from haloscope.cli import haloscope; haloscope(['lab', 'run', sys.argv[1]])"
+ALIKE = 100  # from so many runs alike on, they are an array
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,9 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         yield up
 
 
-def until(holds: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 90) -> None:
+def until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Wait until something holds, while a process goes on."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HANG
     while not holds():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -90,7 +90,29 @@ def started(batch: Slurm, words: list[str | Path], place: Path) -> subprocess.Po
     )
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+def campaign_of(
+    place: Path, mpi: Mpi, compiler: Compiler, numbers: list[int], seconds: int
+) -> tuple[Path, Campaign]:
+    """Return the specification of runs that take so many seconds, and the campaign."""
+    (place / "ring.c").write_text(RING)
+    program = compiler(mpi, place / "ring.c")
+    text = CAMPAIGN.format(nodes=NODES, cores=CORES, program=program, several=numbers, seconds=seconds)
+    (place / "batch.yaml").write_text(text, "utf-8")
+    return place / "batch.yaml", Campaign.opened(place / "batch.yaml", place / "batch")
+
+
+def test_a_campaign_runs_in_a_batch_system(
+    batch: Slurm, haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path
+) -> None:
+    file, campaign = campaign_of(tmp_path, mpi, compiler, [1], seconds=0)
+    running = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    said, _ = running.communicate()
+    assert running.returncode == 0, said
+    assert len(campaign.points) == 2
+    _all_are_whole(campaign)
+
+
+@pytest.mark.long
 def test_srun_puts_ranks_where_a_mapping_says(
     batch: Slurm, mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
@@ -122,16 +144,11 @@ def test_srun_puts_ranks_where_a_mapping_says(
     assert sum(sent for _, sent in blocks.values()) == found.bytes_before
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
+@pytest.mark.long
 def test_a_campaign_outlives_its_controller_and_a_node(
     batch: Slurm, haloscope: Path, mpi: Mpi, compiler: Compiler, tmp_path: Path
 ) -> None:
-    source = tmp_path / "ring.c"
-    source.write_text(RING)
-    file = tmp_path / "batch.yaml"
-    program = compiler(mpi, source)
-    file.write_text(CAMPAIGN.format(nodes=NODES, cores=CORES, program=program), "utf-8")
-    campaign = Campaign.opened(file, tmp_path / "batch")
+    file, campaign = campaign_of(tmp_path, mpi, compiler, [1, 2, 3, 4, 5, 6, 7], seconds=7)
 
     def done() -> int:
         return len(list(campaign.directory.glob("runs/*/*/result.json")))
@@ -149,7 +166,7 @@ def test_a_campaign_outlives_its_controller_and_a_node(
     again = started(batch, [haloscope, "lab", "run", file], tmp_path)
     until(lambda: NODES - 1 in batch.busy_nodes(), again)
     batch.kill_node(NODES - 1)
-    said, _ = again.communicate(timeout=180)
+    said, _ = again.communicate()
     assert again.returncode == 0, said
     assert batch.run("squeue", "-h") == ""
     _all_are_whole(campaign)
@@ -169,19 +186,22 @@ def _all_are_whole(campaign: Campaign) -> None:
         assert halo["bytes_sent_total"] == 8 * row["moved"]
         assert ranks["host"].n_unique() == row["nodes"]
     kept = [json.loads(path.read_text()) for path in campaign.directory.glob("runs/*/*/environment.json")]
+    assert len(kept) >= len(table) > 0
     assert all("SLURM_JOB_ID" in environment for environment in kept)
 
 
-def test_runs_alike_become_an_array(batch: Slurm, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_runs_alike_become_an_array(batch: Slurm, haloscope: Path, mpi: Mpi, tmp_path: Path) -> None:
+    assert mpi  # as for all tests here, though these runs need none
     file = tmp_path / "many.yaml"
-    file.write_text(MANY, "utf-8")
-    running = started(batch, [sys.executable, "-c", ARRAYS, file], tmp_path)
-    said, _ = running.communicate(timeout=180)
+    file.write_text(MANY.replace("NUMBERS", str(list(range(ALIKE)))), "utf-8")
+    running = started(batch, [haloscope, "lab", "run", file], tmp_path)
+    said, _ = running.communicate()
     assert running.returncode == 0, said
     campaign = Campaign.opened(file, tmp_path / "many")
     table = campaign.table()
     assert set(table["state"]) == {"done"}
-    assert sorted(table["n_told"].to_list()) == list(range(1, 9))
+    assert sorted(table["n_told"].to_list()) == list(range(ALIKE))
     jobs = {event["job"] for event in events(campaign.directory) if event["event"] == "submitted"}
-    assert {job.partition("_")[2] for job in jobs} == set(map(str, range(8)))
+    assert {job.partition("_")[2] for job in jobs} == set(map(str, range(ALIKE)))
     assert len({job.partition("_")[0] for job in jobs}) == 1

@@ -17,9 +17,10 @@ from click.testing import CliRunner
 
 from haloscope.base import paths
 from haloscope.base.errors import OutputError, UsageError
-from haloscope.cli._main import haloscope as command
+from haloscope.cli import haloscope as command
 from haloscope.explain.regimes.figures import Figure, array, axis
 from haloscope.reproduce.study import Study, read_study, run_study, studies, write_figures, write_study_page
+from support.limits import HANG
 from support.pages import Look, page_data
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -180,7 +181,9 @@ def test_a_killed_study_goes_on(tmp_path: Path) -> None:
         f"run_study(read_study(Path({str(study.folder)!r})), Path({str(out)!r}))"
     )
     with subprocess.Popen([sys.executable, "-c", program], start_new_session=True) as running:
+        end = time.monotonic() + HANG
         while not (out / "runs").exists() or len(runs(out)) < 2:
+            assert time.monotonic() < end
             time.sleep(0.05)
         os.killpg(running.pid, signal.SIGKILL)
     assert json.loads((out / "outcomes.json").read_text())["ended"] == {"same": 0}

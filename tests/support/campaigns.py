@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
-__all__ = ["BASE", "RING", "WORKSPACE", "Written"]
+__all__ = ["BASE", "RING", "WORKSPACE", "Written", "events"]
 
 Written = Callable[[str], Path]
 # Programs that need no MPI.
@@ -96,3 +99,12 @@ ramble:
           experiments: {indent(_EXPERIMENTS, "  ")}
   software: {{packages: {{}}, environments: {{}}}}
 """
+
+
+def events(directory: Path) -> list[dict[str, Any]]:
+    """Return what a campaign's journal has noted, without lines that a kill cut off."""
+    found = []
+    for line in (directory / "journal.jsonl").read_text("utf-8").splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from support.cluster import Cluster, cluster, obstacle
+from support.limits import HANG
 
 __all__ = ["Slurm", "slurm", "slurm_obstacle"]
 
 _PACKAGES = "apt-get install slurm-wlm munge"
-_PATIENCE = 30.0  # seconds
 # A node that does not answer for so long is down: the least that Slurm asks at.
 _SILENCE = 10
 _CONFIGURATION = """
@@ -75,7 +75,7 @@ class Slurm:
         """Return the words that call a command on the first node, as `sinfo`, or what calls `sbatch`."""
         return self.cluster.words(command)
 
-    def run(self, *command: str | Path, timeout: float = 60) -> str:
+    def run(self, *command: str | Path) -> str:
         """Return what a command prints; it must succeed."""
         done = subprocess.run(
             self.words(command),
@@ -83,7 +83,6 @@ class Slurm:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout,
             check=False,
         )
         assert done.returncode == 0, (command, done.stdout, done.stderr)
@@ -218,7 +217,7 @@ def _path() -> str:
 
 
 def _until(holds: Callable[[], bool], said: Callable[[], str]) -> None:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + HANG
     while not holds():
         assert time.monotonic() < end, said()
         time.sleep(0.2)
