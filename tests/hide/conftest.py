@@ -14,7 +14,7 @@ from haloscope.base.errors import ComponentError
 from haloscope.hide import build_fem
 from support.injected import PROGRAMS, Inject, Injected
 from support.missing import missing
-from support.mpi import Mpi, find
+from support.mpi import REMEDY, Mpi, find
 from support.programs import Compiler
 from support.protocols import Layer, built_layer
 
@@ -54,7 +54,7 @@ def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
 @pytest.fixture(scope="session")
 def fem(compiler: Compiler) -> Callable[[str], Path]:
     """`fem("name.cpp")` is the executable of one of tests/hide/programs/fem."""
-    mpi = find("openmpi-system") or missing("openmpi-system is not installed")
+    mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
     try:
         made = build_fem(quiet=True)
     except ComponentError as error:

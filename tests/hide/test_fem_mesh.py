@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.missing import missing
-from support.mpi import find
+from support.mpi import REMEDY, find
 
 RANKS = [1, 3]  # three ranks on a forest of one element, too
 ROUNDING = 1e-13
@@ -18,7 +18,7 @@ Rows = dict[tuple[str, int], dict[str, str]]
 
 
 def lines(executable: Path, ranks: int, *arguments: str) -> list[list[str]]:
-    mpi = find("openmpi-system") or missing("openmpi-system is not installed")
+    mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
     done = subprocess.run(
         [*mpi.launch(ranks), str(executable), *arguments],
         env=mpi.environment(),

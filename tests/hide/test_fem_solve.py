@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from support.missing import missing
-from support.mpi import find
+from support.mpi import REMEDY, find
 
 Fem = Callable[[str], Path]
 Lines = dict[str, list[float]]
 
 
 def run(fem: Fem, ranks: int, cases: str) -> list[str]:
-    mpi = find("openmpi-system") or missing("openmpi-system is not installed")
+    mpi = find("openmpi-system") or missing(REMEDY["openmpi-system"])
     done = mpi.run(ranks, [fem("solve.cpp"), cases])
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
@@ -32,6 +32,7 @@ def iterations(fem: Fem) -> dict[int, Lines]:
 
 
 def check_iterations(lines: Lines) -> None:
+    assert lines
     for name, (levels, *methods) in lines.items():
         for count, residual in zip(methods[::2], methods[1::2], strict=True):
             assert 2 <= count <= 9, name
