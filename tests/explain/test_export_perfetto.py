@@ -1,10 +1,9 @@
-"""`export --to perfetto`: packets as their format says, and the real user interface finds the trace."""
+"""`export --to perfetto`: packets as their format says."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -14,12 +13,8 @@ from haloscope.explain.export import EXPORTS, Aliases, Traced
 from haloscope.explain.trace import Trace
 from support.full_disk import check_full_disk
 from support.perfetto import Track, read_perfetto
-from support.perfetto_page import ask_perfetto
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 write = EXPORTS["perfetto"].load()
 
@@ -144,40 +139,3 @@ def test_no_name_is_left_when_it_is_anonymous(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     check_full_disk(write, tmp_path, "File too large")
-
-
-QUERIES = {
-    "slices": "select s.name, count(*) from slice s group by 1 order by 1",
-    "processes": "select p.name from process p where p.name like 'rank%' order by 1",
-    "flows": "select o.name, i.name, count(*) from flow f join slice o on f.slice_out = o.id "
-    "join slice i on f.slice_in = i.id group by 1, 2",
-    "errors": "select name, value from stats where severity = 'error' and value > 0",
-    "length": "select max(ts + dur) - min(ts) from slice",
-    "bytes": "select sum(a.int_value) from slice join args a using (arg_set_id) where a.key = 'debug.bytes'",
-    "open": "select count(*) from slice where dur < 0",
-}
-
-
-@pytest.mark.slow
-def test_the_real_user_interface_finds_the_trace(browser: Browser, tmp_path: Path) -> None:
-    trace = cg_trace(4, 3)
-    strange = trace.paths.with_columns(pl.col("name").replace({"dot": 'do"t,\n<b>ö'}))
-    trace.paths.replace_column(trace.paths.columns.index("name"), strange["name"])
-    write(Traced(trace), tmp_path / "trace")
-    found = ask_perfetto(browser, tmp_path / "trace", tmp_path, QUERIES)
-    names = dict(trace.paths.select("path", "name").iter_rows())
-    expected = Counter(
-        [*trace.calls["call"].cast(pl.String), *(names[path] for path in trace.regions["path"])]
-    )
-    assert dict(found["slices"]) == expected
-    assert found["flows"] == [["MPI_Send", "MPI_Wait", len(trace.sends)]]
-    assert [name for (name,) in found["processes"]] == [
-        f"rank {rank} on node{rank // 2}" for rank in range(4)
-    ]
-    assert found["errors"] == []
-    assert found["open"] == [[0]]
-    assert found["length"] == [[trace.regions["end"].max() - trace.regions["begin"].min()]]  # type: ignore[operator]
-    moved = [trace.sends["bytes"], trace.receives["bytes"], trace.collectives["bytes_sent"]]
-    assert found["bytes"] == [
-        [sum(int(column.sum()) for column in moved)]
-    ]  # a receive says it where it is posted

@@ -1,4 +1,4 @@
-"""Exports of profiles, read by the programs that they are for: Thicket, DuckDB, Dask, and Extra-P's text."""
+"""Exports of profiles: CSV, Parquet and Extra-P's text, and what Thicket, DuckDB, Dask and Extra-P read."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def in_thicket(runs: Sequence[Path], tmp_path_factory: pytest.TempPathFactory) -
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_thicket_has_many_runs_in_one_tree(runs: Sequence[Path], in_thicket: list[dict[str, Any]]) -> None:
     found = in_thicket[0]
     assert found["index"] == ["node", "profile"]
@@ -92,7 +92,7 @@ def test_thicket_has_many_runs_in_one_tree(runs: Sequence[Path], in_thicket: lis
     assert {line["nx"] for line in found["metadata"]} == {str(8 * ranks) for ranks in RANKS}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_thicket_has_the_ranks_of_many_runs(runs: Sequence[Path], in_thicket: list[dict[str, Any]]) -> None:
     found = in_thicket[1]
     assert found["index"] == ["node", "profile", "rank"]
@@ -109,7 +109,20 @@ def test_thicket_has_the_ranks_of_many_runs(runs: Sequence[Path], in_thicket: li
     assert len([line for line in in_thicket[2]["rows"] if line["time"] is not None]) == 4 * RANKS[0]
 
 
-@pytest.mark.slow
+def test_a_data_set_has_the_tables_of_all_runs(runs: Sequence[Path], tmp_path: Path) -> None:
+    folder = haloscope.export(runs[:2], "parquet", tmp_path / "campaign")
+    haloscope.export(runs[2], "parquet", folder)  # one more run, by another job
+    haloscope.export(runs[0], "parquet", folder)  # and one again
+    ours = explain.open_all(runs)
+    for name in ("regions", "ranks", "calls"):
+        table = ours.table(name)
+        theirs = pl.read_parquet(folder / name / "**" / "*.parquet")
+        assert theirs.height == table.height
+        keys = ["profile", "region", *(["rank"] if name == "ranks" else [])]
+        assert theirs.select(table.columns).sort(keys).equals(table.sort(keys))
+
+
+@pytest.mark.long
 def test_duckdb_and_dask_see_what_we_see(runs: Sequence[Path], tmp_path: Path) -> None:
     folder = haloscope.export(runs[:2], "parquet", tmp_path / "campaign")
     haloscope.export(runs[2], "parquet", folder)  # a run more, by another job
@@ -185,6 +198,7 @@ def test_extrap_has_regions_by_ranks(runs: Sequence[Path], tmp_path: Path) -> No
     assert values[halo, "time"] == [[tables[0]["time_mean"]] * 2, *([t["time_mean"]] for t in tables[1:])]
 
 
+@pytest.mark.long
 def test_extra_p_reads_what_we_wrote(runs: Sequence[Path], tmp_path: Path) -> None:
     """Its reader finds each number where ours does; of repetitions it has the mean."""
     path = haloscope.export([*runs, runs[0]], "extrap", tmp_path / "scaling.txt")

@@ -11,12 +11,12 @@ import pytest
 
 import haloscope
 from haloscope import explain
-from haloscope.base.errors import ComponentError, HaloscopeError, ProfileError
+from haloscope.base.errors import HaloscopeError, ProfileError
 from haloscope.explain.export import Traced
 from haloscope.explain.export._otf2 import _Definitions, write_otf2
-from haloscope.explain.export._otf2_library import find_otf2
 from support.missing import missing
 from support.mpi import CHECKOUT, find
+from support.otf2_tools import need_otf2_library
 from support.traces import Script, cg_trace, halo_trace
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module", autouse=True)
 def _otf2() -> None:
-    try:
-        find_otf2()
-    except ComponentError:
-        missing("no OTF2 library: apt-get install libopen-trace-format2-dev")
+    need_otf2_library()
 
 
 def opened(trace: Trace, place: Path) -> Profile:
@@ -170,7 +167,9 @@ def damaged(place: Path, to: Path) -> Path:
 def test_damaged_archives_are_read_or_refused(tmp_path: Path) -> None:
     write_otf2(Traced(cg_trace(3, 30)), tmp_path / "whole")
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.*"))
-    for number, name in enumerate(name for name in files if (tmp_path / "whole" / name).is_file()):
+    names = [name for name in files if (tmp_path / "whole" / name).is_file()]
+    assert {name.suffix for name in names} >= {".otf2", ".def", ".evt"}
+    for number, name in enumerate(names):
         for kind in ("cut", "gone", "noise"):
             place = damaged(tmp_path / "whole", tmp_path / f"{number}-{kind}")
             content = (place / name).read_bytes()
@@ -252,7 +251,6 @@ def test_no_archive_is_an_error(tmp_path: Path) -> None:
         explain.open(tmp_path / "empty")
 
 
-@pytest.mark.slow
 def test_what_eztrace_wrote(compiler: Compiler, tmp_path: Path) -> None:
     """Its 2.0 knows neither the receives that `MPI_Waitall` completes nor the messages of `MPI_Sendrecv`."""
     mpi = find("openmpi-system")

@@ -64,10 +64,14 @@ def test_parquet_has_them(profile: Profile, tmp_path: Path) -> None:
     assert said(pl.read_parquet(place / "info" / "**" / "*.parquet")) == METADATA
 
 
-def test_traces_have_them(profile: Profile, tmp_path: Path) -> None:
+def test_perfetto_has_them(profile: Profile, tmp_path: Path) -> None:
     tracks = read_perfetto(haloscope.export(profile.path, "perfetto", tmp_path / "f.perfetto"))
+    assert len(tracks) == RANKS
     for track in tracks:
         assert [one.name for one in track.slices if one.category == "region"] == NAMES
+
+
+def test_otf2_has_them(profile: Profile, tmp_path: Path) -> None:
     need_otf2()
     found = read_archive(haloscope.export(profile.path, "otf2", tmp_path / "f-otf2"))
     assert {name for name, _, paradigm in found["regions"] if paradigm != "Paradigm.MPI"} >= set(NAMES)

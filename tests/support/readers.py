@@ -17,15 +17,14 @@ SCRIPTS = CHECKOUT / "tests" / "explain" / "readers"
 
 
 def read_by(script: str, *arguments: Path | str, environment: str = "readers") -> Any:
-    """Return what a script of `tests/explain/readers` says of some files, from its JSON."""
-    python = CHECKOUT / f".venv-{environment}" / "bin" / "python"
-    if not python.is_file():
-        missing(f"other people's programs ({environment}) are not here: make setup-development")
+    """Return what a script of `tests/explain/readers` prints of some files as JSON."""
+    place = CHECKOUT / f".venv-{environment}"
+    if not (place / ".ready").is_file():
+        missing(f"no programs of others ({environment}): make setup-long")
     done = subprocess.run(
-        [python, SCRIPTS / f"{script}.py", *map(str, arguments)],
+        [place / "bin" / "python", SCRIPTS / f"{script}.py", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haloscope.explain import _kernels
-
-# Before anything else has asked for it.
-_library = _kernels._declared(ctypes.CDLL(sys.argv[1]))
-_kernels.library = lambda: _library  # type: ignore[assignment]
-
-from haloscope.explain import _instances  # noqa: E402
-from haloscope.explain._kernels import Chain, Places  # noqa: E402
-from haloscope.explain.regimes import MachineModel  # noqa: E402
-from haloscope.explain.waiting import Analysis  # noqa: E402
+from haloscope.explain import _instances, _kernels
+from haloscope.explain._kernels import Chain, Places
+from haloscope.explain.regimes import MachineModel
+from haloscope.explain.waiting import Analysis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from support.random_runs import Step, run_of  # noqa: E402
+from support.kernels import use_kernels
+from support.random_runs import Step, run_of
+
+use_kernels(sys.argv[1])
 
 LENGTHS = [[0], [1], [2, 0, 1], [17, 16, 15, 1, 8, 33, 7], [300] * 11, [16385, 3]]
 

@@ -1,11 +1,10 @@
-"""Exports traces as no recorder should leave them, by the kernels that are named: odd_traces.py LIBRARY.
+"""Exports traces as no recorder should leave them, by the kernels of a library: odd_traces.py LIBRARY.
 
-Under a sanitizer, which Hypothesis would take minutes for, so the traces are drawn from a seed.
+It runs under a sanitizer. Hypothesis would take minutes there, so the traces are drawn from a seed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import random
 import sys
 import tempfile
@@ -13,17 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from haloscope.explain import _kernels
-
-# Before the exporters have asked for it.
-_library = _kernels._declared(ctypes.CDLL(sys.argv[1]))
-_kernels.library = lambda: _library  # type: ignore[assignment]
-
-from haloscope.explain.export import Traced  # noqa: E402
-from haloscope.explain.export._goal import write_goal  # noqa: E402
-from haloscope.explain.export._perfetto import write_perfetto  # noqa: E402
-from haloscope.explain.trace import Trace  # noqa: E402
-from support.traces import Script, cg_trace, halo_trace  # noqa: E402
+from haloscope.explain.export import EXPORTS, Traced
+from haloscope.explain.trace import Trace
+from support.kernels import use_kernels
+from support.traces import Script, cg_trace, halo_trace
 
 CALLS = ("MPI_Send", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Ibcast", "MPI_Wtime")
 
@@ -53,7 +45,8 @@ def odd(seed: int) -> Trace:
     return script.trace()
 
 
+use_kernels(sys.argv[1])
 with tempfile.TemporaryDirectory() as place:
     for trace in [Script(1).trace(), halo_trace(3, 50), cg_trace(5, 50), *map(odd, range(200))]:
-        write_perfetto(Traced(trace), Path(place, "perfetto"))
-        write_goal(Traced(trace), Path(place, "goal"))
+        for name in ("perfetto", "goal"):
+            EXPORTS[name].load()(Traced(trace), Path(place, name))
