@@ -31,8 +31,8 @@ class Application:
         """Compiles it as `haloscope where` does; `options` are more words, such as libraries."""
         folder = CHECKOUT / "apps" / name
         others = sorted(str(path) for path in folder.glob("*.cpp") if path.name != "main.cpp")
-        # Without debug information, which takes a third of the compiler's time.
-        flags = ["-O3", "-g0", "-std=c++20", *others, *options]
+        # Without debug information, and not for speed: the compiler takes longer than most runs.
+        flags = ["-O1", "-g0", "-std=c++20", *others, *options]
         return cls(mpi, compiler(mpi, folder / "main.cpp", flags))
 
     def output(self, ranks: int, *arguments: str) -> dict[str, list[list[str]]]:

@@ -78,7 +78,6 @@ class Sanitized:
         return subprocess.run(
             [str(self.recorder.join), str(records), str(directory / "run.halo")],
             env={**os.environ, **report_options(directory, options)},
-            timeout=600,  # for what never ends; 3 s of a processor are the most that it takes
             capture_output=True,
             text=True,
             check=False,

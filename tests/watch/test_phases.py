@@ -284,12 +284,15 @@ def unmarked(compiler: Compiler, mpi: Mpi, name: str, tmp_path: Path) -> Path:
     return compiler(mpi, sources[0], [*flags, *map(str, sources[1:])])
 
 
-@pytest.mark.parametrize(("name", "arguments", "expected"), BUNDLED)
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [case if case[0] == "cg" else pytest.param(*case, marks=pytest.mark.long) for case in BUNDLED],
+)
 def test_the_iterations_of_an_application_are_counted(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:
-    program = unmarked(compiler, mpi, name, tmp_path)
-    watched = watch(mpi, 4, [program, *arguments.split()], tmp_path, env=PHASES)
+    program = unmarked(compiler, any_mpi, name, tmp_path)
+    watched = watch(any_mpi, 4, [program, *arguments.split()], tmp_path, env=PHASES)
     assert iterations_of(watched) == {expected}
     assert len(watched.rows("phases")) == 4
     region = watched.region("phase 1/iteration")
@@ -298,8 +301,19 @@ def test_the_iterations_of_an_application_are_counted(
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)  # Debian's LAMMPS is Open MPI's
-@pytest.mark.parametrize("name", [*LAMMPS, "every 15 steps, in a row", "if it has to, in a row"])
-@pytest.mark.parametrize("seed", [87287, 500369])  # other atoms move to other ranks, as on other machines
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("every 20 steps", 87287),
+        # Other atoms move to other ranks, as on other machines.
+        *(
+            pytest.param(name, seed, marks=pytest.mark.long)
+            for name in (*LAMMPS, "every 15 steps, in a row", "if it has to, in a row")
+            for seed in (87287, 500369)
+            if (name, seed) != ("every 20 steps", 87287)
+        ),
+    ],
+)
 def test_the_steps_of_lammps_are_counted(mpi: Mpi, tmp_path: Path, name: str, seed: int) -> None:
     program = shutil.which("lmp")
     if program is None:

@@ -15,10 +15,6 @@ from support.programs import Compiler
 from support.sanitizers import Sanitized, build, reports
 from support.watched import program
 
-# The builds take minutes where other work is going on.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-# One of each interface; the wheel, as its headers have more functions than Debian's.
-BOTH = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-wheel"], indirect=True)
 PROGRAMS = {
     "p2p.c": 2,
     "receives.c": 2,
@@ -46,8 +42,8 @@ def sanitized(mpi: Mpi, sanitizers: str) -> Sanitized:
 
 
 @pytest.fixture(scope="module")
-def memory(mpi: Mpi) -> Sanitized:
-    return sanitized(mpi, "address,undefined")
+def memory(any_mpi: Mpi) -> Sanitized:
+    return sanitized(any_mpi, "address,undefined")
 
 
 def verify(profile: Path) -> int:
@@ -57,22 +53,35 @@ def verify(profile: Path) -> int:
         return len(opened.table("ranks", region="<program>"))
 
 
-@BOTH
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_nothing_is_reported(
-    mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, name: str
-) -> None:
-    executable = program(compiler, mpi, name, ["-pthread"])
-    done = memory.run(PROGRAMS[name], [executable], tmp_path)
+def check_run(sanitized: Sanitized, compiler: Compiler, tmp_path: Path, name: str) -> None:
+    executable = program(compiler, sanitized.mpi, name, ["-pthread"])
+    done = sanitized.run(PROGRAMS[name], [executable], tmp_path)
     assert reports(tmp_path) == []
     assert (done.returncode, done.stderr) == (0, "")
     assert verify(tmp_path / "run.halo") == PROGRAMS[name]
     assert list((tmp_path / "live").iterdir()) == []
 
 
-@BOTH
-def test_something_would_be_reported(mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path) -> None:
-    executable = program(compiler, mpi, "freed.c", ["-Wno-use-after-free"])
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "persistent.c" else pytest.param(name, marks=pytest.mark.long) for name in PROGRAMS],
+)
+def test_nothing_is_reported(memory: Sanitized, compiler: Compiler, tmp_path: Path, name: str) -> None:
+    check_run(memory, compiler, tmp_path, name)
+
+
+# The wheel, as its headers have more functions than Debian's.
+@pytest.mark.long
+@pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_reported_with_mpich(mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str) -> None:
+    check_run(sanitized(mpi, "address,undefined"), compiler, tmp_path, name)
+
+
+def test_something_would_be_reported(
+    any_mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path
+) -> None:
+    executable = program(compiler, any_mpi, "freed.c", ["-Wno-use-after-free"])
     done = memory.run(1, [executable], tmp_path)
     (report,) = reports(tmp_path)
     assert "heap-use-after-free" in report
@@ -80,11 +89,10 @@ def test_something_would_be_reported(mpi: Mpi, memory: Sanitized, compiler: Comp
     assert done.returncode != 0
 
 
-@BOTH
 def test_joining_what_a_killed_run_left(
-    mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path
+    any_mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path
 ) -> None:
-    memory.run(3, [program(compiler, mpi, "killed.c")], tmp_path)
+    memory.run(3, [program(compiler, any_mpi, "killed.c")], tmp_path)
     assert not (tmp_path / "run.halo").exists()
     done = memory.join(tmp_path)
     assert reports(tmp_path) == []
@@ -92,13 +100,13 @@ def test_joining_what_a_killed_run_left(
     assert verify(tmp_path / "run.halo") == 3
 
 
-@BOTH
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["ring", "crooked", "far"])
 def test_joining_what_a_wild_program_wrote_into_its_records(
-    mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, damage: str
+    any_mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, damage: str
 ) -> None:
     """A pointer that leads to its own record, beside a record, out of the arena: no harm."""
-    memory.run(2, [program(compiler, mpi, "killed.c")], tmp_path)
+    memory.run(2, [program(compiler, any_mpi, "killed.c")], tmp_path)
     file, other = sorted((tmp_path / "live").glob("*/*.live"))
     other.unlink()
     content = file.read_bytes()
@@ -118,6 +126,7 @@ def test_joining_what_a_wild_program_wrote_into_its_records(
 
 
 # One interface is enough for what all share.
+@pytest.mark.long
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 @pytest.mark.parametrize("transport", ["tcp,self", "vader,self"])
 def test_threads_do_not_race(mpi: Mpi, compiler: Compiler, tmp_path: Path, transport: str) -> None:

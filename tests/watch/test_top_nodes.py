@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.cluster import Cluster
+from support.limits import HANG
 from support.mpi import Mpi
 from support.programs import Compiler
 from support.watched import program
@@ -64,24 +65,25 @@ def test_a_hang_over_nodes_is_named(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
     """Each node sees its own ranks and that they wait for others; together it is a deadlock."""
-    files: list[str | Path] = []
+    files = [tmp_path / f"{host}.json" for host in two_nodes.hosts]
+    froms: list[str | Path] = [word for file in files for word in ("--from", file)]
     with running(two_nodes, mpi, compiler, haloscope, tmp_path, "ring of receives"):
-        time.sleep(1)  # all are where they hang
-        for node, host in enumerate(two_nodes.hosts):
-            printed = subprocess.run(
-                two_nodes.words([haloscope, "top", "--once", "--format", "json"], node),
-                env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            (of_node,) = json.loads(printed.stdout)["programs"]
-            assert {(rank["host"], rank["rank"] // 2) for rank in of_node["after"]} == {(host, node)}
-            file = tmp_path / f"{host}.json"
-            file.write_text(printed.stdout)
-            files += ["--from", file]
-    alone = asked(haloscope, tmp_path, *files[:2])["verdict"]
+        end = time.monotonic() + HANG
+        together: dict[str, Any] = {}
+        while together.get("kind") != "deadlock of receives" and time.monotonic() < end:
+            for node, host in enumerate(two_nodes.hosts):
+                printed = subprocess.run(
+                    two_nodes.words([haloscope, "top", "--once", "--format", "json"], node),
+                    env=two_nodes.environment(mpi, {"HALOSCOPE_LIVE": str(tmp_path / host)}),
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                (of_node,) = json.loads(printed.stdout)["programs"]
+                assert {(rank["host"], rank["rank"] // 2) for rank in of_node["after"]} == {(host, node)}
+                files[node].write_text(printed.stdout)
+            together = asked(haloscope, tmp_path, *froms)["verdict"]
+    alone = asked(haloscope, tmp_path, *froms[:2])["verdict"]
     assert alone["kind"] == "unseen"
-    together = asked(haloscope, tmp_path, *files)["verdict"]
     assert (together["kind"], together["ranks"]) == ("deadlock of receives", [0, 1, 2, 3])
     assert "nobody sends" in together["text"]

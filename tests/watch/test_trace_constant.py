@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 import haloscope
-from haloscope.base.building import build_application
 from haloscope.explain.trace import Trace
+from support.applications import Application
 from support.mpi import Mpi
+from support.programs import Compiler
 from support.traced import check_trace
 from support.watched import watch
 
@@ -21,10 +22,12 @@ BY_TIME = ("trace_words", "trace_pieces", "trace_orders")
 PART, AS_POSTED = 4, 11  # kind and action of a symbol: a receive that completed as it was posted
 
 
-def structure(mpi: Mpi, name: str, ranks: int, words: list[str], to: Path) -> tuple[Trace, pl.DataFrame, int]:
+def structure(
+    program: Path, mpi: Mpi, ranks: int, words: list[str], to: Path
+) -> tuple[Trace, pl.DataFrame, int]:
     """A trace that agrees with its tables, the symbols of all structures, and the bytes of the structure."""
-    command = [build_application(name, quiet=True), *words]
-    with haloscope.open(watch(mpi, ranks, command, to, options=["--trace"]).path) as profile:
+    watched = watch(mpi, ranks, [program, *words], to, options=["--trace"])
+    with haloscope.open(watched.path) as profile:
         trace = check_trace(profile)
         symbols = profile.frame("trace_symbols").drop("structure")
         size = sum(
@@ -40,21 +43,27 @@ def structure(mpi: Mpi, name: str, ranks: int, words: list[str], to: Path) -> tu
 # With 27 ranks one in the middle has 26 neighbours: a few iterations take more rules than short sequences,
 # which are kept as rules in any case.
 @pytest.mark.parametrize("ranks", [8, pytest.param(27, marks=pytest.mark.long)])
-def test_many_iterations_have_the_structure_of_few(any_mpi: Mpi, tmp_path: Path, ranks: int) -> None:
-    few, many = (structure(any_mpi, "cg", ranks, [*CG, count], tmp_path) for count in ("4", "24"))
+def test_many_iterations_have_the_structure_of_few(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, ranks: int
+) -> None:
+    cg = Application.build(compiler, any_mpi, "cg").program
+    few, many = (structure(cg, any_mpi, ranks, [*CG, count], tmp_path) for count in ("4", "24"))
     assert len(many[0].calls) > 5 * len(few[0].calls)
     assert many[1].equals(few[1])
     assert abs(many[2] - few[2]) <= 0.02 * few[2]
 
 
 @pytest.mark.parametrize(("few", "many"), [("10", "30"), pytest.param("100", "520", marks=pytest.mark.long)])
-def test_the_order_of_messages_adds_few_symbols(any_mpi: Mpi, tmp_path: Path, few: str, many: str) -> None:
+def test_the_order_of_messages_adds_few_symbols(
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, few: str, many: str
+) -> None:
     """Which receive completes when is a matter of time, so a short run need not have seen all that can be.
 
     A symbol of such a completion has nothing but how many requests the rank had begun since: at most those
     of one iteration.
     """
-    least, most = (structure(any_mpi, "sweep", 8, [*SWEEP, count], tmp_path) for count in (few, many))
+    sweep = Application.build(compiler, any_mpi, "sweep").program
+    least, most = (structure(sweep, any_mpi, 8, [*SWEEP, count], tmp_path) for count in (few, many))
     is_completion = (pl.col("kind") == PART) & (pl.col("action") == AS_POSTED)
     others = (run[1].filter(~is_completion).drop("symbol").unique() for run in (least, most))
     one, other = (symbols.sort(symbols.columns) for symbols in others)
