@@ -6,7 +6,6 @@ A missing component skips the test; in CI it is an error (`support.missing`).
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -128,9 +127,7 @@ def any_mpi() -> Mpi:
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     """`compiler(mpi, source, flags)` gives an executable."""
-    base = tmp_path_factory.getbasetemp()
-    session = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    return Compiler(tmp_path_factory.mktemp("programs"), session / "compiled")
+    return Compiler(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")

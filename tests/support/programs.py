@@ -1,4 +1,4 @@
-"""Small MPI programs, compiled once a test session for each MPI library, whichever worker asks."""
+"""Small MPI programs, compiled once per MPI library. They are kept in `build` until their contents change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from support.mpi import CHECKOUT, Mpi
@@ -23,22 +24,23 @@ class Compiler:
     Workers share what is compiled. Each runs it by a name of its own, as tests look for processes.
     """
 
-    def __init__(self, directory: Path, shared: Path) -> None:
-        self._directory, self._shared = directory, shared
+    def __init__(self, directory: Path) -> None:
+        self._directory, self._shared = directory, CHECKOUT / "build" / "tests" / "programs"
 
     def __call__(self, mpi: Mpi, source: Path, flags: Sequence[str] = ()) -> Path:
         """The executable. Flags go after the source, so libraries may stand among them."""
         wrapper = getattr(mpi, _WRAPPERS[source.suffix])
         if wrapper is None:
             raise LookupError(f"{mpi.name} has no wrapper for {source.suffix}")
-        identity = "\0".join([mpi.name, str(source), source.read_text(), *flags])
-        digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+        linked = [_contents(Path(flag)) for flag in flags if flag.startswith("/") and Path(flag).is_file()]
+        identity = [_compiler(wrapper, mpi), _includes(), str(source), source.read_text(), *flags, *linked]
+        digest = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
         target = self._directory / digest / source.stem
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             include = f"-I{CHECKOUT / 'include'}"
             command = [wrapper, "-g", "-O1", include, str(source), "-o", source.stem, *flags]
-            os.link(self._compiled(digest, source.stem, command, mpi), target)
+            shutil.copy(self._compiled(digest, source.stem, command, mpi), target)
         return target
 
     def _compiled(self, digest: str, name: str, command: Sequence[str | Path], mpi: Mpi) -> Path:
@@ -66,6 +68,34 @@ class Compiler:
             new.write_text(text)
             new.replace(source)
         return self(mpi, source, flags)
+
+
+@cache
+def _includes() -> str:
+    """Return a digest of all files that a program may include."""
+    found = hashlib.sha256()
+    for path in sorted(_included()):
+        found.update(f"{path}\0{_contents(path)}".encode())
+    return found.hexdigest()
+
+
+def _included() -> Iterator[Path]:
+    for folder in ("include", "src", "apps", "tests"):
+        for suffix in ("h", "hpp", "cpp") if folder == "src" else ("h", "hpp"):
+            yield from (CHECKOUT / folder).rglob(f"*.{suffix}")
+
+
+def _contents(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _compiler(wrapper: Path, mpi: Mpi) -> str:
+    """Return what changes when an MPI or its compiler is replaced."""
+    shown = subprocess.run(
+        [wrapper, "-v"], env=mpi.environment(), capture_output=True, text=True, check=False
+    )
+    return f"{wrapper}\0{_contents(mpi.library)}\0{shown.stderr.splitlines()[-1:]}"
 
 
 def _compile(command: Sequence[str | Path], directory: Path, mpi: Mpi) -> None:
