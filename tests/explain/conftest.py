@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from haloscope import explain
+from support.command import Command, run_command
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.watched import watch
 
@@ -17,6 +19,19 @@ if TYPE_CHECKING:
     from haloscope.explain import Profile
     from support.mpi import Mpi
     from support.programs import Compiler
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str]) -> Command:
+    """`command("show", "run.halo")` runs the command in this process."""
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        status = run_command(*words)
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(list(map(str, words)), status, printed.out, printed.err)
+
+    return run
 
 
 @pytest.fixture

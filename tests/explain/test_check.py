@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,12 @@ import pytest
 
 import haloscope
 from haloscope.base.errors import LaunchError, ProfileError, UsageError
-from haloscope.explain.checking import CHECKED, Again, as_junit, as_markdown, read_rules
-from haloscope.explain.checking._slowness import looks_slow, noticed_slowdown, surely_slower
+from haloscope.explain.checking import CHECKED, Again, Checked, as_junit, as_markdown, noticed, read_rules
+from support.command import Command
+from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run
 
 Write = Callable[..., Path]
-COMMAND = str(Path(sys.executable).with_name("haloscope"))
 HEAD = "version = 1\nprogram = 'app'\nranks = 2\n"
 
 
@@ -159,54 +157,81 @@ def test_a_time_limit(tmp_path: Path, write: Write) -> None:
     assert haloscope.check(slow, rules, again=again(1, slower=2.0)).exit_status == 3
 
 
-@pytest.mark.slow
-def test_alike_runs_pass_and_slow_ones_fail(tmp_path: Path) -> None:
-    """A small version of benchmarks/explain/alike.py: as many runs as there, fewer pairs."""
+@pytest.mark.parametrize(
+    ("slower", "trials", "least", "most"), [(1.0, 2, 0, 0), (1.1, 1, 1, 1)], ids=["alike", "slower"]
+)
+def test_alike_runs_pass_and_slow_ones_fail(
+    tmp_path: Path, slower: float, trials: int, least: int, most: int
+) -> None:
+    """benchmarks/explain/alike.py has many more runs."""
     random = np.random.default_rng(11)
-    found = {1.0: 0, 1.1: 0}
-    for slower, trials in ((1.0, 12), (1.1, 6)):
-        for _ in range(trials):
-            learned = [repeated_run(random, 0.02).write(tmp_path / f"{index}.halo") for index in range(10)]
-            rules = haloscope.learn_rules(learned)
-            run = repeated_run(random, 0.02, slower).write(tmp_path / "new.halo")
-            measure = lambda path, factor=slower: void(repeated_run(random, 0.02, factor).write(path))  # noqa: E731
-            found[slower] += bool(haloscope.check(run, rules, again=measure).failures)
-    assert found[1.0] == 0
-    assert found[1.1] >= 5
+    found = 0
+    for _ in range(trials):
+        learned = [repeated_run(random, 0.02).write(tmp_path / f"{index}.halo") for index in range(10)]
+        rules = haloscope.learn_rules(learned)
+        run = repeated_run(random, 0.02, slower).write(tmp_path / "new.halo")
+        checked = haloscope.check(
+            run, rules, again=lambda path: void(repeated_run(random, 0.02, slower).write(path))
+        )
+        found += bool(checked.failures)
+    assert least <= found <= most
 
 
-def test_what_disturbs_some_runs_hides_no_slowdown() -> None:
+def timed(path: Path, time: float) -> Path:
+    """Write a run that took so long, and did nothing else."""
+    rows = [{"path": 0, "rank": rank, "instances": 1, "time": time} for rank in (0, 1)]
+    info = {"program": "app"}
+    return draft(info, paths=path_rows(), processes=process_rows("a", "a"), ranks=rows).write(path)
+
+
+def checked(folder: Path, learned: list[float], again: list[float], slower: float = 0.05) -> Checked:
+    """Check a run that looks slow by what was learned, and measure these times again."""
+    rules = folder / "rules.toml"
+    rules.write_text(
+        f"{HEAD}complete = false\nagain = {len(again)}\nslower = {slower}\n"
+        f'[regions."<program>"]\ntime = {learned}\n'
+    )
+    times = iter(again)
+    run = timed(folder / "run.halo", 2 * max(learned))
+    found = haloscope.check(run, rules, again=lambda path: void(timed(path, next(times))))
+    assert found.again == len(again)
+    return found
+
+
+def test_what_disturbs_some_runs_hides_no_slowdown(tmp_path: Path) -> None:
     """Times of real runs have a floor and a tail: the quicker half tells what the mean cannot."""
     random = np.random.default_rng(3)
 
     def times(slower: float) -> list[float]:
-        return list(0.36 * slower * np.exp(random.exponential(0.1, 12)))
+        return (0.36 * slower * np.exp(random.exponential(0.1, 12))).tolist()
 
-    found, by_means, alike = 0, 0, 0
-    for _ in range(40):
+    found, by_means = 0, 0
+    for _ in range(4):
         learned = times(1.0)
-        verdict = surely_slower(learned, times(1.1), 0.05, 1)
-        found += verdict.sure
-        by_means += verdict.sure and "quicker half" not in verdict.text
-        alike += surely_slower(learned, times(1.0), 0.0, 1).sure
-    assert found >= 30 > by_means
-    assert alike <= 2  # 1 % of 40 are expected
+        failures = checked(tmp_path, learned, times(1.1)).failures
+        found += bool(failures)
+        by_means += bool(failures) and "quicker half" not in failures[0].text
+    assert found >= 3 > by_means
+    assert not any(checked(tmp_path, times(1.0), times(1.0), 1e-9).failures for _ in range(2))
 
 
-@pytest.mark.parametrize(("runs", "spread"), [(5, 0.01), (10, 0.03), (20, 0.08)])
-def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(runs: int, spread: float) -> None:
+@pytest.mark.parametrize(
+    ("runs", "spread"),
+    [(5, 0.01), *(pytest.param(*case, marks=pytest.mark.long) for case in ((10, 0.03), (20, 0.08)))],
+)
+def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(tmp_path: Path, runs: int, spread: float) -> None:
     random = np.random.default_rng([runs, 7])
-
-    def times(number: int) -> list[float]:
-        return list(np.exp(random.normal(0, spread, number)))
-
     found = 0
-    for _ in range(50):
-        learned = times(runs)
-        slower = 1 + noticed_slowdown(learned, runs, 0.05, 3)
-        first, *again = (slower * time for time in times(runs + 1))
-        found += looks_slow(learned, first, 0.05) and surely_slower(learned, again, 0.05, 3).sure
-    assert found >= 40  # of 50; nine of ten are said
+    for _ in range(8):
+        times = np.exp(random.normal(0, spread, runs)).tolist()
+        learned = haloscope.learn_rules([timed(tmp_path / f"{i}.halo", time) for i, time in enumerate(times)])
+        slower = noticed(learned)
+        assert slower is not None
+        first, *again = ((1 + slower) * np.exp(random.normal(0, spread, learned.again + 1))).tolist()
+        run, rest = timed(tmp_path / "run.halo", first), iter(again)
+        verdicts = haloscope.check(run, learned, again=lambda path, rest=rest: void(timed(path, next(rest))))
+        found += bool(verdicts.failures)
+    assert found >= 5  # of 8; nine of ten are stated
 
 
 def test_junit_and_markdown(rules: Path, write: Write) -> None:
@@ -284,30 +309,27 @@ def test_bad_rules_are_one_line(tmp_path: Path, write: Write, text: str, words: 
         haloscope.check(write("run"), tmp_path / "nothing.toml")
 
 
-def test_the_command(tmp_path: Path, write: Write) -> None:
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [COMMAND, "check", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
+def test_the_command(tmp_path: Path, write: Write, command: Command) -> None:
     rules = tmp_path / "rules.toml"
-    done = run("--write-rules", *(write(f"good-{index}") for index in range(3)), rules)
+    done = command("check", "--write-rules", *(write(f"good-{index}") for index in range(3)), rules)
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 rules about time" in done.stdout
     assert "% slower fails in about nine checks of ten" in done.stdout
-    assert run(write("new"), rules).returncode == 0
+    assert command("check", write("new"), rules).returncode == 0
     notices = ["--junit", tmp_path / "c.xml", "--markdown", tmp_path / "c.md"]
-    done = run(write("more", messages=9), rules, *notices)
+    done = command("check", write("more", messages=9), rules, *notices)
     assert done.returncode == 3
     assert done.stdout.startswith("failed: solve/halo: ")
     assert "rules failed" in (tmp_path / "c.md").read_text()
-    done = run(write("slow", slower=2.0), rules, "--again", "sh -c 'echo out; exit 5'")
+    done = command("check", write("slow", slower=2.0), rules, "--again", "sh -c 'echo out; exit 5'")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[0] == "out"
-    assert "ended with status 5" in done.stderr
-    for words in (
+    assert "out" in done.stderr.splitlines()
+    assert "ended with status 5" in done.stderr.splitlines()[-1]
+    wrong: list[list[str | Path]] = [
         [rules],
         ["--write-rules", "--again", "x", write("a"), rules],
         [write("a"), write("b"), rules],
-    ):
-        done = run(*words)
+    ]
+    for words in wrong:
+        done = command("check", *words)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), words

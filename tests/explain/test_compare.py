@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from hypothesis import strategies as st
 import haloscope
 from haloscope.base.errors import OutputError, ProfileError, UsageError
 from haloscope.explain.comparing import COMPARED, Comparison
-from haloscope.explain.comparing._times import longer_text
 from haloscope.explain.regimes.statistics import faster_by_runs, means_apart
+from support.command import Command
 from support.profiles import draft, path_rows, process_rows
 from support.repeated_runs import repeated_run
 
@@ -27,7 +26,6 @@ Runs = Callable[..., list[Path]]
 
 
 TIMES = st.lists(st.floats(0.1, 10), min_size=2, max_size=12)
-COMMAND = str(Path(sys.executable).with_name("haloscope"))
 
 
 @pytest.fixture
@@ -61,14 +59,11 @@ def test_runs_that_are_alike(runs: Runs) -> None:
     assert lines(compared, "where: ") == []
 
 
-def test_intervals_of_few_runs_are_no_long_numbers() -> None:
-    assert [longer_text(faster) for faster in (None, 0.0, -2.5, 99.0, -1e9)] == [
-        "–",
-        "+0.0 %",
-        "+2.5 %",
-        "-99.0 %",
-        "over +1000 %",
-    ]
+def test_intervals_of_few_runs_are_no_long_numbers(runs: Runs) -> None:
+    """Times of two runs that differ much may be anything."""
+    compared = haloscope.compare(runs("a", 2, spread=0.8), runs("b", 2, spread=0.8))
+    told = lines(compared, "time: ")[0]
+    assert re.search(r": takes [+-]\d+\.\d % \[-\d+\.\d %, over \+1000 %\]$", told), told
 
 
 def test_more_messages_of_another_size(runs: Runs) -> None:
@@ -209,7 +204,7 @@ def test_the_frame_has_all_tables(runs: Runs) -> None:
 
 
 @given(TIMES, TIMES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_sides_change_places(own: list[float], peer: list[float]) -> None:
     one, other = means_apart(own, peer), means_apart(peer, own)
     np.testing.assert_allclose(one, (-other[0], -other[2], -other[1]), atol=1e-9)
@@ -221,11 +216,11 @@ def test_intervals_of_runs_hold_their_level() -> None:
     random = np.random.default_rng(5)
     for number in (3, 5, 12):
         missed = 0
-        for _ in range(400):
+        for _ in range(200):
             own, peer = np.exp(random.normal(0, 0.05, (2, number)))
             row = faster_by_runs(own, peer)
             missed += not row["faster_low"] <= 0 <= row["faster_high"]
-        assert missed <= 34, number  # 20 expected, and three standard deviations
+        assert missed <= 19, number  # 10 expected, and three standard deviations
 
 
 def broken(path: Path) -> Path:
@@ -294,15 +289,16 @@ def test_no_communication_and_one_rank(tmp_path: Path) -> None:
     assert compared.parts["part"].to_list() == ["compute"]
 
 
-def test_the_command(tmp_path: Path, runs: Runs) -> None:
+def test_the_command(tmp_path: Path, runs: Runs, command: Command) -> None:
     first, second = runs("a", 3), runs("b", 3, messages=1)
-    words = [COMMAND, "compare", *map(str, first), "--", *map(str, second)]
-    done = subprocess.run([*words, "-o", tmp_path / "p.html"], capture_output=True, text=True, check=True)
+    words = ["compare", *first, "--", *second]
+    done = command(*words, "-o", tmp_path / "p.html")
+    assert done.returncode == 0
     assert "counts: solve/halo: messages sent 400 → 1" in done.stdout
     assert (tmp_path / "p.html").stat().st_size > 100_000
-    done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, check=True)
-    rows = json.loads(done.stdout)
+    rows = json.loads(command(*words, "--format", "json").stdout)
     assert list(rows[0]) == list(COMPARED)
     assert {type(row["first_count"]) for row in rows if row["kind"] == "structure"} <= {int, type(None)}
-    done = subprocess.run(words[:3], capture_output=True, text=True, check=False)
+    assert any(row["first_count"] == 400 for row in rows)
+    done = command(*words[:2])
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -11,7 +11,6 @@ import haloscope
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import ensembles
 from haloscope.explain.ensembles import Speeds
-from haloscope.explain.ensembles._oddities import remarks
 from support.pages import Look, page_data
 from support.profiles import draft, path_rows, process_rows
 from support.sample import halo_profile
@@ -43,7 +42,6 @@ def drawn(page: Page) -> None:
         page.wait_for_selector(f"#{place}[data-waiting='0']", state="attached")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
 def test_the_page(
     look: Look, runs: list[Path], tmp_path: Path, width: int, scheme: Literal["light", "dark"]
@@ -104,8 +102,9 @@ def test_the_page_goes_on_without_what_cannot_be_read(runs: list[Path], tmp_path
     assert page.read_bytes() == before
 
 
-def test_sound_runs_have_no_remarks(runs: list[Path]) -> None:
-    assert remarks(haloscope.open_all(runs[2:])) == []
+def test_sound_runs_have_no_remarks(runs: list[Path], tmp_path: Path) -> None:
+    haloscope.report(runs[2:], tmp_path / "page.html")
+    assert page_data(tmp_path / "page.html")["notes"] == []
 
 
 def test_many_curves_leave_their_figures_the_room_that_they_need(look: Look, tmp_path: Path) -> None:

@@ -14,8 +14,6 @@ import haloscope
 from haloscope.base.errors import ProfileError, UsageError
 from haloscope.explain import Ensemble, Profile, ensembles
 from haloscope.explain.ensembles import Speeds
-from haloscope.explain.ensembles._oddities import remarks
-from haloscope.explain.regimes.figures._elements import regime_colours
 from support.pages import page_data
 from support.profiles import Draft, draft, path_rows, process_rows
 from support.sample import halo_profile
@@ -321,13 +319,21 @@ def test_each_run_by_itself(tmp_path: Path) -> None:
 def test_runs_of_several_cases_are_not_silently_repetitions(tmp_path: Path) -> None:
     for ranks in (1, 2):
         for size in (8, 16):
-            draft({"ranks": ranks, "metadata": {"nx": str(size)}}, paths=path_rows()).write(
-                tmp_path / f"{ranks}-{size}.halo"
-            )
-    ensemble = haloscope.open_all(f"{tmp_path}/*.halo")
+            rows = [{"path": 0, "rank": rank, "instances": 1, "time": 1.0} for rank in range(ranks)]
+            info = {"ranks": ranks, "metadata": {"nx": str(size)}}
+            hosts = process_rows(*"a" * ranks)
+            made = draft(info, paths=path_rows(), processes=hosts, ranks=rows)
+            made.write(tmp_path / f"{ranks}-{size}.halo")
     told = "taken for repetitions: runs of one run_ranks that differ in nx; see --by"
-    assert told in remarks(ensemble)
-    assert told not in remarks(ensemble, by="nx")
+    assert told in notes_of(tmp_path)
+    assert told not in notes_of(tmp_path, by="nx")
+
+
+def notes_of(folder: Path, **options: str) -> list[str]:
+    """Return what the page about the runs in a folder remarks."""
+    haloscope.report(sorted(folder.glob("*.halo")), folder / "page.html", **options)
+    notes: list[str] = page_data(folder / "page.html")["notes"]
+    return notes
 
 
 def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
@@ -340,12 +346,19 @@ def test_nothing_to_draw_is_said(tmp_path: Path) -> None:
         ensembles.time_maps(ensemble).figure()
 
 
-def test_each_level_has_a_colour_of_its_own() -> None:
-    for number in range(1, 30):
-        colours = regime_colours(number)
-        assert len(colours) == len(set(colours)) == number
-        assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
-    assert regime_colours(7) == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
+@pytest.mark.parametrize("number", [2, 5, 7, 8, 29])
+def test_each_level_has_a_colour_of_its_own(tmp_path: Path, number: int) -> None:
+    names = ["solve", *(f"solve/level {level}" for level in range(number))]
+    rows = [{"path": path, "rank": 0, "instances": 1, "time": 1.0} for path in range(len(names) + 1)]
+    for turn in (0, 1):
+        made = draft({"ranks": 1}, paths=path_rows(*names), processes=process_rows("a"), ranks=rows)
+        made.write(tmp_path / f"{turn}.halo")
+    view = ensembles.levels(haloscope.open_all(f"{tmp_path}/*.halo"), "solve/level #")
+    colours = [line.line.color for line in view.figure().data]
+    assert len(colours) == len(set(colours)) == number
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+    if number == 7:  # from cold to warm
+        assert colours == ["#31408f", "#2e78b7", "#2fa4b5", "#7fb069", "#e69f00", "#c23b22", "#7a1f5c"]
 
 
 @pytest.mark.parametrize(

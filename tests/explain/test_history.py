@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import haloscope
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.cli import haloscope as command
+from support.command import Command
 from support.profiles import Draft, draft, path_rows
 
 DAY = 86400.0
@@ -74,7 +73,7 @@ def test_costs_add_up(year: Path) -> None:
         assert costs["share"].sum() == pytest.approx(1.0)
 
 
-def test_what_is_no_profile_is_named(year: Path, haloscope_command: list[str]) -> None:
+def test_what_is_no_profile_is_named(year: Path, command: Command) -> None:
     (year / "empty.halo").touch()
     (year / "text.halo").write_text("no profile")
     (year / "short.halo").write_bytes((year / "3.halo").read_bytes()[:-9])
@@ -87,14 +86,10 @@ def test_what_is_no_profile_is_named(year: Path, haloscope_command: list[str]) -
     assert len(found.frame) == 3
     names = {Path(reason.partition(":")[0]).stem for reason in found.unreadable}
     assert names == {"empty", "text", "short", "link", "pipe", "odd", "uneven"}
-    done = subprocess.run([*haloscope_command, year], capture_output=True, text=True, check=True)
+    done = command("history", year)
+    assert done.returncode == 0
     assert "7 files could not be read" in done.stderr
     assert "lmp" in done.stdout
-
-
-@pytest.fixture
-def haloscope_command() -> list[str]:
-    return [str(Path(sys.executable).with_name("haloscope")), "history"]
 
 
 def test_a_missing_directory() -> None:
@@ -129,18 +124,19 @@ def test_another_order_of_the_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["program", "host", "mpi", "run"])
-def test_a_table_for_people(year: Path, by: str) -> None:
-    done = CliRunner().invoke(command, ["history", str(year), "--by", by])
-    assert done.exit_code == 0, done.output
+def test_a_table_for_people(year: Path, by: str, command: Command) -> None:
+    done = command("history", year, "--by", by)
+    assert done.returncode == 0, done.stderr
     assert "no host is suspect" in done.stdout
 
 
 @pytest.mark.parametrize("by", ["program", "host", "mpi", "run"])
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_forms(year: Path, by: str, form: str) -> None:
-    done = CliRunner().invoke(command, ["history", str(year), "--by", by, "--format", form])
-    assert done.exit_code == 0, done.output
-    frame = pl.read_csv(done.stdout_bytes) if form == "csv" else pl.read_json(done.stdout_bytes)
+def test_forms(year: Path, by: str, form: str, command: Command) -> None:
+    done = command("history", year, "--by", by, "--format", form)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.encode()
+    frame = pl.read_csv(printed) if form == "csv" else pl.read_json(printed)
     assert len(frame) == {"program": 2, "host": 2, "mpi": 1, "run": 3}[by]
 
 

@@ -15,7 +15,7 @@ from haloscope.explain.regimes.statistics import added, episodes
 RANKS, INSTANCES, USUAL = 16, 600, 1e-3
 HOSTS = tuple(f"node{rank // 4}" for rank in range(RANKS))
 # The episodes of a run in which nothing happened.
-NONE = episodes(np.ones((1, 8)), np.zeros((1, 8), dtype=np.uint8), 1, ranks=np.zeros(1), hosts=(None,))
+NONE = episodes(np.ones((1, 8)), np.zeros((1, 8), dtype=np.uint8), 1, ranks=np.arange(1), hosts=(None,))
 
 
 def planted(random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
