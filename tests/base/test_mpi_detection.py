@@ -12,7 +12,7 @@ import pytest
 from haloscope.base.errors import RecorderError
 from haloscope.base.headers import Headers, find_headers, library_version, read_headers
 from haloscope.base.launch import parse
-from haloscope.base.mpi import detect, installed
+from haloscope.base.mpi import detect, installed, statically_linked
 from haloscope.base.objects import Library, abi_of, interpreter, linked_mpi
 from support.missing import impossible
 from support.mpi import Mpi
@@ -161,6 +161,15 @@ def test_missing_library_still_tells_the_interface(name: str, abi: str, tmp_path
     library = linked_mpi(tmp_path / "program")
     assert library is not None
     assert library.abi == abi
+
+
+def test_mpi_inside_a_program_is_static(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "static.c").write_text("int MPI_Init(){return 0;} int main(){return MPI_Init();}")
+    subprocess.run(["cc", "static.c", "-o", "static"], cwd=tmp_path, check=True)
+    assert statically_linked(tmp_path / "static")
+    assert not statically_linked(tmp_path / "static.c")
+    assert not statically_linked(Path("/bin/true"))
+    assert not statically_linked(compiler.text(any_mpi, "program.c", PROGRAM))
 
 
 def test_installation_of_a_launcher(mpi: Mpi) -> None:

@@ -27,16 +27,23 @@ SOURCE = re.compile(r"^```(?:c|cpp|fortran)\n((?:/\*|//|!) (\S+).*?)^```$", re.M
 DIVIDER = "---- end of block ----\n"
 BY_SECTION = ("how-to/README", "how-to/launchers", "how-to/hide/README")
 WHOLE = ("tutorial/README", "tutorial/faster", "tutorial/solver")
-# Sections that measure, or run a program often.
+# Sections that measure, run a program often, or show what other tests of `make test` cover.
 LONG = frozenset(
     {
+        "A halo exchange, in Fortran, with halo",
+        "Bring ranks that talk to one node",
+        "Finite volumes, in C++, with overlap",
+        "From a directory of runs to the figures of a paper",
+        "Keep a program's communication as it is",
         "Make a program's collectives faster",
         "Make halo exchange faster without changing the program",
         "Measure a machine",
         "Measure collectives",
         "Measure halo exchanges",
         "Run a campaign",
+        "See what a change changed",
         "Tell the program from the machine",
+        "Try a program on a slower network",
         *WHOLE,
     }
 )
