@@ -19,6 +19,16 @@ from support.programs import Compiler
 from support.protocols import Layer, built_layer
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` builds the protocol layer for Open MPI alone: that takes 20 seconds an MPI."""
+    for item in items:
+        if "layer" not in getattr(item, "fixturenames", ()) or not hasattr(item, "callspec"):
+            continue
+        if not str(item.callspec.params.get("mpi", "openmpi")).startswith("openmpi"):
+            item.add_marker("long")
+
+
 @pytest.fixture
 def inject(haloscope: Path, compiler: Compiler, tmp_path: Path) -> Inject:
     """`inject(mpi, ranks, program, *arguments, options=[…])` runs one of tests/hide/programs."""

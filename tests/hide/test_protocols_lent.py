@@ -13,12 +13,10 @@ from support.programs import Compiler
 from support.protocols import Layer, carried, offered
 
 PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
-SYSTEM = pytest.mark.parametrize(
-    "mpi", ["openmpi-system", pytest.param("mpich-system", marks=pytest.mark.long)], indirect=True
-)
+SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@SYSTEM
 def test_lent_buffers(mpi: Mpi, compiler: Compiler, layer: Layer, tmp_path: Path) -> None:
     """Each belongs to its status; a second release is refused."""
     program = compiler(mpi, PROGRAMS / "lent.c", [str(layer.library)])

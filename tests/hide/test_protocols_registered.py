@@ -15,9 +15,7 @@ from support.programs import Compiler
 from support.protocols import Layer, offered
 
 PROGRAMS = Path(__file__).resolve().parent / "programs" / "stencil"
-SYSTEM = pytest.mark.parametrize(
-    "mpi", ["openmpi-system", pytest.param("mpich-system", marks=pytest.mark.long)], indirect=True
-)
+SYSTEM = pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
 
 
 @SYSTEM
@@ -38,7 +36,7 @@ def test_registered_memory(mpi: Mpi, compiler: Compiler, layer: Layer, source: s
     assert offered(record) == 2 * int(first.removeprefix("right "))
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-system", "mpich-system"], indirect=True)
+@SYSTEM
 def test_without_the_layer_it_does_nothing(mpi: Mpi, compiler: Compiler, layer: Layer) -> None:
     program = compiler(mpi, PROGRAMS / "registered.c", ["-Wall", "-Wextra", str(layer.library)])
     done = layer.run(2, program, "off", settings={"protocol": "off"})

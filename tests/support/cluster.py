@@ -59,14 +59,12 @@ class Cluster:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command on node 0, for example `[*mpi.launch(4), program]`."""
         return subprocess.run(
             self.words(command),
             env=self.environment(mpi, env),
             cwd=cwd,
-            timeout=timeout,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
