@@ -39,6 +39,23 @@ echo "Submitted batch job $SLURM_JOB_ID"
 """
 
 
+# Another, which runs the tasks of an array one after the other, and keeps what it was asked for.
+ARRAYS = """#!/bin/sh
+echo "$@" >>"$(dirname "$0")/asked"
+while :; do
+  case $1 in
+    --array=0-*) last=${1#--array=0-}; last=${last%\\%*} ;;
+    -*) ;;
+    *) break ;;
+  esac
+  shift
+done
+export last
+setsid sh -c 'for task in $(seq 0 $last); do SLURM_ARRAY_TASK_ID=$task sh "$@"; done' - "$@" >/dev/null 2>&1 &
+echo "7;emulated"
+"""
+
+
 @pytest.mark.parametrize(
     ("launch", "said"),
     [
@@ -119,16 +136,39 @@ def test_a_disk_that_is_full_keeps_what_ended(written: Written, tmp_path: Path) 
     assert len(done) == len(set(done)) == 6
 
 
+def batch_system(directory: Path, sbatch: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a batch system on PATH, whose queue nobody can see; return its directory."""
+    tools = directory / "tools"
+    tools.mkdir()
+    for name, text in (("sbatch", sbatch), ("squeue", "#!/bin/sh\nexit 1\n")):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return tools
+
+
+def test_a_hundred_runs_alike_become_an_array(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = batch_system(tmp_path, ARRAYS, monkeypatch)
+    numbers = list(range(100))
+    text = BASE.replace("{ranks/8}", "{n}").replace('launch: ""', 'launch: "", executor: slurm')
+    text += f"experiments:\n  all: {{program: told, ranks: 8, vary: {{n: {numbers}}}}}\n"
+    campaign = Campaign.opened(written(text), tmp_path / "kept")
+    run_campaign(campaign)
+    table = campaign.table()
+    assert set(table["state"]) == {"done"}
+    assert sorted(table["time"].to_list()) == numbers
+    jobs = {event["job"] for event in events(campaign.directory) if event["event"] == "submitted"}
+    assert jobs == {f"7_{number}" for number in numbers}
+    (asked,) = (tools / "asked").read_text().splitlines()
+    assert {"--parsable", "--array=0-99%64", "--nodes=1", "--ntasks-per-node=8"} < set(asked.split())
+
+
 def test_a_batch_system_that_is_away_for_a_while_is_asked_again(
     written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "sbatch").write_text(SBATCH)
-    (tools / "squeue").write_text("#!/bin/sh\nexit 1\n")
-    for tool in ("sbatch", "squeue"):
-        (tools / tool).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    tools = batch_system(tmp_path, SBATCH, monkeypatch)
     begin, clock = time.monotonic(), time.monotonic
     # It is asked again after 10 seconds, which pass in a tenth of one.
     monkeypatch.setattr(time, "monotonic", lambda: begin + 100 * (clock() - begin))
