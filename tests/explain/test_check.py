@@ -184,6 +184,12 @@ def timed(path: Path, time: float) -> Path:
     return draft(info, paths=path_rows(), processes=process_rows("a", "a"), ranks=rows).write(path)
 
 
+def these(times: list[float]) -> Again:
+    """Return what measures these times, one after the other."""
+    rest = iter(times)
+    return lambda path: void(timed(path, next(rest)))
+
+
 def checked(folder: Path, learned: list[float], again: list[float], slower: float = 0.05) -> Checked:
     """Check a run that looks slow by what was learned, and measure these times again."""
     rules = folder / "rules.toml"
@@ -191,9 +197,8 @@ def checked(folder: Path, learned: list[float], again: list[float], slower: floa
         f"{HEAD}complete = false\nagain = {len(again)}\nslower = {slower}\n"
         f'[regions."<program>"]\ntime = {learned}\n'
     )
-    times = iter(again)
     run = timed(folder / "run.halo", 2 * max(learned))
-    found = haloscope.check(run, rules, again=lambda path: void(timed(path, next(times))))
+    found = haloscope.check(run, rules, again=these(again))
     assert found.again == len(again)
     return found
 
@@ -203,7 +208,7 @@ def test_what_disturbs_some_runs_hides_no_slowdown(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
 
     def times(slower: float) -> list[float]:
-        return (0.36 * slower * np.exp(random.exponential(0.1, 12))).tolist()
+        return [float(time) for time in 0.36 * slower * np.exp(random.exponential(0.1, 12))]
 
     found, by_means = 0, 0
     for _ in range(4):
@@ -228,8 +233,8 @@ def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(tmp_path: Path, runs: 
         slower = noticed(learned)
         assert slower is not None
         first, *again = ((1 + slower) * np.exp(random.normal(0, spread, learned.again + 1))).tolist()
-        run, rest = timed(tmp_path / "run.halo", first), iter(again)
-        verdicts = haloscope.check(run, learned, again=lambda path, rest=rest: void(timed(path, next(rest))))
+        run = timed(tmp_path / "run.halo", first)
+        verdicts = haloscope.check(run, learned, again=these(again))
         found += bool(verdicts.failures)
     assert found >= 5  # of 8; nine of ten are stated
 

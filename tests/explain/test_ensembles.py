@@ -329,9 +329,9 @@ def test_runs_of_several_cases_are_not_silently_repetitions(tmp_path: Path) -> N
     assert told not in notes_of(tmp_path, by="nx")
 
 
-def notes_of(folder: Path, **options: str) -> list[str]:
+def notes_of(folder: Path, by: str = "program") -> list[str]:
     """Return what the page about the runs in a folder remarks."""
-    haloscope.report(sorted(folder.glob("*.halo")), folder / "page.html", **options)
+    haloscope.report(sorted(folder.glob("*.halo")), folder / "page.html", by=by)
     notes: list[str] = page_data(folder / "page.html")["notes"]
     return notes
 

@@ -77,7 +77,8 @@ def test_a_law_without_noise_is_found(tmp_path: Path, seed: int) -> None:
 def text_of(term: tuple[Fraction, int]) -> str:
     power, log = term
     exponent = f"{power}" if power.denominator == 1 and power > 0 else f"({power})"
-    parts = [{0: "", 1: "p"}.get(float(power), f"p^{exponent}"), ["", "log2(p)", "log2(p)^2"][log]]
+    known = {Fraction(0): "", Fraction(1): "p"}
+    parts = [known.get(power, f"p^{exponent}"), ["", "log2(p)", "log2(p)^2"][log]]
     return " · ".join(filter(None, parts))
 
 
