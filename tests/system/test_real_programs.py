@@ -19,7 +19,7 @@ from support.applications import Counts, counted
 from support.missing import impossible, missing
 from support.mpi import Mpi
 from support.programs import Compiler
-from support.watched import PROGRAMS, Watched, watch
+from support.watched import Watched, watch
 
 LAMMPS = Path("/usr/bin/lmp")
 MELT = """
@@ -190,7 +190,7 @@ def python(mpi: Mpi, *arguments: str) -> list[str | Path]:
     return [sys.executable, *arguments]
 
 
-EXCHANGES = str(PROGRAMS / "exchanges.py")
+EXCHANGES = str(Path(__file__).with_name("exchanges.py"))
 
 
 @pytest.fixture(scope="module")
@@ -226,8 +226,10 @@ def test_mpi4py_computes_the_same(exchanges: Runs) -> None:
 def test_mpi4py_ends_as_it_would(any_mpi: Mpi, tmp_path: Path, option: tuple[str, ...]) -> None:
     """A status other than 0 is passed on; `-m mpi4py` makes it an MPI_Abort."""
     command = python(any_mpi, *option, EXCHANGES, "3")
-    bare = any_mpi.run(2, command)
-    run = watch(any_mpi, 2, command, tmp_path, status=None)
+    for name in ("bare", "watched"):
+        (tmp_path / name).mkdir()
+    bare = any_mpi.run(2, [*command, tmp_path / "bare"])
+    run = watch(any_mpi, 2, [*command, tmp_path / "watched"], tmp_path, status=None)
     assert (bare.returncode, run.done.returncode) == (3, 3)
     assert run.done.stdout == bare.stdout
     assert_sums_balance(run, partial=bool(option))

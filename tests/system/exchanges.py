@@ -1,11 +1,14 @@
 """What mpi4py programs do: buffers and objects, blocking and not, collectives, communicators.
 
-Runs on any number of ranks from 2 on; the first one prints what it computed.
+Runs on any number of ranks from 2 on; the first one prints what it computed. `exchanges.py STATUS DIRECTORY`
+ends with this status on all ranks when no rank calls MPI any more: the first one may end the others.
 """
 
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
@@ -82,10 +85,18 @@ def communicators() -> list[int]:
     return found
 
 
+def wait_for_all(directory: Path) -> None:
+    """Without MPI: each rank leaves a file."""
+    (directory / f"rank-{rank}").touch()
+    while len(list(directory.glob("rank-*"))) < size:
+        time.sleep(0.01)
+
+
 if __name__ == "__main__":
     lines = [buffers(), objects(), collectives(), communicators()]
     if rank == 0:
         print(*lines, sep="\n")
     sys.stdout.flush()
     if len(sys.argv) > 1:
+        wait_for_all(Path(sys.argv[2]))
         sys.exit(int(sys.argv[1]))
