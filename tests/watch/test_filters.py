@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,26 +71,49 @@ def test_what_counts_counts_as_without(mpi: Mpi, compiler: Compiler, tmp_path: P
         assert part.calls("MPI_Sendrecv", path) == whole.calls("MPI_Sendrecv", path)
 
 
-def test_some_time_only(any_mpi: Mpi, filters: Path, tmp_path: Path) -> None:
-    """The first second of three, by and large, is followed by one that counts."""
-    times = {"HALOSCOPE_FROM": "0.5", "HALOSCOPE_UNTIL": "1.5"}
-    watched = watch(any_mpi, 2, [filters, "times"], tmp_path, options=["--slice", "0.1"], env=times)
+# The recorder counts from a moment between this call's end and its own MPI_Init's.
+INITIALIZED = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int MPI_Init(int *argc, char ***argv) {
+  char text[64];
+  struct timespec now;
+  const int result = PMPI_Init(argc, argv);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  snprintf(text, sizeof text, "%.9f", now.tv_sec + 1e-9 * now.tv_nsec);
+  setenv("INITIALIZED", text, 1);
+  return result;
+}
+"""
+
+
+def test_some_time_only(any_mpi: Mpi, compiler: Compiler, filters: Path, tmp_path: Path) -> None:
+    """Messages between 0.1 and 0.2 s count, by what the program itself measures of each."""
+    begin, end = 0.1, 0.2
+    layer = compiler.text(any_mpi, "initialized.c", INITIALIZED, ["-shared", "-fPIC"])
+    times = {"HALOSCOPE_FROM": str(begin), "HALOSCOPE_UNTIL": str(end), "LD_PRELOAD": str(layer)}
+    watched = watch(any_mpi, 1, [filters, "times"], tmp_path, options=["--slice", "0.01"], env=times)
+    sent = [tuple(map(float, line.split())) for line in watched.done.stdout.splitlines()]
+    # Of each: the least and the most time since MPI_Init.
+    certain = sum(begin < early and late < end for early, late in sent)
+    possible = sum(begin < late and early < end for early, late in sent)
     sends = counted(watched, "sends_total")
-    assert "all/first" not in sends
-    assert sends["all/middle"] == 20
-    # What comes next ends the time, on each rank.
-    assert sends.get("all/last", 0) <= 2
-    assert watched.region("all/middle")["instances"] == 10
-    # Regions that are open all the time are counted for that time, no longer.
-    (whole,) = {float(line) for line in watched.done.stdout.split()[:1]}
-    for path in ("<program>", "all"):
-        region = watched.region(path)
-        assert region["instances"] == 1
-        assert 0.1 < region["time_mean"] / whole < 0.8
+    assert set(sends) <= {"all/message"}
+    count = sends.get("all/message", 0)
+    # What comes next ends the time.
+    assert certain <= count <= possible + 1
+    assert count < len(sent)
+    # A begin or an end may be the event that starts or ends the time.
+    assert abs(watched.region("all/message")["instances"] - count) <= 1
+    # Regions that are open all the time are counted for that time, and until the next event.
+    gaps = [after[0] - before[0] for before, after in pairwise(sent)]
+    assert 0 < watched.region("<program>")["time_mean"] < 1.02 * (end - begin) + max(gaps)
     slices = watched.select("slices", rank=0)
-    assert sum(row["sends"] for row in slices) == sum(sends.values()) // 2
-    assert all(row["start"] > 0.35 for row in slices)
-    assert (watched.info["from"], watched.info["until"]) == ("0.5", "1.5")
+    assert sum(row["sends"] for row in slices) == count
+    assert all(row["start"] + row["duration"] > 0.98 * begin for row in slices)
+    assert (watched.info["from"], watched.info["until"]) == (str(begin), str(end))
 
 
 def test_times_that_never_come(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from support.traced import check_trace, matched
 from support.watched import program, watch
 
 RANKS, ROUNDS = 3, 400
-OFFSETS = (0, -400_000_000, 250_000_000)  # nanoseconds: far more than a rank waits for a core
-RATES = (0, 20_000, -30_000)  # in a million: what clocks never are, so that it is seen in a short run
+OFFSETS = (0, -4_000_000_000, 2_500_000_000)  # nanoseconds: far more than a rank waits for a core
+RATES = (0, 200_000, -300_000)  # in a million: what clocks never are, so that it is seen in a short run
 # A ring, in which everybody waits for the one before; some rounds take longer.
 RING = """
 #include <mpi.h>

@@ -22,6 +22,10 @@ KILLED = """
 #include <stdlib.h>
 #include <unistd.h>
 
+static int is_written(void) {
+  return system("test -n \\"$(find \\"$HALOSCOPE_TRACE_SPOOL\\" -type f -size +0c)\\"") == 0;
+}
+
 int main(int argc, char **argv) {
   int out = 1, in = 0;
   MPI_Init(&argc, &argv);
@@ -29,7 +33,7 @@ int main(int argc, char **argv) {
     MPI_Sendrecv(&out, 1, MPI_INT, 0, i % 3, &in, 1, MPI_INT, 0, i % 3, MPI_COMM_SELF, MPI_STATUS_IGNORE);
     if (i % 2000 == 0) usleep(10000);
   }
-  usleep(50000);
+  while (!is_written()) usleep(10000);
   kill(getpid(), SIGKILL);
 }
 """

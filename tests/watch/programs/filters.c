@@ -2,7 +2,14 @@
 // for some that come at different times.
 #include "common.h"
 
+#include <time.h>
 #include <unistd.h>
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + 1e-9 * now.tv_nsec;
+}
 
 static void ring(int times) {
   int next = (rank + 1) % size, previous = (rank + size - 1) % size;
@@ -32,25 +39,29 @@ static void nested(void) {
   }
 }
 
-static void at(double begin, double seconds, const char *name) {
-  double left = begin + seconds - MPI_Wtime();
-  if (left > 0) usleep((useconds_t)(1e6 * left));
-  for (int i = 0; i < 10; i++) REGION(name) ring(1);
+// Messages to itself, for 0.3 s and 100 of them at least; prints when each was sent: seconds before and after
+// it, counted from before and from after MPI_Init.
+static void over_time(double before, double after) {
+  int count = 0;
+  for (double left = 0; left < 0.3 || count < 100; count++) {
+    const double begin = seconds();
+    REGION("all")
+    REGION("message")
+    MPI_Sendrecv(buffer, 1, MPI_INT, rank, 0, other, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const double end = seconds();
+    if (rank == 0) printf("%.9f %.9f\n", begin - after, end - before);
+    left = end - before;
+    usleep(2000);
+  }
 }
 
 int main(int argc, char **argv) {
   start(&argc, &argv);
-  double begin = MPI_Wtime();
-  if (argc == 1) {
+  const double after = seconds();
+  if (argc == 1)
     nested();
-  } else {
-    REGION("all") {
-      at(begin, 0, "first");
-      at(begin, 1, "middle");
-      at(begin, 2, "last");
-    }
-    printf("%g\n", MPI_Wtime() - begin);
-  }
+  else
+    over_time(atof(getenv("INITIALIZED")), after);
   MPI_Finalize();
   return 0;
 }

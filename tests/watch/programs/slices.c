@@ -1,5 +1,5 @@
-// `slices LENGTH COUNT [threads|put|kill]`: the ranks talk until rank 0 has done so in COUNT different stretches
-// of LENGTH seconds. That holds however often the machine stops it.
+// `slices LENGTH COUNT [threads|put|kill]`: the ranks talk until rank 0 has done so in COUNT different
+// stretches of LENGTH seconds. That holds however often the machine stops it.
 #include "common.h"
 
 #include <pthread.h>
