@@ -50,11 +50,12 @@ class Library:
         return {}
 
 
-def action(procedure: Procedure, meaning: Meaning, *first: str, capture: str = "&") -> str:
-    """The C++ expression of a meaning; ``first`` are arguments before its own."""
+def action(procedure: Procedure, meaning: Meaning, *first: str, capture: str = "&", wrap: str = "") -> str:
+    """The C++ expression of a meaning; ``first`` are arguments before its own, ``wrap`` gets the call."""
     status = status_parameter(procedure) if meaning.takes_status else None
     parameters = f"{meaning.parameters}MPI_Status *{status}" if status else ""
     forward = f"[{capture}]({parameters}) {{ return {call(procedure)}; }}"
+    forward = f"{wrap}({forward})" if wrap else forward
     given = ", ".join(filter(None, [*first, meaning.arguments, forward]))
     return f"{meaning.family}({given})"
 

@@ -6,6 +6,7 @@
 // only those that the standard calls significant.
 #pragma once
 
+#include "interpose/erased.hpp"
 #include "watch/collectives.hpp"
 #include "watch/lifecycle.hpp"
 #include "watch/passing.hpp"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import buffers
 import declared
@@ -17,6 +17,11 @@ from wrappers import Library, Meaning, action, definition
 _REPEATED = {"post_send": "send", "post_receive": "receive"}
 # Families of calls so short that one more, from the wrapper to what two of them share, would show.
 _SHORT = re.compile(r"send|receive|exchange|start|poll|probe|test|wait|one_sided|^collective")
+# Of C, only these are compiled for each of their functions; see interpose/erased.hpp.
+_INLINED = re.compile(
+    r"(?!init_)(post_)?(send|receive|exchange|start|poll|probe|test|wait|one_sided)|collective"
+)
+_RULE = re.compile(r"\[&\]\(const Collective &collective\) \{[^}]*\}")
 
 
 # What a live record tells of a call while it lasts: the parameters that are a rank, a tag, and the source of
@@ -47,6 +52,11 @@ def _invocation(
         **(buffers.memories(name, parameters) if memories is None else memories),
     }
     return "Invocation{" + ", ".join(f".{field} = {value}" for field, value in told.items() if value) + "}"
+
+
+def _erased(arguments: str) -> str:
+    """Arguments of a family with one type for the lambdas in them."""
+    return _RULE.sub(lambda rule: f"erased({rule[0]})", arguments)
 
 
 def _invoked(procedure: Procedure, is_told: bool = True) -> str:
@@ -173,8 +183,11 @@ class Recording(Library):
             return f"return counted(invoked, {forward});"
         if meaning is None:
             clears = "".join(f", {request}" for request in new_requests(procedure))
-            return f"return passed(invoked, {self.category(name)}, {forward}{clears});"
-        return f"return {action(procedure, meaning, 'invoked')};"
+            return f"return passed(invoked, {self.category(name)}, erased({forward}){clears});"
+        if _INLINED.match(meaning.family) and not name.endswith("_c"):
+            return f"return {action(procedure, meaning, 'invoked')};"
+        erased = replace(meaning, arguments=_erased(meaning.arguments))
+        return f"return {action(procedure, erased, 'invoked', wrap='erased')};"
 
     def _repeated(self, procedure: Procedure, meaning: Meaning) -> str:
         name, returned = str(procedure.name), str(procedure.return_type)
@@ -236,8 +249,9 @@ class _FortranWrapper(FortranWrapper):
             return f"counted({invoked}, {call});"
         if self.meaning is None:
             requests = "".join(f", {p.name}.c()" for p in self.new_requests())
-            return f"passed({invoked}, {self.recorder.category(self.name)}, {call}{requests});"
-        arguments = ", ".join(filter(None, [invoked, self.meaning.arguments, call]))
+            return f"passed({invoked}, {self.recorder.category(self.name)}, erased({call}){requests});"
+        given = [invoked, _erased(self.meaning.arguments), f"erased({call})"]
+        arguments = ", ".join(filter(None, given))
         return f"{self.meaning.family}({arguments});"
 
     def _memories(self, names: Sequence[str]) -> dict[str, str]:
