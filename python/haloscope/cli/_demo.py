@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Mapping
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,21 @@ from haloscope.cli._messages import say_remarks
 
 if TYPE_CHECKING:
     from haloscope.base.objects import Abi
+    from haloscope.base.toolchain import Toolchain
 
 __all__ = ["demo"]
 
-_RANKS = 4
+_RANKS = 2
 _PROFILE = Path("haloscope-demo.halo")
 _PAGE = Path("haloscope-demo.html")
-_ARGUMENTS = ("--nx", "16", "--ny", "16", "--nz", "16", "--iterations", "20")
-# Four ranks on a small machine: waiting ranks must leave the cores to the others.
+_PROGRAM = "amr"
+# A ball in the half of rank 0, whose blocks are refined and stay there: rank 0 has nearly all of the work.
+_ARGUMENTS = (
+    *("--npx", "2", "--nx", "10", "--ny", "10", "--nz", "10", "--num_vars", "20", "--num_tsteps", "6"),
+    *("--num_refine", "2", "--lb_opt", "0", "--object", "3", "0", "0.2", "0.5", "0.5", "0", "0", "0"),
+    *("0.15", "0.15", "0.15", "0", "0", "0"),
+)
+# Two ranks may share a core: waiting ranks must leave it to the others.
 _POLITE: Mapping[Abi, Mapping[str, str]] = {
     "openmpi": {"OMPI_MCA_mpi_yield_when_idle": "1"},
     "mpich": {
@@ -30,64 +38,86 @@ _POLITE: Mapping[Abi, Mapping[str, str]] = {
         "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
     },
 }
-_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _EXAMPLES = """\b
 Examples:
   haloscope demo
-  haloscope show haloscope-demo.halo --table sizes
+  haloscope show haloscope-demo.halo --table ranks
 """
 
 
 @click.command(epilog=_EXAMPLES)
 def demo() -> None:
-    """Watch the bundled solver cg on 4 ranks and explain what it did.
+    """Profile the bundled program amr on 2 ranks and explain its bottleneck.
 
-    Prints the table of regions, and leaves haloscope-demo.halo and haloscope-demo.html in the
-    current directory.
+    Rank 0 has most of the blocks, and balancing is off. Prints the summary and the findings, and leaves
+    haloscope-demo.halo and haloscope-demo.html in the current directory.
     """
-    from haloscope import explain
-    from haloscope.watch import run as watch
+    from haloscope.base.launcher import print_launcher
+    from haloscope.base.toolchain import toolchain
+    from haloscope.watch import run
 
-    command = _command()
-    click.echo(f"$ haloscope run -o {_PROFILE} -- {' '.join(command)}")
-    sys.stdout.flush()
-    outcome = watch(command, output=_PROFILE)
+    tools = toolchain()
+    print_launcher(tools.launcher)
+    options = _options(tools)
+    own = _own_command()
+    shown = ["mpiexec", *options, "-n", str(_RANKS)]
+    program = f'"$({own} where {_PROGRAM})"'
+    click.echo(f"$ {own} run -o {_PROFILE} -- {shlex.join(shown)} {program} {shlex.join(_ARGUMENTS)}")
+    outcome = run([str(tools.launcher), *shown[1:], *_program()], output=_PROFILE)
     say_remarks(outcome.remarks)
     if outcome.status or not outcome.profiles:
         raise LaunchError(
             f"the demo did not run to its end (exit status {outcome.exit_status}); "
-            "haloscope doctor tells what is missing here"
+            "haloscope doctor lists what is missing here"
         )
-    profile = explain.open(_PROFILE)
-    click.echo(f"\n$ haloscope show {_PROFILE}")
-    explain.render(profile.table("regions"), "table", "regions", sys.stdout)
+    _explain()
+    click.echo(_next_steps(own, shown))
+
+
+def _explain() -> None:
+    """Print the summary as `run` does, and the findings; write the page."""
+    from haloscope import explain
+
+    with explain.open(_PROFILE) as profile:
+        for line in explain.summary(profile):
+            click.echo(line)
     explain.report([_PROFILE], _PAGE)
-    click.echo(_next_steps())
+    click.echo(f"page: {_PAGE.absolute()}")
 
 
-def _command() -> list[str]:
-    """Return the launch command, with what this MPI needs for four ranks on a small machine."""
+def _program() -> list[str]:
     from haloscope.base.building import build_application
-    from haloscope.base.mpi import installed
-    from haloscope.base.toolchain import toolchain
 
-    launcher = toolchain().launcher
-    library = installed(launcher)
+    return [str(build_application(_PROGRAM)), *_ARGUMENTS]
+
+
+def _options(tools: Toolchain) -> list[str]:
+    """Return what this MPI's launcher needs for two ranks on a small machine, and for root."""
+    from haloscope.base.mpi import installed
+
+    library = installed(tools.launcher)
     abi = library.abi if library else "openmpi"
     os.environ.update({k: v for k, v in _POLITE.get(abi, {}).items() if k not in os.environ})
-    options = []
-    if abi == "openmpi":
-        options.append("--oversubscribe")
-        if os.geteuid() == 0:
-            os.environ.update(dict.fromkeys(_AS_ROOT, "1"))
-    program = build_application("cg")
-    return [str(launcher), *options, "-n", str(_RANKS), str(program), *_ARGUMENTS]
+    if abi != "openmpi":
+        return []
+    return ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
 
 
-def _next_steps() -> str:
+def _own_command() -> str:
+    """Return how this command is called: by its name, or by its path where it is not on PATH."""
+    from haloscope.base.tools import environment_tool
+
+    own = environment_tool("haloscope")
+    found = shutil.which("haloscope")
+    if own is None or (found and Path(found).samefile(own)):
+        return "haloscope"
+    return shlex.quote(os.path.relpath(own) if own.is_relative_to(Path.cwd()) else str(own))
+
+
+def _next_steps(own: str, launch: Sequence[str]) -> str:
     return (
-        f"\nThe page {_PAGE.absolute()} opens in any browser.\nNext:\n"
-        f"  haloscope show {_PROFILE} --table partners --region halo_exchange\n"
-        f"  haloscope show {_PROFILE} --table sizes\n"
-        "  haloscope run -- mpiexec -n 4 ./your-program"
+        "Next:\n"
+        f"  {own} findings {_PROFILE}\n"
+        f"  {own} show {_PROFILE} --table ranks --region stencil\n"
+        f"  {own} run -- {shlex.join(launch)} ./your-program"
     )

@@ -43,16 +43,37 @@ __all__ = [
 ]
 
 
+_LIBRARY = "libhaloscope-explain.so"
+
+
 @cache
 def library() -> ctypes.CDLL:
     """Return the library, whose functions run without the interpreter's lock."""
-    path = Path(__file__).with_name("libhaloscope-explain.so")
+    path = Path(__file__).with_name(_LIBRARY)
+    if not path.exists():
+        path = _built()
     try:
         return _declared(ctypes.CDLL(str(path)))
     except (OSError, AttributeError) as error:  # it is missing, or was built from older sources
         raise HaloscopeError(
             f"{path.name} cannot be loaded ({error}): run make setup, or install again"
         ) from None
+
+
+def _built() -> Path:
+    """Return the library from the cache, or built now: `make demo` leaves it to the first use."""
+    from haloscope.base import paths
+    from haloscope.base.building import build_with_cmake
+    from haloscope.base.cache import build_once, cache, fingerprint
+
+    source = paths.source("src", "explain")
+    what = "building the kernels"
+
+    def build(directory: Path) -> None:
+        build_with_cmake(source, directory, (_LIBRARY,), (), what, cache() / "kernels-build.log")
+
+    files = [file for file in source.rglob("*") if file.is_file()]
+    return build_once(f"kernels-{fingerprint(files)}", build, what, quiet=False) / _LIBRARY
 
 
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
