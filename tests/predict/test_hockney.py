@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from haloscope import predict
 from haloscope.base.errors import MachineError, UsageError
-from haloscope.predict._observation import Observation, Theta
-from haloscope.predict.schedule import Schedule, _trees
+from haloscope.predict.schedule import Durations, Plan, execute, schedule
 from support.collectives import Job, executed, met, open_mpi_children, rabenseifner_program
 
 # Latency and bandwidth out of proportion, so that every path is the critical one for some size.
@@ -124,36 +122,49 @@ def test_rabenseifner_of_few_elements_is_linear() -> None:
     assert modelled("reduce", "rabenseifner", 8, 8) == pytest.approx(met(programs, cost, GAMMA))
 
 
-@pytest.mark.parametrize("ranks", range(2, 140))
+def edges(collective: str, algorithm: str, ranks: int) -> list[tuple[int, int]]:
+    """Return parents and children in the order of the schedule's messages."""
+    made = schedule(collective, algorithm, Plan(ranks, 1000))
+    assert made is not None
+    pairs = [(int(m["source"]), int(m["target"])) for m in made.messages if m["source"] != m["target"]]
+    return pairs if collective == "bcast" else [(parent, child) for child, parent in pairs]
+
+
+@pytest.mark.parametrize("ranks", [*range(2, 40), 64, 65, 127, 128, 139])
 def test_the_trees_are_open_mpis(ranks: int) -> None:
-    built = {
-        "pipeline": _trees.pipeline(ranks),
-        "chain": _trees.chain(ranks, 4),
-        "binomial": _trees.binomial(ranks),
-        "in_order_binomial": _trees.in_order_binomial(ranks),
-        "binary": _trees.binary(ranks),
-    }
-    for name, tree in built.items():
-        children = [tree.children[tree.parents == rank].tolist() for rank in range(ranks)]
-        assert children == [open_mpi_children(name, rank, ranks) for rank in range(ranks)]
-        assert sorted(tree.children) == list(range(1, ranks))
+    for name, collective, tree in (
+        ("pipeline", "bcast", "pipeline"),
+        ("chain", "bcast", "chain"),
+        ("binomial", "bcast", "binomial"),
+        ("binomial", "reduce", "in_order_binomial"),
+        ("binary", "reduce", "binary"),
+    ):
+        found = edges(collective, name, ranks)
+        for rank in range(ranks):
+            children = [child for parent, child in found if parent == rank]
+            assert children == open_mpi_children(tree, rank, ranks)
+        assert sorted(child for _, child in found) == list(range(1, ranks))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 10, 100])
 @pytest.mark.parametrize(
-    "build", [_trees.in_order_binary, _trees.in_order_binomial, partial(_trees.knomial, radix=3)]
+    ("collective", "name"), [("reduce", "in_order_binary"), ("bcast", "knomial"), ("reduce", "binomial")]
 )
-def test_ranks_come_after_their_parents_and_before_them_on_the_way_up(
-    build: Callable[[int], _trees.Tree], ranks: int
-) -> None:
-    tree = build(ranks)
-    assert sorted([tree.parents[0], *tree.children]) == list(range(ranks))
-    reached = {int(tree.parents[0])}
-    for parent, child in zip(*tree, strict=True):
-        assert parent in reached
-        reached.add(child)
-    for edge, child in enumerate(tree.upwards.children):
-        assert child not in tree.upwards.parents[edge:]
+def test_all_ranks_are_in_a_tree(collective: str, name: str, ranks: int) -> None:
+    found = edges(collective, name, ranks)
+    if name == "in_order_binary":  # its root is the last rank, which sends the result on
+        assert found.pop() == (0, ranks - 1)
+    (root,) = set(range(ranks)) - {child for _, child in found}
+    children: dict[int, list[int]] = {}
+    for parent, child in found:
+        children.setdefault(parent, []).append(child)
+    reached, left = {root}, [root]
+    while left:
+        for child in children.get(left.pop(), []):
+            assert child not in reached
+            reached.add(child)
+            left.append(child)
+    assert reached == set(range(ranks))
 
 
 def test_uniform_pipeline_is_the_textbooks() -> None:
@@ -194,29 +205,46 @@ def test_what_the_machine_lacks_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "targets", "turns"),
+    ("collective", "algorithm", "ranks"),
     [
-        ([0, 1], [2, 4], 2),  # out of one node
-        ([2, 4], [0, 1], 2),  # into one node
-        ([2, 4], [0, 6], 1),
-        ([2, 0], [0, 2], 1),  # there and back
-        ([2, 8], [0, 16], 1),  # of the second node and of the second island
-        ([8, 10], [16, 24], 2),  # out of one island
+        ("bcast", "binomial", 32),
+        ("alltoall", "pairwise", 16),
+        ("allgather", "ring", 24),
+        ("alltoall", "linear", 8),
     ],
 )
-def test_messages_take_turns_on_what_their_nodes_share(
-    sources: list[int], targets: list[int], turns: int
-) -> None:
-    """Nodes of 2 cores, islands of 4 nodes: a message takes a link of either for 1 ms."""
+def test_messages_take_turns_on_what_their_nodes_share(collective: str, algorithm: str, ranks: int) -> None:
+    """Nodes of 2 cores, islands of 4 nodes, with a link each: out of it and into it, one after the other."""
     rest = {"latency": "1 us", "bandwidth": "8 GB/s"}
     levels = [
         {"name": "node", "cores": 2, **rest},
         {"name": "island", "cores": 8, "shared": "1 GB/s", **rest},
         {"name": "all", "cores": 32, "shared": "1 GB/s", **rest},
     ]
-    schedule = Schedule(32)
-    schedule.send(sources, targets, 1_000_000)
-    one = np.ones(1)
-    theta = Theta(np.zeros(1, np.int64), 0 * one, 0 * one, one, whole=True)
-    observed = Observation(machine(levels=levels), schedule)
-    assert observed.last(theta) == pytest.approx(turns * 1e-3)
+    nothing, once = [0.0] * 3, [1.0] * 3
+    ranges = [{"from": 0, "overhead": nothing, "alpha": once, "beta": once}]
+    fitted = {"collective": collective, "algorithm": algorithm, "call": nothing, "gamma": nothing}
+    described = machine(levels=levels, fitted=[{**fitted, "ranges": ranges}])
+    made = schedule(collective, algorithm, Plan(ranks, 100_000))
+    assert made is not None
+    source, target, size = (made.messages[name].astype(np.int64) for name in ("source", "target", "bytes"))
+    same_node, same_island = source // 2 == target // 2, source // 8 == target // 8
+
+    def link(core: Any) -> Any:
+        """The node's within an island, the island's beyond it; none within a node."""
+        return np.where(same_node, -1, np.where(same_island, core // 2, 16 + core // 8)).astype(np.int32)
+
+    real = source != target
+    durations = Durations(
+        np.where(real, size / 8e9, 0),
+        np.where(real, 1e-6, 0),
+        np.zeros(len(size)),
+        np.where(same_node, 0, size / 1e9),
+        link(source),
+        link(target),
+    )
+    ends = execute(made, durations).ends
+    shared = predict.predict(described, collective, algorithm, ranks, 100_000)
+    assert shared == pytest.approx(float(ends.mean()))
+    alone = Durations(durations.occupied, durations.latency, durations.work)
+    assert shared > 1.5 * float(execute(made, alone).ends.mean())
