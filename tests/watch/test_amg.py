@@ -183,7 +183,15 @@ def test_bytes_of_the_paper_in_a_run_of_its_first_row(
     assert finest["instances"].item() == 12 + 2
 
 
-@pytest.mark.parametrize("procs", [(3, 3, 3), (4, 2, 2), (4, 4, 2), (4, 3, 1)])
+@pytest.mark.parametrize(
+    "procs",
+    [
+        pytest.param((3, 3, 3), marks=pytest.mark.long),
+        (4, 2, 2),
+        pytest.param((4, 4, 2), marks=pytest.mark.long),
+        (4, 3, 1),
+    ],
+)
 def test_arithmetic_is_that_of_a_product_with_the_matrix(
     amg: Application, haloscope: Path, tmp_path: Path, procs: Grid
 ) -> None:

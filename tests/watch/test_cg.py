@@ -34,6 +34,7 @@ def history(cg: Application, size: Grid, procs: Grid, *arguments: str) -> np.nda
     return np.array([[float(word) for word in line[1:]] for line in lines])
 
 
+@pytest.mark.long
 def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
     program = Application.build(compiler, mpi, "cg")
     result = program.output(2, *on((16, 8, 8), (2, 1, 1)), "--iterations", "20")
@@ -56,7 +57,7 @@ def test_iterating_beyond_the_smallest_number_harms_nothing(cg: Application) -> 
 
 
 @pytest.mark.parametrize("smoother", ["jacobi", "none"])
-@pytest.mark.parametrize("procs", [(2, 1, 1), (1, 4, 1), (1, 2, 2), (4, 2, 2)])
+@pytest.mark.parametrize("procs", [(2, 1, 1), (1, 2, 2), pytest.param((4, 2, 2), marks=pytest.mark.long)])
 def test_iterates_do_not_depend_on_the_grid_of_ranks(cg: Application, smoother: str, procs: Grid) -> None:
     size = (32, 32, 16)
     arguments = ("--smoother", smoother, "--iterations", "8")

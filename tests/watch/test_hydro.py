@@ -100,6 +100,7 @@ def test_classical_method_conserves_energy_less_well(hydro: Application) -> None
     assert averaged < 1e-14 < classical < 1e-6
 
 
+@pytest.mark.long
 def test_reference_value_of_laghos(hydro: Application) -> None:
     """What its README lists for `-p 0 -m data/cube01_hex.mesh -rs 1 -tf 0.75 -pa`: steps, dt and |e|."""
     found = hydro.output(1, *"-p 0 -rs 1 -tf 0.75 -pa -s 4".split())

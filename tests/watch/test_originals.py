@@ -277,7 +277,9 @@ LAGHOS = {
 }
 
 
-@pytest.mark.parametrize("ranks", LAGHOS)
+@pytest.mark.parametrize(
+    "ranks", [ranks if ranks == 4 else pytest.param(ranks, marks=pytest.mark.long) for ranks in LAGHOS]
+)
 def test_hydro_sends_what_laghos_sends(run: Run, ranks: int) -> None:
     """Steps 4 to 6: what six send, less what three do."""
     words = "-p 1 -dim 3 -rs 1 -tf 0.6 -pa -s 7 -vs 1000 -ms"

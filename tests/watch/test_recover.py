@@ -94,9 +94,10 @@ def test_a_profile_of_an_interrupted_run(
             running.send_signal(signal.SIGTERM)  # as a batch system does
     assert running.returncode != 0
     assert not list(live.parent.glob("*.halo"))
-    # Parts of the profile that a dead rank was writing go; files with similar names stay.
-    rank = processes(live)[0]
-    parts = [live.parent / f"run-3.halo.part-{rank}{end}" for end in ("", "+", "0", ".txt")]
+    # Parts of the profile that rank 0 was writing go; files with similar names stay.
+    (record,) = live.glob("haloscope-*/0-*.live")
+    writer = record.stem.partition("-")[2]
+    parts = [live.parent / f"run-3.halo.part-{writer}{end}" for end in ("", "+", "0", ".txt")]
     for part in parts:
         part.touch()
     watched = check(recover(live), live.parent / "run-3.halo")

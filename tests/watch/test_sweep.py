@@ -59,6 +59,7 @@ def moments(sweep: Application, ranks: int, *arguments: str) -> np.ndarray:
 SMALL = ("--zones", "7,6,5", "--groups", "4", "--quad", "32", "--niter", "3")
 
 
+@pytest.mark.long
 def test_runs_under_every_mpi(mpi: Mpi, compiler: Compiler) -> None:
     program = Application.build(compiler, mpi, "sweep")
     arguments = (*SMALL, "--procs", "2,1,1", "--gset", "2")
@@ -136,7 +137,11 @@ def partners_of(row: Row) -> tuple[int, int]:
     return 3, 3 + sum(n > 2 for n in row.procs)
 
 
-@pytest.mark.parametrize("row", TABLE_IV, ids=lambda row: f"{row.ranks}-ranks")
+@pytest.mark.parametrize(
+    "row",
+    [TABLE_IV[0], TABLE_IV[1], *(pytest.param(row, marks=pytest.mark.long) for row in TABLE_IV[2:])],
+    ids=lambda row: f"{row.ranks}-ranks",
+)
 def test_traffic_of_each_grid_of_ranks(
     sweep: Application, compiler: Compiler, tmp_path: Path, row: Row
 ) -> None:
@@ -154,8 +159,13 @@ def test_traffic_of_each_grid_of_ranks(
 
 @pytest.mark.parametrize(
     ("row", "shrink"),
-    [(TABLE_IV[0], 1), *((row, 8) for row in TABLE_IV[1:])],
-    ids=[f"{row.ranks}-ranks" for row in TABLE_IV],
+    [
+        (TABLE_IV[0], 8),
+        pytest.param(TABLE_IV[0], 1, marks=pytest.mark.long),
+        (TABLE_IV[1], 8),
+        *(pytest.param(row, 8, marks=pytest.mark.long) for row in TABLE_IV[2:]),
+    ],
+    ids=["8-ranks", "8-ranks-whole", "16-ranks", "32-ranks", "64-ranks"],
 )
 def test_profile_shows_the_published_table(
     sweep: Application, haloscope: Path, tmp_path: Path, row: Row, shrink: int
