@@ -79,6 +79,7 @@ def _bad_algorithms(mpi: Mpi, directory: Path) -> Path:
     return library
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hanging")
 def test_sizes_after_two_that_hang_are_not_tried() -> None:
     # In order, so that it is known which sizes come after those that hang.

@@ -184,6 +184,7 @@ def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_a_pair_that_hangs_is_given_up(
     command: Command, sleeper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,7 @@ def batch_system(directory: Path, sbatch: str, monkeypatch: pytest.MonkeyPatch) 
     return tools
 
 
+@pytest.mark.slow
 def test_a_hundred_runs_alike_become_an_array(
     written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
