@@ -33,7 +33,7 @@ def draw(bandwidth: float, peak: float, kernels: Sequence[Kernel]) -> None:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        missing(f"{picture}: no playwright; `make setup-development` brings it")
+        missing(f"{picture}: no playwright; `make setup-check` brings it")
         return
     if (chromium := shutil.which("chromium")) is None:
         missing(f"{picture}: no chromium: apt-get install chromium")

