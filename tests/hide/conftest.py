@@ -71,7 +71,7 @@ def fem(compiler: Compiler) -> Callable[[str], Path]:
         missing(str(error))
 
     def program(name: str) -> Path:
-        flags = [*made.compile_flags, "-Wall", "-Wextra", *made.link_flags]
+        flags = [*made.compile_flags, "-g0", "-Wall", "-Wextra", *made.link_flags]
         return compiler(mpi, PROGRAMS / "fem" / name, flags)
 
     return program

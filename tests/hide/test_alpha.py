@@ -51,7 +51,7 @@ class Settings(ctypes.Structure):
 @pytest.fixture(scope="module")
 def shared(any_mpi: Mpi, compiler: Compiler) -> Path:
     first, *others = sorted(OVERLAP.glob("*.cpp"))
-    flags = ["-shared", "-fPIC", "-std=c++20", "-w", INCLUDE]
+    flags = ["-shared", "-fPIC", "-std=c++20", "-g0", "-w", INCLUDE]
     return compiler(any_mpi, first, [*flags, *map(str, others)])
 
 
@@ -173,7 +173,7 @@ def simulate(any_mpi: Mpi, compiler: Compiler, shared: Path) -> Simulate:
 
     def run(name: str, numbers: Sequence[float]) -> Floats:
         source = CHECKOUT / "tests" / "hide" / "programs" / f"{name}.cpp"
-        program = compiler(any_mpi, source, ["-std=c++20", "-w", INCLUDE, str(shared)])
+        program = compiler(any_mpi, source, ["-std=c++20", "-g0", "-w", INCLUDE, str(shared)])
         words = " ".join(f"{number:.17g}" for number in numbers)
         done = subprocess.run([str(program)], input=words, capture_output=True, text=True, check=True)
         return np.array([line.split() for line in done.stdout.splitlines()], dtype=np.float64)

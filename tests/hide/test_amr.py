@@ -149,7 +149,7 @@ class Mesh:
 def build(compiler: Compiler, mpi: Mpi) -> Application:
     """All of it as one unit: the sooner compiled."""
     others = [p for p in sorted(FOLDER.glob("*.cpp")) if p.name != "main.cpp"]
-    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-std=c++20", "-g0", "-Wall", "-Wextra", "-Werror"]
     included = [word for path in others for word in ("-include", str(path))]
     return Application(mpi, compiler(mpi, FOLDER / "main.cpp", [*flags, *included]))
 

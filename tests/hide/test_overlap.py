@@ -62,7 +62,7 @@ def build(mpi: Mpi, compiler: Compiler) -> Path:
     """The program, linked with the library."""
     sources = sorted(map(str, OVERLAP.glob("*.cpp")))
     others = [word for path in sources[1:] for word in ("-include", path)]
-    made = compiler(mpi, Path(sources[0]), ["-c", "-std=c++20", INCLUDE, *C_ONLY, *others])
+    made = compiler(mpi, Path(sources[0]), ["-c", "-std=c++20", "-g0", INCLUDE, *C_ONLY, *others])
     return compiler(mpi, TOY, ["-O2", str(made), "-lstdc++", "-lm"])
 
 
@@ -147,7 +147,7 @@ SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 @ONE
 @pytest.mark.parametrize("sanitizers", [(), pytest.param(SANITIZED, marks=pytest.mark.long)])
 def test_interface_of_cpp(mpi: Mpi, compiler: Compiler, sanitizers: Sequence[str]) -> None:
-    flags = ["-std=c++20", *sanitizers]
+    flags = ["-std=c++20", "-g0", *sanitizers]
     sources = sorted(map(str, OVERLAP.glob("*.cpp")))
     program = compiler(
         mpi, CHECKOUT / "tests/hide/programs/overlap.cpp", [*flags, INCLUDE, *C_ONLY, *sources]

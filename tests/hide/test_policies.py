@@ -31,7 +31,7 @@ def virtual(script: Callable[..., Any]) -> Any:
 @pytest.fixture
 def simulate(virtual: Any, any_mpi: Mpi, compiler: Compiler) -> Callable[..., Any]:
     first, *others = virtual.SOURCES
-    flags = ["-O2", "-std=c++20", f"-I{CHECKOUT / 'src'}", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
+    flags = ["-g0", "-O2", "-std=c++20", f"-I{CHECKOUT / 'src'}", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
     return virtual.Simulation(compiler(any_mpi, first, [*flags, *map(str, others)]), 600)  # type: ignore[no-any-return]
 
 
