@@ -63,7 +63,7 @@ def mpi_name(request: pytest.FixtureRequest) -> str:
     if installed(name) is None:
         if name == "intelmpi-wheel" and platform.machine() != "x86_64":
             impossible("Intel has no MPI for this processor")
-        missing(f"{name} is not installed: {REMEDY.get(name, 'make setup-development')}")
+        missing(f"{name} is not installed: {REMEDY.get(name, 'make setup-long')}")
     return name
 
 
