@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -152,6 +153,20 @@ def test_reader_that_leaves_early(haloscope: Path, profile: Path) -> None:
     done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_ctrl_c_at_the_very_end_is_ignored() -> None:
+    """While the interpreter ends, when all is done."""
+    script = (
+        "import atexit, os, signal\n"
+        "from haloscope.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", script, "where", "include"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("status", [0, 3, 200])

@@ -198,8 +198,7 @@ def name_of(case: Case) -> str:
 def test_ctrl_c_leaves_nothing_half_done(place: Place, case: Case) -> None:
     """When its ranks exchange, or its first measurement is there, or it has loaded what reads tables."""
     running = place.start(case, f"case-{CASES.index(case)}", 0)
-    while running.child.poll() is None and not is_at_work(running, case):
-        time.sleep(0.005)
+    wait_for_work(running, case)
     check_end(running, case, running.interrupt())
 
 
@@ -217,15 +216,24 @@ def test_ctrl_c_at_any_moment(with_sweep: Place, case: Case, request: pytest.Fix
     moment = (time.monotonic() - begun) * random.uniform(0.3, 1)
     running = with_sweep.start(case, name, 300000)
     time.sleep(moment)
+    wait_for_work(running, case)
     check_end(running, case, f"after {moment} s\n{running.interrupt()}")
+
+
+def wait_for_work(running: Running, case: Case) -> None:
+    """Wait until the interpreter has started, and the verb has: Ctrl-C before is Python's, not ours."""
+    while running.child.poll() is None and not is_at_work(running, case):
+        time.sleep(0.005)
 
 
 def is_at_work(running: Running, case: Case) -> bool:
     if "{program}" in case.words or case.verb == "lab":
         return running.started.exists()
-    if case.verb == "bench":
-        result = running.directory / case.leaves[0]
+    if "out.jsonl" in case.leaves:
+        result = running.directory / "out.jsonl"
         return result.exists() and result.stat().st_size > 0
+    if case.verb == "bench":
+        return True
     with contextlib.suppress(OSError):  # it may end now
         return "polars" in Path(f"/proc/{running.child.pid}/maps").read_text()
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 
@@ -16,4 +17,6 @@ def main() -> None:
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
+    # All is done: Ctrl-C during the interpreter's own end would print a traceback.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)
