@@ -154,6 +154,7 @@ def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: V
     for word in words:
         assert word in verdict["text"]
     stacks = {stack["rank"]: stack for stack in told["stacks"]}
+    assert how == "dead" or ranks & set(stacks)
     if how == "asleep":
         assert "sleeps outside MPI" in stacks[1]["silent"]
     for rank in ranks & set(stacks):

@@ -51,9 +51,9 @@ def test_ranks_on_other_nodes_are_watched(
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    ranks = api.open(profile).table("ranks")
+    with api.open(profile) as opened:
+        ranks, kept = opened.table("ranks"), opened.table("series")
     program_rows = ranks.filter(ranks["region"] == "<program>")
     assert program_rows["sends"].to_list() == [1] * 4
     assert program_rows["host"].n_unique() == 2
-    kept = api.open(profile).table("series")
     assert sorted(kept["rank"].to_list()) == ([0, 1, 2, 3] if case == "semicolons" else [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +43,17 @@ def end(process: subprocess.Popen[str]) -> Path:
     return Path(said.strip())
 
 
+def last_moment(directory: Path) -> int:
+    """The time of a file, by the coarse clock of its file system, when that has just gone on."""
+    file = directory / "touched"
+    file.touch()
+    moment = file.stat().st_mtime_ns
+    while file.stat().st_mtime_ns == moment:
+        file.touch()
+    file.unlink()
+    return moment
+
+
 @pytest.mark.parametrize("before", [None, MAGIC + b"old"])
 def test_programs_that_end_at_once_all_keep_theirs(
     write: Write, tmp_path: Path, before: bytes | None
@@ -51,8 +61,7 @@ def test_programs_that_end_at_once_all_keep_theirs(
     """Also where all of them may replace what was there."""
     if before is not None:
         (tmp_path / "run.halo").write_bytes(before)
-    since = time.time_ns()
-    time.sleep(0.02)
+    since = last_moment(tmp_path)
     running = [write(f"text {number}", since) for number in range(12)]
     for process in running:
         end(process)

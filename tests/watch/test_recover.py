@@ -53,12 +53,15 @@ def job(
         stderr=subprocess.DEVNULL,
         text=True,
     ) as running:
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        # A launcher that is told to abort may forward a part of it.
-        assert line == "working\n" or (how == "MPI_Abort" and "working\n".startswith(line))
-        yield running
-        running.wait()
+        try:
+            assert running.stdout is not None
+            line = running.stdout.readline()
+            # A launcher that is told to abort may forward a part of it.
+            assert line == "working\n" or (how == "MPI_Abort" and "working\n".startswith(line))
+            yield running
+        except BaseException:
+            running.send_signal(signal.SIGTERM)  # the ranks would wait for ever
+            raise
 
 
 def processes(live: Path) -> list[int]:

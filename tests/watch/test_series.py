@@ -59,7 +59,8 @@ def unpacked(words: NDArray[np.uint64], directory: Path) -> haloscope.explain.In
         "instances": [len(words)],
     }
     written.tables["instances"] = {"packed": words.view(np.int64)}
-    return haloscope.open(written.write(directory / "packed.halo")).instances("r")
+    with haloscope.open(written.write(directory / "packed.halo")) as profile:
+        return profile.instances("r")
 
 
 def instances_of(parts: list[tuple[int, int, float]]) -> Triple:
