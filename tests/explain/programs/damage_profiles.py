@@ -1,7 +1,7 @@
-"""Damages profiles at random and reads them: `python -m support.fuzz COUNT SEED DIRECTORY`.
+"""Damages profiles at random and reads them: damage_profiles.py COUNT SEED DIRECTORY.
 
-Whatever the damage, reading ends soon, in little memory, with a profile or a `ProfileError`. What
-else happens is printed, the damaged file stays in the directory, and the exit status is 1.
+Whatever the damage, reading ends soon, in little memory, with a profile or a `ProfileError`. Anything else
+is printed, the damaged file stays in the directory, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import Any
 
 from haloscope import explain
 from haloscope.base.errors import ProfileError, UsageError
-from haloscope.cli._main import _run
-from haloscope.predict.simulate._works import ProfileWork
+from haloscope.predict.simulate import ProfileWork
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from support.command import run_command
 from support.profiles import Draft, draft, path_rows, process_rows, seal
 
-__all__ = ["DAMAGES", "MEMORY", "SECONDS", "fuzz"]
-
 MEMORY = 256 << 20  # bytes beyond what reading the sound profile takes
-SECONDS = 10  # a file
+SECONDS = 10  # of the processor, per file: a busy machine does not matter
 VERBS = 0.004  # of all files are given to a verb
 _HEADER, _TRAILER = 16, 32
 _NUMBERS = [0, 1, 2, 7, 8, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63]
@@ -308,7 +308,7 @@ def _verb(path: Path, rng: Random) -> None:
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
         # SimGrid comes after the profile is read, and is not what is tried here.
-        status = _pattern(path) if words[0] == "simulate" else _run([*map(str, words)])
+        status = _pattern(path) if words[0] == "simulate" else run_command(*map(str, words))
     assert status in {0, 1, 2}, status
     assert status == 0 or said.getvalue().count("\n") == 1, said.getvalue()
 
@@ -359,7 +359,7 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
     files, path = [Sound(0), Sound(1)], directory / "damaged.halo"
     _warm_up(files, path)
     _limit_memory()
-    signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGPROF, _late)
     outcomes: Counter[str] = Counter()
     damages, weights = list(DAMAGES), list(DAMAGES.values())
     for index in range(count):
@@ -367,7 +367,7 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
         damage = rng.choices(damages, weights)[0]
         content, damaged = damage(rng.choice(files), rng)
         path.write_bytes(content)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             read(path, damaged, rng)
             outcomes["read"] += 1
@@ -377,7 +377,7 @@ def fuzz(count: int, seed: int, directory: Path) -> Counter[str]:
             print(f"file {index} of seed {seed}, damaged by {damage.__name__}: {path}")
             raise
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
     return outcomes
 
 
