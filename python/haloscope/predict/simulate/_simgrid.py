@@ -89,7 +89,7 @@ def application(name: str) -> Path:
     """A bundled application, compiled for SMPI."""
     folder = paths.source("apps", name)
     sources = sorted(folder.glob("*.cpp"))
-    return build_executable(name, sources, [paths.include(), folder.parent], smpicxx())
+    return build_executable(name, sources, [paths.include(), folder.parent], smpicxx(), is_joined=True)
 
 
 def executable(word: str) -> Path:
