@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from common import MPI_ENVIRONMENT, Estimate, emit, melt_of
 from scipy.stats import binomtest
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.explain.findings import findings
 from support.profiles import Draft, draft, path_rows, process_rows
 
@@ -162,7 +162,15 @@ def real(trials: int) -> None:
             false = 0
             for _ in range(trials):
                 output = Path(directory) / "run.halo"
-                watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--", str(toolchain().launcher)]
+                watch = [
+                    str(HALOSCOPE),
+                    "run",
+                    "--quiet",
+                    "-o",
+                    str(output),
+                    "--",
+                    str(report_toolchain().launcher),
+                ]
                 command = [*watch, "--bind-to", "none", "-n", "2", *words]
                 subprocess.run(
                     command, check=True, env=MPI_ENVIRONMENT, timeout=300, stdout=subprocess.DEVNULL

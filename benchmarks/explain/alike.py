@@ -27,7 +27,7 @@ from common import MPI_ENVIRONMENT, Estimate, emit, undisturbed
 from scipy.stats import binomtest
 
 import haloscope
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.explain.checking import noticed
 
 HALOSCOPE = Path(sys.executable).with_name("haloscope")
@@ -49,7 +49,7 @@ class Program:
         """Watch one run, on two ranks, and return its seconds from MPI_Init to MPI_Finalize."""
         watch = [str(HALOSCOPE), "run", "--quiet", "-o", str(output), "--"]
         late = [str(HALOSCOPE), "inject", "--quiet", "--latency", f"constant:{1e6 * latency:.3f}us", "--"]
-        command = [*watch, str(toolchain().launcher), "-n", "2", *undisturbed(), *self.words]
+        command = [*watch, str(report_toolchain().launcher), "-n", "2", *undisturbed(), *self.words]
         subprocess.run(
             [*(late if latency else []), *command],
             env=ENVIRONMENT,

@@ -26,7 +26,7 @@ from common import MPI_ENVIRONMENT, Estimate, emit
 from years import year
 
 from haloscope import explain
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from support.profiles import seal
 
 SECONDS, MEGABYTES, FALSE_ALARMS, FOUND = 5.0, 200.0, 0.05, 0.8
@@ -49,7 +49,7 @@ def recorded(directory: Path) -> bytes:
     command = Path(sys.executable).with_name("haloscope")
     cg = subprocess.run([command, "where", "cg"], capture_output=True, text=True, check=True).stdout.strip()
     path = directory / "cg.halo"
-    launch = [str(toolchain().launcher), "-n", "2", cg, "--nx", "8", "--ny", "8", "--nz", "8"]
+    launch = [str(report_toolchain().launcher), "-n", "2", cg, "--nx", "8", "--ny", "8", "--nz", "8"]
     words = [str(command), "run", "--quiet", "-o", str(path), "--", *launch, "--iterations", "5"]
     subprocess.run(words, env=MPI_ENVIRONMENT, check=True, capture_output=True)
     return path.read_bytes()

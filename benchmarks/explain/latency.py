@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT
 
 import haloscope
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.explain.waiting import Analysis, Question, tape
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "explain" / "programs" / "latencies.c"
@@ -128,7 +128,7 @@ def cases(launcher: list[str], compiler: str, also: Iterable[str], directory: Pa
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    tools = toolchain()
+    tools = report_toolchain()
     parser.add_argument("--compiler", default=str(tools.compiler.with_name("mpicc")))
     parser.add_argument("--launcher", default=shlex.join([str(tools.launcher), "-n", "2"]))
     parser.add_argument("--also", action="append", default=[], help="one more program with its arguments")

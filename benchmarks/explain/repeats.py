@@ -26,7 +26,7 @@ from stopped import STOPPED
 
 import haloscope
 from haloscope import explain
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 WRAPPER = Path(__file__).with_name("stopped.py")
 COMMAND = str(Path(sys.executable).with_name("haloscope"))
@@ -43,7 +43,7 @@ RENAMED = 'hostname "$0" && exec "$@"'
 def run(host: str, program: list[str], part: float, profile: Path) -> None:
     """Record one run on a host of that name; its command is the same on all hosts."""
     rank = [*undisturbed(), sys.executable, str(WRAPPER), *program]
-    ranks = [str(toolchain().launcher), "-n", "2", *rank]
+    ranks = [str(report_toolchain().launcher), "-n", "2", *rank]
     recorded = [COMMAND, "run", "--quiet", "-o", str(profile), "--", *ranks]
     subprocess.run(
         ["unshare", "--uts", "sh", "-c", RENAMED, host, *recorded],

@@ -30,7 +30,7 @@ from synthetic import REGION, packed, profile
 
 import haloscope
 from haloscope import explain
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 MOST_BYTES = 8.0
 REAL_REGION = "halo_exchange"
@@ -154,7 +154,7 @@ def measure_real(directory: Path) -> None:
     target, parquet = directory / "real.halo", directory / "real.parquet"
     where = [haloscope_command, "where", "cg"]
     cg = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
-    launch = [str(toolchain().launcher), "-n", "2", cg]
+    launch = [str(report_toolchain().launcher), "-n", "2", cg]
     sizes = [word for axis in "xyz" for word in (f"--n{axis}", "16")]
     watch = [haloscope_command, "run", "--quiet", "-o", str(target), "--series", REAL_REGION, "--"]
     subprocess.run(

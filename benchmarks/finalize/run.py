@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from plot import Curve, figure
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -69,7 +69,7 @@ class Bench:
 
 
 def build(directory: Path) -> Bench:
-    tools = toolchain()
+    tools = report_toolchain()
     compiler = str(tools.compiler.with_name("mpicc"))
     flags = ["-O2", f"-I{ROOT / 'include'}"]
     program, steps = directory / "program", directory / "steps.so"

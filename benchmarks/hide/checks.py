@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haloscope.base.cache import build_once
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def measured(words: Mapping[str, float], matvecs: int, before: Sequence[str] = (
     """The same by the real clock, on two ranks; `before` stands before the launcher."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "out"
-        launch = [*before, str(toolchain().launcher), "-n", "2", str(cells.build("matvecs", HERE))]
+        launch = [*before, str(report_toolchain().launcher), "-n", "2", str(cells.build("matvecs", HERE))]
         return _run([*launch, str(output)], output, dict(words) | {"matvecs": matvecs}, 2)
 
 

@@ -15,7 +15,7 @@ import scenario
 from numpy.typing import NDArray
 
 from haloscope.base.errors import HaloscopeError
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.hide import build_fem
 
 Floats = NDArray[np.float64]
@@ -143,7 +143,7 @@ def _csv(  # noqa: PLR0917
         model, output = Path(name) / "table1.json", Path(name) / "times.csv"
         scenario.table1().save(model)
         launch = [
-            str(toolchain().launcher),
+            str(report_toolchain().launcher),
             "-n",
             "2",
             program,

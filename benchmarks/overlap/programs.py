@@ -16,7 +16,8 @@ from virtual import SOURCES
 from haloscope.base.building import build_executable
 from haloscope.base.cache import build_once, cache, fingerprint
 from haloscope.base.errors import ComponentError
-from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged, toolchain
+from haloscope.base.launcher import report_toolchain
+from haloscope.base.toolchain import build_environment, build_tool, compiler_identity, run_logged
 from haloscope.hide import build_fem, build_overlap
 
 __all__ = [
@@ -124,7 +125,7 @@ class Program:
 
 def launch(*command: str) -> list[str]:
     """On two ranks, each on a core of its own."""
-    return [str(toolchain().launcher), "-n", str(RANKS), "--bind-to", "core", *command]
+    return [str(report_toolchain().launcher), "-n", str(RANKS), "--bind-to", "core", *command]
 
 
 def aij() -> Path:
@@ -219,7 +220,7 @@ def _processor() -> str:
 
 
 def _compiled(source: Path, words: list[str], *depends: Path, compiler: str | None = None) -> Path:
-    wrapper = toolchain().compiler
+    wrapper = report_toolchain().compiler
     if compiler is not None:
         wrapper = wrapper.with_name(compiler)
     flags = FLAGS if compiler is None else ()

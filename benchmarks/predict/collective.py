@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT, emit, estimate
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.predict.bench import Library, library, stream
 
 __all__ = ["CASES", "measure"]
@@ -56,7 +56,7 @@ def measure() -> None:
     with tempfile.TemporaryDirectory() as directory:
         loop = Path(directory) / "loop"
         source = Path(__file__).with_name("loop.c")
-        compiler = toolchain().compiler.with_name("mpicc")
+        compiler = report_toolchain().compiler.with_name("mpicc")
         subprocess.run([compiler, "-O3", source, "-o", loop], check=True)
         for collective, size in MEASURED:
             compare(ours, loop, collective, size)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.predict.bench import CollectiveMethod, Grid, collective, library
 
 GRID = Grid(["bcast", "allreduce"], ranks=[2], sizes=[8, 4096, 65536])
@@ -30,7 +30,7 @@ POINT = ("collective", "algorithm", "bytes")
 def deaf(directory: str) -> list[str]:
     """A launcher that passes no input on: each algorithm has a launch of its own."""
     script = Path(directory) / "mpiexec"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain().launcher))} "$@" </dev/null\n')
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(report_toolchain().launcher))} "$@" </dev/null\n')
     script.chmod(0o755)
     return [str(script)]
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 import numpy as np
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.predict.bench import P2pMethod as Method
 from haloscope.predict.bench import P2pPoint as Point
 from haloscope.predict.bench import Pair, System, library, topology
@@ -60,7 +60,7 @@ def measure() -> None:
     with tempfile.TemporaryDirectory() as directory:
         plain = Path(directory) / "pingpong"
         source = Path(__file__).with_name("pingpong.c")
-        compiler = toolchain().compiler.with_name("mpicc")
+        compiler = report_toolchain().compiler.with_name("mpicc")
         subprocess.run([compiler, "-O3", source, "-o", plain], check=True)
         points = {case: _compare(case, system, pair, plain) for case in POINTS}
     first = points[POINTS[0]]

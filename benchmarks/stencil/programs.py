@@ -17,7 +17,8 @@ from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from numpy.typing import NDArray
 
 from haloscope.base.building import build_executable
-from haloscope.base.toolchain import Toolchain, toolchain
+from haloscope.base.launcher import report_toolchain
+from haloscope.base.toolchain import Toolchain
 from haloscope.predict.bench import library
 
 __all__ = [
@@ -73,7 +74,7 @@ class Library:
 
 def libraries() -> Iterator[Library]:
     """The MPI on PATH, and all others that there are."""
-    yield Library(library().name, toolchain(), targeted=True)
+    yield Library(library().name, report_toolchain(), targeted=True)
     debian = [shutil.which(name) for name in ("mpicxx.mpich", "mpiexec.mpich")]
     if debian[0] and debian[1]:
         yield Library("MPICH 4 (system)", Toolchain(Path(debian[0]), Path(debian[1])))

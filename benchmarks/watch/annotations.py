@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 import haloscope
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 REGION = "region"
@@ -32,7 +32,7 @@ TOOLS = ("KOKKOS_TOOLS_LIBS", "NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
 
 def markers(directory: Path, rounds: int, pairs: int) -> None:
     """Emit a row for each interface."""
-    tools = toolchain()
+    tools = report_toolchain()
     program = directory / "annotations"
     include = f"-I{HERE.parents[1] / 'include'}"
     compile_it = [str(tools.compiler.with_name("mpicc")), "-O2", include, str(HERE / "annotations.c"), "-ldl"]

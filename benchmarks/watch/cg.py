@@ -16,7 +16,7 @@ from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 import haloscope
 from haloscope.base.building import build_application
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 SIZE = 104
 
@@ -24,7 +24,7 @@ SIZE = 104
 def measure(prefix: list[str], output: Path, prices: Mapping[str, float], rounds: int) -> None:
     """`prices`: nanoseconds a call and a region; `output`: where `prefix` puts the profile."""
     cells = [argument for axis in "xyz" for argument in (f"--n{axis}", str(SIZE))]
-    command = [str(toolchain().launcher), "-n", "2", str(build_application("cg")), *cells]
+    command = [str(report_toolchain().launcher), "-n", "2", str(build_application("cg")), *cells]
     bare, watched = [], []
     for _ in range(rounds):
         bare.append(_seconds(command))

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 _ADDRESS = re.compile(r"(0x[0-9a-f]+) (\d+)")
 _NAMED = re.compile(r"(c?)ob=\((\d+)\) ?(.*)")
@@ -105,7 +105,7 @@ def run(command: list[str], launcher: list[str], ranks: int, directory: Path) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--ranks", type=int, default=8)
-    launcher = shlex.join([str(toolchain().launcher), "--oversubscribe"])
+    launcher = shlex.join([str(report_toolchain().launcher), "--oversubscribe"])
     parser.add_argument("--mpiexec", default=launcher, help="the launcher's words")
     parser.add_argument("--object", action="append", default=[], help="the beginning of a file's name")
     parser.add_argument("program", nargs="+")

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common import MPI_ENVIRONMENT
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCE = CHECKOUT / "tests" / "watch" / "programs" / "hangs.c"
@@ -95,7 +95,7 @@ def _ask(live: Path) -> tuple[float, str]:
 def main() -> int:
     """Measure all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    tools = toolchain()
+    tools = report_toolchain()
     parser.add_argument("--mpicc", default=str(tools.compiler.with_name("mpicc")))
     parser.add_argument("--mpiexec", default=str(tools.launcher))
     parser.add_argument("--ranks", default="4")

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 
 from haloscope.base import paths
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 OURS = "ours"
@@ -33,7 +33,7 @@ def build(directory: Path) -> Path:
     ).stdout.strip()
     program = directory / "markers"
     includes = [f"-I{paths.include()}", f"-I{paths.caliper_include()}"]
-    command = [str(toolchain().compiler.with_name("mpicxx")), "-std=c++20", "-O2", *includes]
+    command = [str(report_toolchain().compiler.with_name("mpicxx")), "-std=c++20", "-O2", *includes]
     libraries = [f"-L{beside}", "-lcaliper", f"-Wl,-rpath,{beside}"]
     subprocess.run([*command, HERE / "markers.cpp", "-o", program, *libraries], check=True)
     return program
@@ -44,7 +44,7 @@ def measure(rounds: int, calls: int) -> None:
     times: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as name:
         program = build(Path(name))
-        launch = [str(toolchain().launcher), "-n", "1"]
+        launch = [str(report_toolchain().launcher), "-n", "1"]
         watch = [str(COMMAND), "run", "--quiet", "-o", f"{name}/bench.halo", "--", *launch]
         for _ in range(rounds):
             done = subprocess.run(

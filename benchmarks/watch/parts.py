@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, Estimate, emit, estimate, undisturbed
 
 from haloscope.base.cache import cache
-from haloscope.base.toolchain import compiler, toolchain
+from haloscope.base.launcher import report_toolchain
+from haloscope.base.toolchain import compiler
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
@@ -36,7 +37,7 @@ PARTS = ("current-call", "gpus")
 
 def build(directory: Path) -> list[str]:
     """Return the launch of the program."""
-    tools = toolchain()
+    tools = report_toolchain()
     words = [str(tools.compiler.with_name("mpicc")), "-O2", f"-I{INCLUDE}", f"-L{directory}"]
     library = directory / "libinstant.so"
     subprocess.run([*words, "-shared", "-fPIC", str(HERE / "instant.c"), "-o", str(library)], check=True)

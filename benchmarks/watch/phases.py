@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from common import MPI_ENVIRONMENT, emit, estimate, undisturbed
 
 import haloscope
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from support.repeating import (
     BUNDLED,
     FRESH_MINIAMR,
@@ -58,7 +58,7 @@ def unmarked(name: str, directory: Path) -> Path:
     header, made = directory / "unmarked.hpp", directory / name
     header.write_text(UNMARKED)
     sources = sorted((CHECKOUT / "apps" / name).glob("*.cpp"))
-    compiler = str(toolchain().compiler.with_name("mpicxx"))
+    compiler = str(report_toolchain().compiler.with_name("mpicxx"))
     flags = ["-std=c++20", "-O1", "-include", str(header), f"-I{CHECKOUT / 'include'}"]
     subprocess.run([compiler, *flags, *map(str, sources), "-o", str(made)], check=True)
     return made
@@ -83,7 +83,7 @@ def record(command: list[str], ranks: int, directory: Path, *, searched: bool = 
     """Return the profile of a run, with iterations looked for or not."""
     profile = directory / "phases.halo"
     looked_for = {"HALOSCOPE_PHASES": str(int(searched))}
-    launch = [str(toolchain().launcher), "-n", str(ranks)]
+    launch = [str(report_toolchain().launcher), "-n", str(ranks)]
     subprocess.run(
         [COMMAND, "run", "--quiet", "-o", str(profile), "--", *launch, *command],
         env=MPI_ENVIRONMENT | {"OMPI_MCA_rmaps_base_oversubscribe": "1"} | looked_for,

@@ -27,7 +27,7 @@ from common import MPI_ENVIRONMENT, Estimate, emit, estimate
 from markers import measure as measure_markers
 from parts import measure as measure_part
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
@@ -90,7 +90,7 @@ class Bench:
 
 
 def build(directory: Path) -> Bench:
-    tools = toolchain()
+    tools = report_toolchain()
     program, stamps = directory / "calls", directory / "stamps.so"
     compile_it = [str(tools.compiler.with_name("mpicc")), "-O2", f"-I{INCLUDE}"]
     subprocess.run([*compile_it, str(HERE / "calls.c"), "-o", str(program)], check=True)

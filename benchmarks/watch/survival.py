@@ -29,7 +29,7 @@ from pathlib import Path
 
 from soak import BY_CALL, BY_SIGNAL, Expected, Soak, left_processes, references, soak_alone, soak_launched
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -109,7 +109,7 @@ def main() -> int:
     parser.add_argument("--ways", default=",".join(BY_SIGNAL + BY_CALL), help="in which programs end")
     parser.add_argument("--references", type=int, default=20, help="bare runs for each way to end")
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at the same time")
-    tools = toolchain()
+    tools = report_toolchain()
     parser.add_argument("--mpicc", default=str(tools.compiler.with_name("mpicc")))
     parser.add_argument("--mpiexec", default=str(tools.launcher))
     parser.add_argument("--seed", type=int, default=0)

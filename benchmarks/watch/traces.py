@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import MPI_ENVIRONMENT, emit, estimate
 
 import haloscope
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 
 HERE = Path(__file__).resolve().parent
 OTF2 = 13.6  # bytes an event, of its own library
@@ -37,7 +37,7 @@ EVENTS_A_ROUND = (
 
 
 def launch(ranks: int, command: Sequence[str | Path]) -> list[str]:
-    return [str(toolchain().launcher), "-n", str(ranks), *map(str, command)]
+    return [str(report_toolchain().launcher), "-n", str(ranks), *map(str, command)]
 
 
 def run(command: Sequence[str], directory: Path, more: Mapping[str, str] | None = None) -> float:
@@ -205,7 +205,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         program = directory / "traces"
-        compiler = str(toolchain().compiler.with_name("mpicc"))
+        compiler = str(report_toolchain().compiler.with_name("mpicc"))
         subprocess.run([compiler, "-O2", str(HERE / "traces.c"), "-o", str(program)], check=True)
         measure_bytes(directory, program, options.rounds)
         measure_eztrace(directory, program, options.rounds, options.repeats)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import polars as pl
 from common import ENVIRONMENT, HALOSCOPE, draw, here, into, lines
 
-from haloscope.base.toolchain import toolchain
+from haloscope.base.launcher import report_toolchain
 from haloscope.explain.regimes.figures import Panel, axis
 from haloscope.reproduce.study import write_figures
 
@@ -32,7 +32,7 @@ def communication(amr: str, cells: int, protocol: str) -> float:
     """Return the seconds that ranks communicate on average, with packing and unpacking."""
     words = [amr, *RUN.split(), *(word for axis in "xyz" for word in (f"--n{axis}", str(cells)))]
     layer = [str(HALOSCOPE), "stencil", "--quiet", "--protocol", protocol, "--"] if protocol != "MPI" else []
-    command = [*layer, str(toolchain().launcher), "-n", "2", *words]
+    command = [*layer, str(report_toolchain().launcher), "-n", "2", *words]
     done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
     found = SECONDS.search(done.stdout)
     if found is None:

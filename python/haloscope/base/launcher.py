@@ -11,9 +11,10 @@ from haloscope.base.cache import tell
 from haloscope.base.headers import library_version
 from haloscope.base.launch import LAUNCHER, WRAPPERS, resolve
 from haloscope.base.mpi import installed
+from haloscope.base.toolchain import Toolchain, toolchain
 from haloscope.base.tools import environment_tool
 
-__all__ = ["complete_command", "print_launcher"]
+__all__ = ["complete_command", "print_launcher", "report_toolchain"]
 
 
 def complete_command(command: Sequence[str], quiet: bool = False) -> list[str]:
@@ -38,6 +39,13 @@ def print_launcher(launcher: Path) -> None:
     version = library_version(library.path) if library and library.path else None
     path = Path(os.path.relpath(launcher)) if launcher.is_relative_to(Path.cwd()) else launcher
     tell(f"launcher: {path}" + (f" ({version[1]})" if version else ""))
+
+
+def report_toolchain() -> Toolchain:
+    """Return the MPI in use, whose launcher is printed. Raises `ComponentError` if there is none."""
+    tools = toolchain()
+    print_launcher(tools.launcher)
+    return tools
 
 
 def _commands(words: Sequence[str]) -> list[int]:

@@ -52,12 +52,10 @@ def demo() -> None:
     Rank 0 has most of the blocks, and balancing is off. Prints the summary and the findings, and leaves
     haloscope-demo.halo and haloscope-demo.html in the current directory.
     """
-    from haloscope.base.launcher import print_launcher
-    from haloscope.base.toolchain import toolchain
+    from haloscope.base.launcher import report_toolchain
     from haloscope.watch import run
 
-    tools = toolchain()
-    print_launcher(tools.launcher)
+    tools = report_toolchain()
     options = _options(tools)
     own = _own_command()
     shown = ["mpiexec", *options, "-n", str(_RANKS)]

@@ -65,11 +65,10 @@ def study(names: tuple[str, ...], listed: bool, large: bool, output: Path) -> in
 def _print_launcher() -> None:
     """Print the launcher that the scripts will find; parts that need none run without."""
     from haloscope.base.errors import ComponentError
-    from haloscope.base.launcher import print_launcher
-    from haloscope.base.toolchain import toolchain
+    from haloscope.base.launcher import report_toolchain
 
     with contextlib.suppress(ComponentError):
-        print_launcher(toolchain().launcher)
+        report_toolchain()
 
 
 def _line(name: str, one: Study) -> str:
