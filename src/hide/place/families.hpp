@@ -21,8 +21,7 @@ template <class Call> int initialise(Call &&call) {
 template <class Call> int get_attribute(MPI_Comm comm, int keyval, Call &&call) {
   static constexpr int predefined[] = {MPI_TAG_UB,        MPI_HOST,   MPI_IO,          MPI_WTIME_IS_GLOBAL,
                                        MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE};
-  const bool is_predefined =
-      std::find(std::begin(predefined), std::end(predefined), keyval) != std::end(predefined);
+  const bool is_predefined = std::ranges::find(predefined, keyval) != std::end(predefined);
   return call(is_predefined ? comm : actual(comm));
 }
 
