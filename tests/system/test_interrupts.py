@@ -137,8 +137,10 @@ class Place:
         (directory / "campaign.yaml").write_text(CAMPAIGN.format_map(values))
         words = [word.format_map(values).split() for word in case.words.split()]
         keyboard, terminal = os.openpty()
+        # The tests may have inherited ignored signals, as in the background.
+        at_terminal = ["env", "--default-signal", "setsid", "--ctty"]
         child = subprocess.Popen(
-            ["setsid", "--ctty", self.values["haloscope"], *(part for word in words for part in word)],
+            [*at_terminal, self.values["haloscope"], *(part for word in words for part in word)],
             cwd=directory,
             env={**self.environment, "TMPDIR": str(aside)},
             stdin=terminal,

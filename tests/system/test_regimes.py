@@ -7,14 +7,15 @@ import os
 import pty
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from support.applications import Application
 from support.mpi import Mpi
 from support.programs import Compiler
 
-APPLICATION = Path(__file__).resolve().parents[2] / "apps" / "cg"
 ITERATIONS = 60
 REGION = "main/cg/halo_exchange"
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -25,8 +26,7 @@ def profile(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     path = tmp_path_factory.mktemp("cg") / "cg.halo"
-    others = sorted(str(one) for one in APPLICATION.glob("*.cpp") if one.name != "main.cpp")
-    program = compiler(any_mpi, APPLICATION / "main.cpp", ["-O2", "-std=c++20", *others])
+    program = Application.build(compiler, any_mpi, "cg").program
     size = ["--nx", "16", "--ny", "16", "--nz", "16", "--iterations", str(ITERATIONS)]
     watched = ["run", "--quiet", "--series", REGION, "-o", str(path), "--"]
     subprocess.run(
@@ -74,23 +74,20 @@ def test_errors_are_one_line(profile: Path, command: Command) -> None:
 def test_a_terminal_is_left_as_it_was(profile: Path, haloscope: Path, tmp_path: Path, term: str) -> None:
     """Progress may be shown, and is gone at the end."""
     master, slave = pty.openpty()
-    done = subprocess.run(
-        [haloscope, "regimes", profile, "--format", "csv"],
-        cwd=tmp_path,
-        check=True,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        env={**os.environ, "TERM": term},
-    )
-    os.close(slave)
-    shown = b""
-    try:
-        while part := os.read(master, 4096):
-            shown += part
-    except OSError:  # the end of a terminal
-        pass
+    words: list[str | Path] = [haloscope, "regimes", profile, "--format", "csv"]
+    environment = {**os.environ, "TERM": term}
+    with (
+        (tmp_path / "table.csv").open("wb") as table,
+        subprocess.Popen(words, cwd=tmp_path, stdout=table, stderr=slave, env=environment) as running,
+    ):
+        os.close(slave)
+        shown = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(master, 4096):
+                shown += part
     os.close(master)
-    assert done.stdout.startswith(b"file,region,regime")
+    assert running.returncode == 0
+    assert (tmp_path / "table.csv").read_text().startswith("file,region,regime")
     assert not shown or (
         term != "dumb" and shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h", b"\x1b[1A\x1b[2K"))
     )
