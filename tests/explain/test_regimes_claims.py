@@ -17,7 +17,7 @@ from haloscope.explain.regimes import ClaimMethod, claims
 from haloscope.explain.regimes.statistics import Sample
 
 Floats = NDArray[np.float64]
-REPETITIONS = 100
+REPETITIONS = 60
 
 
 def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any:

@@ -36,7 +36,7 @@ def found(states: NDArray[np.uint8], hosts: tuple[str | None, ...] = HOSTS) -> p
 
 @pytest.mark.parametrize("persistence", [0, 0.9])
 def test_where_nothing_happened_nothing_is_found(persistence: float) -> None:
-    assert sum(len(found(calm(persistence, seed))) for seed in range(10)) <= 1
+    assert sum(len(found(calm(persistence, seed))) for seed in range(3)) == 0
 
 
 @pytest.mark.parametrize("persistence", [0, 0.9])
@@ -123,18 +123,25 @@ def without_hosts(durations: NDArray[np.float64], states: NDArray[np.uint8], reg
     return episodes(durations, states, regimes, ranks=np.arange(len(states)), hosts=hosts)
 
 
-@pytest.mark.parametrize("ranks", [2, 8, 20, 64])
-def test_independent_ranks_that_stay_have_no_machine_wide_episode(ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "trials", "most"),
+    [
+        (2, 20, 3),
+        (20, 20, 3),
+        *(pytest.param(ranks, 40, 5, marks=pytest.mark.long) for ranks in (2, 8, 20, 64)),
+    ],
+)
+def test_independent_ranks_that_stay_have_no_machine_wide_episode(ranks: int, trials: int, most: int) -> None:
     """At most 1 run in 20, of short runs; of 40, chance makes 5 of that at most."""
     random, runs = np.random.default_rng(ranks), 0
-    for _ in range(40):
+    for _ in range(trials):
         anew = random.random((ranks, 400)) > 0.95
         anew[:, 0] = True
         drawn = random.choice(3, anew.shape, p=[0.45, 0.4, 0.15]).astype(np.uint8)
         last = np.maximum.accumulate(np.where(anew, np.arange(400), 0), axis=1)
         table = found(np.take_along_axis(drawn, last, axis=1))
         runs += "machine" in table["kind"].to_list()
-    assert runs <= 5
+    assert runs <= most
 
 
 def test_ranks_that_are_slow_together_are_the_machine() -> None:
