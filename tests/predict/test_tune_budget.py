@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,6 +65,25 @@ def test_what_cannot_save_enough_is_not_measured() -> None:
         measuring.add(launch, {8: 1e-3}, LAUNCH)
     assert ("bcast", "chain") not in found
     assert ("reduce", "chain") in found
+
+
+def test_what_is_slow_where_it_was_measured_is_not_measured_on() -> None:
+    """By their laws one algorithm takes half as long as the library's own choice, another ten times."""
+    factors = {"default": 1.0, "quick": 0.5, "slow": 10.0}
+    ranks = (2, 4, 8, 16, 32, 64)
+    places = {("bcast", count, size): 1e4 for count in ranks for size in (8, 4096)}
+    measuring = Measuring([Way("bcast", name) for name in factors], places, CALLS)
+    measured: dict[str, set[int]] = {name: set() for name in factors}
+    while (launch := measuring.next()) is not None:
+        name = launch.way.algorithm
+        measured[name].add(launch.ranks)
+        times = {
+            size: factors[name] * (1e-3 * math.log2(launch.ranks) + 1e-7 * size) for size in launch.sizes
+        }
+        measuring.add(launch, times, LAUNCH + CALLS * sum(times.values()))
+    assert measured["default"] == measured["quick"] == set(ranks)
+    assert measured["slow"] < set(ranks)
+    assert {way.algorithm for way in measuring.chosen().values()} == {"quick"}
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "alltoall"])
