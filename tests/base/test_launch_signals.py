@@ -9,11 +9,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from haloscope.base.signals import handle_signal, is_ignored
 
 _SIGNALS = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "CHLD")
 # Starts its command with these signals ignored, and all others of ours at their defaults.
@@ -110,6 +113,34 @@ def test_a_caller_that_ignores_the_end_of_children() -> None:
     with started("CHLD", "sh", "-c", "exit 7") as child:
         child.communicate()
         assert child.returncode == 7
+
+
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_handler_is_installed_for_what_is_not_ignored(before: signal.Handlers) -> None:
+    caught: list[int] = []
+    own = signal.signal(signal.SIGUSR1, before)
+    try:
+        with handle_signal(signal.SIGUSR1, lambda number, _: caught.append(number)):
+            assert is_ignored(signal.SIGUSR1) == (before == signal.SIG_IGN)
+            if before == signal.SIG_DFL:
+                signal.raise_signal(signal.SIGUSR1)
+        assert signal.getsignal(signal.SIGUSR1) == before
+    finally:
+        signal.signal(signal.SIGUSR1, own)
+    assert caught == ([signal.SIGUSR1] if before == signal.SIG_DFL else [])
+
+
+def test_other_threads_install_no_handler() -> None:
+    def enter() -> None:
+        with handle_signal(signal.SIGUSR1, print):
+            found.append(signal.getsignal(signal.SIGUSR1))
+
+    found: list[object] = []
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGUSR1)]
+    assert found != [print]
 
 
 def test_nohup(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from haloscope.base.launch import Launch, parse, resolve
 from haloscope.base.launcher import complete_command
 from haloscope.base.mpi import Mpi, detect
 from haloscope.base.objects import Abi
+from haloscope.base.signals import is_ignored
 
 __all__ = [
     "Choice",
@@ -149,9 +150,7 @@ def run_child(
     A signal that this process ignores, as SIGHUP under `nohup`, stays ignored in the child and is not
     passed on.
     """
-    watched = {number for number in _FORWARDED if signal.getsignal(number) != signal.SIG_IGN} | {
-        signal.SIGCHLD
-    }
+    watched = {number for number in _FORWARDED if not is_ignored(number)} | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         with _children_kept():
@@ -167,7 +166,7 @@ def run_child(
 def _children_kept() -> Iterator[None]:
     """Undo a caller's ignoring of SIGCHLD, with which the system forgets how a child ended."""
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN:
+    if not is_main or not is_ignored(signal.SIGCHLD):
         yield
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from haloscope.base.errors import OutputError, UsageError
+from haloscope.base.signals import handle_signal
 
 __all__ = [
     "FORMAT",
@@ -116,11 +117,5 @@ def interruptible() -> Iterator[None]:
 
     If the caller ignores it, it stays ignored.
     """
-    if signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
+    with handle_signal(signal.SIGTERM, signal.default_int_handler):
         yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

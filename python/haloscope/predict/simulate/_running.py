@@ -13,14 +13,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from haloscope.base.errors import SimulationError, UsageError
 from haloscope.base.files import copy_whole
+from haloscope.base.signals import handle_signal
 from haloscope.predict.simulate._description import Change, host_names, platform_xml
 from haloscope.predict.simulate._platform import Platform
 from haloscope.predict.simulate._simgrid import SimulationBuild, build_simulation, smpirun
@@ -217,9 +217,12 @@ def _allow_files(process: int) -> None:
 
 
 def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
-    """Its exit status. Waits in short turns: a signal may have come to one of the readers."""
+    """Return its exit status. SIGTERM ends the simulation, too, as Ctrl-C does.
+
+    It waits in short turns: a signal may have come to one of the readers.
+    """
     deadline = time.monotonic() + (float("inf") if limit is None else limit)
-    with _terminated_as_interrupted():
+    with handle_signal(signal.SIGTERM, _leave):
         while True:
             left = deadline - time.monotonic()
             try:
@@ -229,22 +232,8 @@ def _waited(child: subprocess.Popen[bytes], limit: float | None) -> int:
                     raise
 
 
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the simulation, too, as Ctrl-C does. If the caller ignores SIGTERM, it stays ignored."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) == signal.SIG_IGN:
-        yield
-        return
-
-    def leave(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
