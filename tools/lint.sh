@@ -81,6 +81,7 @@ add_folders() { # FLAG...
   for folder in "${!together[@]}"; do
     text=$build/together/$folder/folder.cpp
     mkdir -p "${text%/*}"
+    [ ! -e "$folder/.clang-tidy" ] || cp "$folder/.clang-tidy" "${text%/*}"
     # shellcheck disable=SC2086 # names of files
     awk -v top="$PWD" 'FNR == 1 { print "//@ " top "/" FILENAME } { print }' ${together[$folder]} >"$text"
     add_job "$text" -- "$@" -iquote "$PWD/$folder"
@@ -118,6 +119,7 @@ add_preloaded() { # DIRECTORY BUILD [PATTERN]
 # generated headers. All other programs are built with the same few.
 tidy() {
   say "clang-tidy"
+  rm -rf "$build/together"
   elements # the longest
   multigrid
   add_preloaded src/watch "$build/watch" '/src/(watch|interpose)/.*[.]cpp$'
