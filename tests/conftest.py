@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
@@ -38,7 +39,12 @@ hypothesis.settings.register_profile("random", deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """`make test` tries the same random cases each time, `make test-long` new ones."""
+    """`make test` tries the same random cases each time, `make test-long` new ones.
+
+    What a test starts can be interrupted, although a shell's background job ignores INT and QUIT.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     hypothesis.settings.load_profile("random" if _is_long(config) else "fixed")
 
 
