@@ -117,7 +117,7 @@ def env(
     values, surroundings = _values(settings), asked_for(os.environ)
     variables = outer_settings(surroundings) | to_environment(values, surroundings, SETTINGS)
     _output(variables, "output" in values, surroundings)
-    launch = parse(complete_command(command, quiet=True)) if command else None
+    launch = parse(complete_command(command)) if command else None
     include = tuple(mpi_include)
     found = detect(launch, mpi, include) or detect(None, mpi, include)
     if found is None:

@@ -1,0 +1,34 @@
+"""`haloscope demo`: a finding, a page, and commands that work when they are copied."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from support.mpi import Mpi
+from support.mpis import tools
+
+
+def test_the_demo_ends_with_a_finding_a_page_and_commands(haloscope: Path, mpi: Mpi, tmp_path: Path) -> None:
+    environment = tools(mpi)
+
+    def shell(command: str) -> str:
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    printed = shell(f"{haloscope} demo")
+    # Rank 0 has 64 blocks, rank 1 has 8.
+    assert "finding: " in printed
+    assert "rank 0 computes" in printed
+    assert f"page: {tmp_path / 'haloscope-demo.html'}" in printed.splitlines()
+    assert (tmp_path / "haloscope-demo.html").is_file()
+    assert (tmp_path / "haloscope-demo.halo").is_file()
+    *_, first, second, last = printed.partition("Next:\n")[2].splitlines()
+    assert "imbalance: " in shell(first)
+    assert "stencil" in shell(second)
+    program = shell(f"{haloscope} where amr").strip()
+    words = "--npx 2 --num_refine 0 --num_tsteps 1 --stages_per_ts 1"
+    assert "amr: 2 ranks" in shell(last.replace("./your-program", f"{program} {words}"))
