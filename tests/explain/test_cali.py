@@ -230,6 +230,19 @@ def test_configurations_are_read(
     } == expected
 
 
+@pytest.mark.parametrize("asked", ["spot(output=stdout)", "spot(output=stderr)", "spot(output.format=json)"])
+def test_what_is_no_file_of_caliper_is_not_written(
+    read: Read, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = read(marked_draft(asked))
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    (remark,) = explain.as_caliper(profile, lambda _text, _stream: None)
+    option = asked.partition("(")[2].rstrip(")")
+    assert remark == f"caliper.config: spot with {option} is not written; name a file.cali"
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked = "spot(output=F.cali),runtime-report,mpi-report(output=r.txt),event-trace,spot(output=no/F.cali)"

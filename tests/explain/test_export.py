@@ -104,7 +104,9 @@ def texts_of(place: Path) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "otf2")) for name in EXPORTS]
+)
 def test_no_name_is_left_in_any_format(name: str, tmp_path: Path) -> None:
     form = EXPORTS[name]
     if name == "otf2":

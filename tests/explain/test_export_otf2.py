@@ -19,6 +19,7 @@ from support.otf2_tools import check_order, matrix, need_otf2, read_archive
 from support.traces import Script, cg_trace, halo_trace
 from support.wild_traces import wild_traces
 
+pytestmark = pytest.mark.slow  # builds the writer, and starts the readers
 write = EXPORTS["otf2"].load()
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from support.programs import Compiler
 
 
+pytestmark = pytest.mark.slow  # builds the writer
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _otf2() -> None:
     need_otf2_library()

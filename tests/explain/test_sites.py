@@ -282,6 +282,7 @@ def calling_from(program: Path) -> Draft:
     return made
 
 
+@pytest.mark.slow
 def test_symbols_stay_in_the_profile(tmp_path: Path) -> None:
     program = compiled(tmp_path)
     path = calling_from(program).write(tmp_path / "run.halo")
@@ -314,6 +315,7 @@ def test_a_program_that_is_gone_is_named(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_profile_that_was_replaced_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = calling_from(compiled(tmp_path)).write(tmp_path / "run.halo")
     run = subprocess.run

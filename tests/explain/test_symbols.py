@@ -18,6 +18,7 @@ from haloscope import explain
 from support.missing import missing
 from support.profiles import columns_of, draft, path_rows
 
+pytestmark = pytest.mark.slow  # compiles programs, and asks binutils about them
 PROGRAMS = Path(__file__).with_name("programs")
 LONGEST = max(len(file.read_text().splitlines()) for file in PROGRAMS.glob("nested.*"))
 TOOLS = {"cpp": "g++", "f90": "gfortran"}
