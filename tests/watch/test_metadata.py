@@ -152,7 +152,7 @@ def test_where_each_rank_could_run(any_mpi: Mpi, compiler: Compiler, tmp_path: P
 def test_a_program_that_says_too_much(any_mpi: Mpi, compiler: Compiler, tmp_path: Path) -> None:
     text = """
 #include <haloscope/region.h>
-#include <any_mpi.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

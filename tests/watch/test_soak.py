@@ -16,7 +16,7 @@ from support.programs import Compiler
 SOAK = CHECKOUT / "benchmarks" / "watch" / "survival.py"
 
 
-# Endurance. Seven runs end in each way once. A signal may come before MPI_Init: there is nothing to write yet.
+# Endurance. Seven runs end in each way once.
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("mpi", "counts"), [("mpich-system", (70, 0, 7)), ("openmpi-system", (0, 14, 0))], indirect=["mpi"]
