@@ -22,12 +22,16 @@
 
 #define HALOSCOPE_PUBLIC extern "C" __attribute__((visibility("default")))
 
+#if defined(__x86_64__) && !defined(HALOSCOPE_BASELINE_ONLY)
+#define HALOSCOPE_WIDE_SETS
+#endif
+
 namespace haloscope::explain {
 
 namespace baseline {
 extern const Kernels KERNELS;
 }
-#ifdef __x86_64__
+#ifdef HALOSCOPE_WIDE_SETS
 namespace avx2 {
 extern const Kernels KERNELS;
 }
@@ -42,7 +46,7 @@ namespace {
 const std::vector<const Kernels *> &available() {
   static const std::vector<const Kernels *> sets = [] {
     std::vector<const Kernels *> found;
-#ifdef __x86_64__
+#ifdef HALOSCOPE_WIDE_SETS
     __builtin_cpu_init();
     const bool fma =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");

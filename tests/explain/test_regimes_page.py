@@ -66,6 +66,12 @@ def marks(page: Page, section: str) -> list[int]:
     return [plot.locator(drawn).count() for plot in page.locator(f"#{section} .plot").all()]
 
 
+def is_drawn(page: Page, section: str) -> bool:
+    """Return whether a section has figures, and each of them shows something."""
+    counts = marks(page, section)
+    return bool(counts) and all(count > 0 for count in counts)
+
+
 def data(page: Page, section: str, plot: int, what: str) -> Any:
     """Something of a figure's traces, as it was drawn."""
     plots = f"document.querySelectorAll('#{section} .plot')"
@@ -95,8 +101,9 @@ def test_the_page_of_one_run(methods: list[Path], tmp_path: Path, show: Callable
         "criteria",
         "fits",
     ]
-    for section in sections:
-        assert all(count > 0 for count in marks(page, str(section))), section
+    for section in map(str, sections):
+        if section not in ("answer", "tables", "episodes"):
+            assert is_drawn(page, section), section
     for plot in page.locator(".plot").all():
         titles = plot.locator(".infolayer text[class$='title']").all()
         axes = {str(title.get_attribute("class"))[0] for title in titles}
@@ -165,7 +172,8 @@ def test_a_single_series_and_a_reduced_one(
         run(*options, "--states", "2", "-o", page_path)
         page = show(page_path)
         assert page.locator("#heat, #median-rank, #cdfs").count() == 0
-        assert all(count > 0 for count in marks(page, "slowest") + marks(page, "boxes"))
+        assert is_drawn(page, "slowest")
+        assert is_drawn(page, "boxes")
 
 
 def numbers(packed: dict[str, str]) -> NDArray[np.float64]:
@@ -356,7 +364,7 @@ def test_ranks_that_died_have_a_page(tmp_path: Path, show: Callable[[Path], Page
     assert "note: ended before the others: ranks 2, 5" in told
     page = show(tmp_path / "page.html")
     for section in ("heat", "slowest", "boxes", "cdfs", "goodness"):
-        assert all(count > 0 for count in marks(page, section)), section
+        assert is_drawn(page, section), section
 
 
 def test_few_times_have_a_page(tmp_path: Path) -> None:
@@ -386,6 +394,6 @@ def test_the_report_shows_regimes(tmp_path: Path, show: Callable[..., Page]) -> 
     explain.report(path, tmp_path / "report.html")
     page = show(tmp_path / "report.html", "regimes")
     assert page.locator("#regimes-0 tbody tr").count() == 3
-    assert all(count > 0 for count in marks(page, "regimes-0") + marks(page, "regimes-0-heat"))
+    assert is_drawn(page, "regimes-0") or is_drawn(page, "regimes-0-heat")
     explain.report(bare, tmp_path / "bare.html")
     assert page_data(tmp_path / "bare.html")["regimes"] == []

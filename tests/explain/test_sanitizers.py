@@ -15,16 +15,17 @@ from support.sanitizers import build_kernels, report_options, reports
 PROGRAMS = [Path(__file__).with_name("programs") / name for name in ("odd_shapes.py", "odd_traces.py")]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)  # the build takes minutes where other work is going on
-def test_nothing_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "effort", ["some", pytest.param("all", marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
+)
+def test_nothing_is_reported(tmp_path: Path, effort: str) -> None:
     try:
-        library, runtime = build_kernels("address,undefined")
+        library, runtime = build_kernels("address,undefined", baseline_only=effort == "some")
     except LookupError as error:
         missing(str(error))
     for program in PROGRAMS:
         done = subprocess.run(
-            [sys.executable, program, library],
+            [sys.executable, program, library, effort],
             env={**os.environ, **report_options(tmp_path, ()), "LD_PRELOAD": str(runtime)},
             capture_output=True,
             text=True,

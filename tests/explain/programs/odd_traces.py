@@ -46,7 +46,14 @@ def odd(seed: int) -> Trace:
 
 
 use_kernels(sys.argv[1])
+WHOLE = sys.argv[2] == "all"
+steps = 50 if WHOLE else 5
 with tempfile.TemporaryDirectory() as place:
-    for trace in [Script(1).trace(), halo_trace(3, 50), cg_trace(5, 50), *map(odd, range(200))]:
+    for trace in [
+        Script(1).trace(),
+        halo_trace(3, steps),
+        cg_trace(5, steps),
+        *map(odd, range(200 if WHOLE else 20)),
+    ]:
         for name in ("perfetto", "goal"):
             EXPORTS[name].load()(Traced(trace), Path(place, name))
