@@ -77,8 +77,8 @@ def _explain() -> None:
     from haloscope import explain
 
     with explain.open(_PROFILE) as profile:
-        for line in explain.summary(profile):
-            click.echo(line)
+        lines = [line for line in explain.summary(profile) if not line.startswith("look further: ")]
+    click.echo("\n".join(lines))
     explain.report([_PROFILE], _PAGE)
     click.echo(f"page: {_PAGE.absolute()}")
 
