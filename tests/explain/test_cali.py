@@ -243,6 +243,19 @@ def test_what_is_no_file_of_caliper_is_not_written(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_where_files_of_caliper_are_written(
+    read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Next to the profile, or in the folder that was asked for."""
+    (tmp_path / "folder").mkdir()
+    profile = read(marked_draft("runtime-profile,hatchet-region-profile(outdir=folder,output=F.cali)"))
+    monkeypatch.chdir(tmp_path)
+    remarks = explain.as_caliper(profile, lambda _text, _stream: None)
+    places = [profile.path.with_suffix(".cali"), Path("folder", "F.cali")]
+    assert remarks == [f"{place}: 4 records, as Caliper was asked for" for place in places]
+    assert all(place.is_file() for place in places)
+
+
 def test_what_was_asked_for_is_written(read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked = "spot(output=F.cali),runtime-report,mpi-report(output=r.txt),event-trace,spot(output=no/F.cali)"
