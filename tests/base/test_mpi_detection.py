@@ -243,6 +243,16 @@ def test_reading_headers(tmp_path: Path, defines: dict[str, str], product: str, 
     assert found.product == product
 
 
+def test_headers_with_half_a_version(tmp_path: Path) -> None:
+    text = '#define MPICH_VERSION "3.4"\n#define MPI_VERSION 3\n#define MPI_SUBVERSION LATEST\n'
+    for lines in (text, text.replace("#define MPI_SUBVERSION LATEST\n", "")):
+        (tmp_path / "mpi.h").write_text(lines)
+        found = read_headers(tmp_path, "mpich")
+        assert found is not None
+        assert found.standard == (3, 0)
+    assert read_headers(tmp_path / "none", "mpich") is None
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -30,7 +30,6 @@ WHOLE = ("tutorial/README", "tutorial/faster", "tutorial/solver")
 # Sections that measure, run a program often, or show what other tests of `make test` cover.
 LONG = frozenset(
     {
-        "A halo exchange, in Fortran, with halo",
         "Bring ranks that talk to one node",
         "Finite volumes, in C++, with overlap",
         "From a directory of runs to the figures of a paper",
