@@ -51,6 +51,7 @@ def bin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "orterun -x PATH -hostfile hosts -n 4 app other",
         "prterun --prtemca plm_ssh_agent ls -n 4 app",
         "mpiexec --mca plm_rsh_agent ./ls -- app ls",
+        "mpiexec --mca plm_rsh_agent ./ls app other",
         "mpiexec -launcher-exec ./ls app",
         "srun -J ls -n 4 --mpi pmix app",
         "srun -n4 -- app",
