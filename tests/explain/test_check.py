@@ -227,7 +227,7 @@ def test_what_disturbs_some_runs_hides_no_slowdown(tmp_path: Path) -> None:
 def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(tmp_path: Path, runs: int, spread: float) -> None:
     random = np.random.default_rng([runs, 7])
     found = 0
-    for _ in range(8):
+    for _ in range(4):
         times = np.exp(random.normal(0, spread, runs)).tolist()
         learned = haloscope.learn_rules([timed(tmp_path / f"{i}.halo", time) for i, time in enumerate(times)])
         slower = noticed(learned)
@@ -236,7 +236,7 @@ def test_a_slowdown_that_is_said_to_be_noticed_is_noticed(tmp_path: Path, runs: 
         run = timed(tmp_path / "run.halo", first)
         verdicts = haloscope.check(run, learned, again=these(again))
         found += bool(verdicts.failures)
-    assert found >= 5  # of 8; nine of ten are stated
+    assert found >= 3  # of 4; nine of ten are stated
 
 
 def test_junit_and_markdown(rules: Path, write: Write) -> None:

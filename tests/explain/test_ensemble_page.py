@@ -42,12 +42,19 @@ def drawn(page: Page) -> None:
         page.wait_for_selector(f"#{place}[data-waiting='0']", state="attached")
 
 
+@pytest.fixture(scope="module")
+def page_file(runs: list[Path]) -> Path:
+    """The page of all runs, beside a machine."""
+    file = runs[0].with_name("page.html")
+    haloscope.report(runs, file, machine=Speeds(EVIL, lambda size: 1e-6 + size * 1e-9))
+    return file
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (700, "dark")])
 def test_the_page(
-    look: Look, runs: list[Path], tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+    look: Look, runs: list[Path], page_file: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    haloscope.report(runs, tmp_path / "page.html", machine=Speeds(EVIL, lambda size: 1e-6 + size * 1e-9))
-    page = look(tmp_path / "page.html", width, scheme)
+    page = look(page_file, width, scheme)
     drawn(page)
     assert "10 runs" in page.title()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

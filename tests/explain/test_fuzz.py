@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 DAMAGE = Path(__file__).with_name("programs") / "damage_profiles.py"
-FEW, MANY = 600, int(os.environ.get("HALOSCOPE_FUZZ", "20000"))
+FEW, MANY = 300, int(os.environ.get("HALOSCOPE_FUZZ", "20000"))
 
 
 def run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:

@@ -134,10 +134,10 @@ def test_intervals_hold_what_is_true(tmp_path: Path) -> None:
     """Three runs each on six numbers of ranks, 5 % of noise: of 95 % intervals nearly all hold the truth."""
     random = np.random.default_rng(3)
     truth = 1 + 0.25 * RANKS**0.5
-    found = laws_of(tmp_path, RANKS, truth * (1 + 0.05 * random.standard_normal((3, 100, 6))))
+    found = laws_of(tmp_path, RANKS, truth * (1 + 0.05 * random.standard_normal((3, 60, 6))))
     beyond = 1 + 0.25 * (10 * RANKS[-1]) ** 0.5
     held = found.filter(pl.col("low_10") <= beyond, pl.col("high_10") >= beyond)
-    assert 85 <= len(held) < 100
+    assert 51 <= len(held) <= 60
     assert (found["agreement"] <= 1).all()
     # No interval is so wide that it says nothing.
     assert (found["high_10"] - found["low_10"]).median() < beyond

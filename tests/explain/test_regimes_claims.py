@@ -17,7 +17,7 @@ from haloscope.explain.regimes import ClaimMethod, claims
 from haloscope.explain.regimes.statistics import Sample
 
 Floats = NDArray[np.float64]
-REPETITIONS = 60
+REPETITIONS = 40
 
 
 def run(times: Floats, slow: float = 0.3, verdicts: tuple[str, ...] = ()) -> Any:

@@ -40,7 +40,7 @@ NARROW = Gaussian(np.array([2e-5, 2e-5, 3e-4]))
 WIDE = Gaussian(np.array([2e-5, 2e-5, 6.19e-3]))
 
 
-def drawn(random: np.random.Generator, transition: Floats, shape: tuple[int, int] = (20, 3000)) -> Floats:
+def drawn(random: np.random.Generator, transition: Floats, shape: tuple[int, int] = (12, 1600)) -> Floats:
     """Return sequences of the narrow regimes with these transitions."""
     states = np.empty(shape, dtype=np.int64)
     states[:, 0] = random.choice(3, shape[0], p=START)
@@ -67,7 +67,7 @@ def test_a_right_model_passes() -> None:
     found = judged(drawn(random, ALIKE), NARROW)
     assert found.verdicts == ()
     fits = found.regimes
-    assert (fits["distance"] < 0.03).all()
+    assert (fits["distance"] < 0.04).all()
     assert (fits["negative"] == 0).all()
     inside = (found.checks["low"] <= found.checks["observed"]) & (
         found.checks["observed"] <= found.checks["high"]
@@ -83,7 +83,7 @@ def test_a_right_model_passes() -> None:
 def test_a_gaussian_that_draws_negative_times_is_named() -> None:
     """Table 1's third regime: its deviation is twice its mean."""
     random = np.random.default_rng(1)
-    states = random.choice(3, (20, 3000), p=START)
+    states = random.choice(3, (12, 1600), p=START)
     variance = np.log1p((WIDE.stds / MEANS) ** 2)
     durations = np.exp(
         np.log(MEANS)[states]
@@ -162,7 +162,7 @@ def test_next_to_nothing_gives_no_verdict(shape: tuple[int, int]) -> None:
 
 def test_long_series_are_looked_at_in_windows() -> None:
     random = np.random.default_rng(5)
-    series = drawn(random, ALIKE, (1, 300_000))
+    series = NARROW.sample(random.choice(3, (1, 270_000), p=START), random)
     found = judged(series, NARROW, draws=1)
     assert 200_000 < found.regimes["instances"].sum() <= 1 << 18
     assert found.verdicts == ()
