@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.slow  # each export is a process
-EVENTS = 800_000
+EVENTS = 1_000_000
 # As OTF2 counts them; of an iteration of a rank of `halo_trace`.
 EVENTS_A_TURN, RANKS = 26, 2
 LONGER = 8
