@@ -131,7 +131,7 @@ def _tried(case: Case, directory: Path) -> dict[str, Any]:
     if case.nodes:
         os.environ["CLUSTER_NIC"] = "1gbit"
         with cluster(case.nodes, case.ranks // case.nodes) as nodes:
-            done = nodes.run(mpi, command, env=case.environment, cwd=directory, timeout=1800)
+            done = nodes.run(mpi, command, env=case.environment, cwd=directory)
     else:
         # Without what tests set for MPICH: that is the remedy here.
         environment = {**MPI_ENVIRONMENT, "OMPI_MCA_rmaps_base_oversubscribe": "1", **case.environment}
