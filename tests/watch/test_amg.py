@@ -139,7 +139,7 @@ def counted_inside(
     return pl.DataFrame([json.loads(line) for line in to.read_text().splitlines()])
 
 
-@pytest.mark.parametrize("problem", [1, 2])
+@pytest.mark.parametrize("problem", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_recorder_agrees_with_the_records_of_hypre(
     amg: Application, compiler: Compiler, haloscope: Path, tmp_path: Path, problem: int
 ) -> None:
@@ -171,6 +171,7 @@ def test_bytes_of_the_paper_by_arithmetic(case: tuple[Grid, Grid], bytes_sent: i
     assert most_bytes(*case) == bytes_sent
 
 
+@pytest.mark.long
 def test_bytes_of_the_paper_in_a_run_of_its_first_row(
     amg: Application, haloscope: Path, tmp_path: Path
 ) -> None:

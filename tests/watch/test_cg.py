@@ -141,7 +141,12 @@ def products(cg: Application, size: Grid, procs: Grid, smoother: str) -> dict[st
 
 @pytest.mark.parametrize("smoother", ["gauss-seidel", "jacobi"])
 @pytest.mark.parametrize(
-    ("size", "procs"), [((8, 8, 8), (1, 1, 1)), ((16, 8, 8), (2, 1, 1)), ((8, 16, 16), (1, 2, 2))]
+    ("size", "procs"),
+    [
+        ((8, 8, 8), (1, 1, 1)),
+        ((16, 8, 8), (2, 1, 1)),
+        pytest.param((8, 16, 16), (1, 2, 2), marks=pytest.mark.long),
+    ],
 )
 def test_operator_and_preconditioner_are_those_of_the_definition(
     cg: Application, smoother: str, size: Grid, procs: Grid

@@ -122,25 +122,22 @@ def verdict_is(kind: str, ranks: set[int]) -> Callable[[dict[str, Any]], bool]:
 
 
 # How long it takes is measured by benchmarks/watch/hangs.py.
-@pytest.mark.parametrize("how", HANGS)
+EVERYWHERE = ("ring of sends", "in a part")
+OTHERS = [how for how in HANGS if how not in EVERYWHERE]
+
+
+@pytest.mark.parametrize("how", OTHERS)
 def test_a_hang_is_named(
     any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
 ) -> None:
     check_hang(any_mpi, compiler, haloscope, live, top, how)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        how if how in {"ring of sends", "in a part"} else pytest.param(how, marks=pytest.mark.long)
-        for how in HANGS
-    ],
-)
+@pytest.mark.parametrize("how", [*EVERYWHERE, *(pytest.param(how, marks=pytest.mark.long) for how in OTHERS)])
 def test_a_hang_is_named_with_every_mpi(
-    mpi: Mpi, any_mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
+    mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str
 ) -> None:
-    if mpi != any_mpi:
-        check_hang(mpi, compiler, haloscope, live, top, how)
+    check_hang(mpi, compiler, haloscope, live, top, how)
 
 
 def check_hang(mpi: Mpi, compiler: Compiler, haloscope: Path, live: Path, top: Verb, how: str) -> None:

@@ -255,8 +255,8 @@ EXACT = ("-cgt", "1e-15")
         (2, 1, 2, 6, (1, 1, 1)),
         (2, 1, 2, 6, (2, 2, 2)),
         (2, 0, 2, 4, (1, 2, 1)),
-        (3, 1, 2, 4, (2, 1, 2)),
-        (3, 1, 1, 4, (1, 1, 1)),
+        pytest.param(3, 1, 2, 4, (2, 1, 2), marks=pytest.mark.long),
+        pytest.param(3, 1, 1, 4, (1, 1, 1), marks=pytest.mark.long),
         (2, 1, 3, 3, (1, 1, 2)),
     ],
     ids=str,
@@ -316,7 +316,11 @@ def on_one_rank(hydro: Application, arguments: tuple[str, ...]) -> Lines:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "grid"), [(2, "auto"), (2, "1,1,2"), (3, "1,3,1"), (4, "2,2,1"), (8, "2,2,2")]
+    ("ranks", "grid"),
+    [
+        *((2, "auto"), (3, "1,3,1"), (8, "2,2,2")),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((2, "1,1,2"), (4, "2,2,1"))),
+    ],
 )
 def test_results_do_not_depend_on_the_grid_of_ranks(hydro: Application, ranks: int, grid: str) -> None:
     arguments = (*cube(3 if ranks == 3 else 4), "-ms", "6", *EXACT)

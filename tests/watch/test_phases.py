@@ -284,10 +284,8 @@ def unmarked(compiler: Compiler, mpi: Mpi, name: str, tmp_path: Path) -> Path:
     return compiler(mpi, sources[0], [*flags, *map(str, sources[1:])])
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [case if case[0] == "cg" else pytest.param(*case, marks=pytest.mark.long) for case in BUNDLED],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "arguments", "expected"), BUNDLED)
 def test_the_iterations_of_an_application_are_counted(
     any_mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, arguments: str, expected: int
 ) -> None:

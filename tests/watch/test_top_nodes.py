@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.cluster import Cluster
 from support.limits import HANG
 from support.mpi import Mpi
@@ -61,9 +63,20 @@ def asked(haloscope: Path, top: Path, *arguments: str | Path) -> dict[str, Any]:
     return told
 
 
-def test_a_hang_over_nodes_is_named(
+@pytest.mark.long
+def test_a_hang_over_nodes_is_named_with_every_mpi(
     two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
 ) -> None:
+    check_hang(two_nodes, mpi, compiler, haloscope, tmp_path)
+
+
+def test_a_hang_over_nodes_is_named(
+    two_nodes: Cluster, any_mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path
+) -> None:
+    check_hang(two_nodes, any_mpi, compiler, haloscope, tmp_path)
+
+
+def check_hang(two_nodes: Cluster, mpi: Mpi, compiler: Compiler, haloscope: Path, tmp_path: Path) -> None:
     """Each node sees its own ranks and that they wait for others; together it is a deadlock."""
     files = [tmp_path / f"{host}.json" for host in two_nodes.hosts]
     froms: list[str | Path] = [word for file in files for word in ("--from", file)]
