@@ -47,8 +47,8 @@ CALLS = {
 }
 
 
-def test_what_a_program_used(command: Command, used: Mpi, tmp_path: Path, compiler: Compiler) -> None:
-    profile = watch(used, 4, [compiler.text(used, "uses.c", PROGRAM)], tmp_path).path
+def test_what_a_program_used(command: Command, any_used: Mpi, tmp_path: Path, compiler: Compiler) -> None:
+    profile = watch(any_used, 4, [compiler.text(any_used, "uses.c", PROGRAM)], tmp_path).path
     work = read_workload(profile, 1.0)
     assert dict(work.calls) == CALLS
     assert list(work.other) == ["Scan"]
