@@ -212,11 +212,11 @@ def test_ctrl_c_at_any_moment(with_sweep: Place, case: Case, request: pytest.Fix
     if case.verb == "simulate":
         request.getfixturevalue("simgrid")
     name, begun = f"any-{CASES.index(case)}", time.monotonic()
-    whole = with_sweep.start(case, f"{name}-whole", 300000)
+    whole = with_sweep.start(case, f"{name}-whole", 100_000)
     said = whole.end()
     assert whole.child.returncode == 0, said
     moment = (time.monotonic() - begun) * random.uniform(0.3, 1)
-    running = with_sweep.start(case, name, 300000)
+    running = with_sweep.start(case, name, 100_000)
     time.sleep(moment)
     wait_for_work(running, case)
     check_end(running, case, f"after {moment} s\n{running.interrupt()}")
