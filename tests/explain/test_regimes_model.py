@@ -52,14 +52,14 @@ def test_fitted_model_is_hmmlearns() -> None:
 def test_parameters_are_recovered() -> None:
     truth = Truth.of(3)
     errors = []
-    for seed in range(8):
+    for seed in range(5):
         model = RegimeModel(3, n_init=3, random_state=seed).fit(drawn(seed))
         assert model.converged_
         np.testing.assert_allclose(model.means_, truth.means, rtol=0.02)
         np.testing.assert_allclose(model.stds_, truth.stds, rtol=0.06)
         np.testing.assert_allclose(model.transition_, truth.transition, atol=0.02)
         errors.append(model.means_ / truth.means - 1)
-    assert np.abs(np.mean(errors, axis=0)).max() < 0.006  # no bias beside the scatter
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.008  # no bias beside the scatter
 
 
 @pytest.mark.parametrize("emission", ["gaussian", "lognormal"])

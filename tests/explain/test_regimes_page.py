@@ -327,7 +327,6 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
 
 
 def test_a_criterion_chooses_the_number(methods: list[Path]) -> None:
-    run(methods[0], "--states", "bic", "--format", "csv")
     found = find(methods[0], Options(states="bic", starts=1))
     assert any("chosen by BIC" in line for line in found.told())
 

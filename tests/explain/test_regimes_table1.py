@@ -24,7 +24,14 @@ def loaded() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("method", [0, 1, 2], ids=["fixed alpha", "dynamic alpha", "MPI test"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(0, id="fixed alpha"),
+        pytest.param(1, id="dynamic alpha", marks=pytest.mark.long),
+        pytest.param(2, id="MPI test", marks=pytest.mark.long),
+    ],
+)
 def test_algorithm_1_gives_table_1_back(method: int) -> None:
     study = loaded()
     printed = study.TABLE[method]
