@@ -57,7 +57,7 @@ def engine(any_mpi: Mpi, haloscope: Path, compiler: Compiler, tmp_path: Path) ->
 
     def run(name: str, *words: str) -> str:
         if not (ENGINES / name).is_file():
-            missing(f"{name} is not here: make setup-development")
+            missing(f"{name} is not here: make setup-long")
         command = [str(ENGINES / name), *words]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
