@@ -56,6 +56,7 @@ def bin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "srun -J ls -n 4 --mpi pmix app",
         "srun -n4 -- app",
         "flux run -n 4 app",
+        "flux run app other",
         "jsrun -n 4 -r 2 app",
         "aprun -n 4 app",
         "env A=b mpiexec -n 4 app",
