@@ -114,6 +114,7 @@ def test_sound_runs_have_no_remarks(runs: list[Path], tmp_path: Path) -> None:
     assert page_data(tmp_path / "page.html")["notes"] == []
 
 
+@pytest.mark.long
 def test_many_curves_leave_their_figures_the_room_that_they_need(look: Look, tmp_path: Path) -> None:
     """Eight programs, as of a campaign: no legend lies on a figure, and no title is longer than its axis."""
     names = [f"program-{number}/system/variant" for number in range(8)]

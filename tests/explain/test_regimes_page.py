@@ -275,7 +275,8 @@ def test_a_whole_machine_has_several_ranks(methods: list[Path]) -> None:
         find(methods[0], Options(reduce="max", machine_states=2))
 
 
-@pytest.mark.parametrize("emission", ["gamma", pytest.param("student", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("emission", ["gamma", "student"])
 def test_every_family_has_a_page(methods: list[Path], tmp_path: Path, emission: str) -> None:
     told = run(methods[0], "--emission", emission, "-o", tmp_path / "page.html")
     assert f"3 {emission} regimes" in told

@@ -31,7 +31,7 @@ case "$*" in
 *) exec "$@" -O0 -g1 ;;
 esac
 """
-_RUNTIME = {"address,undefined": "libasan.so", "thread": "libtsan.so"}
+_RUNTIME = {"address": "libasan.so", "address,undefined": "libasan.so", "thread": "libtsan.so"}
 
 
 @dataclass(frozen=True)
