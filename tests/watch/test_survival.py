@@ -194,8 +194,10 @@ def test_exceptions_thrown_through_mpi(mpi: Mpi, compiler: Compiler, live: Path)
 
 
 @pytest.mark.parametrize("children", ["plain", "marking"])
-def test_children_leave_the_profile_alone(mpi: Mpi, compiler: Compiler, live: Path, children: str) -> None:
-    bare, watched = both(mpi, 2, [program(compiler, mpi, "forks.c"), children], live)
+def test_children_leave_the_profile_alone(
+    any_mpi: Mpi, compiler: Compiler, live: Path, children: str
+) -> None:
+    bare, watched = both(any_mpi, 2, [program(compiler, any_mpi, "forks.c"), children], live)
     assert (bare.returncode, bare.stdout) == (0, "end\n")
     assert (watched.done.returncode, watched.done.stdout) == (0, "end\n")
     rings = ["first", "second", "third", "fourth", *(f"later {i}" for i in range(100))]
@@ -209,8 +211,8 @@ def test_children_leave_the_profile_alone(mpi: Mpi, compiler: Compiler, live: Pa
     assert watched.info["unmatched_ends"] == "0"
 
 
-def test_few_open_files(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    bare, watched = both(mpi, 2, [program(compiler, mpi, "files.c"), "before", "40"], live)
+def test_few_open_files(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    bare, watched = both(any_mpi, 2, [program(compiler, any_mpi, "files.c"), "before", "40"], live)
     assert (bare.returncode, watched.done.returncode) == (0, 0)
     assert "haloscope:" not in watched.done.stderr
     assert watched.info["partial"] == "false"
@@ -259,17 +261,17 @@ def counted(mpi: Mpi, compiler: Compiler, live: Path, order: Sequence[str]) -> t
     return sorted(map(Counts.parse, lines), key=lambda row: row.rank), recorder
 
 
-def test_another_tool_behind_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
-    counts, _ = counted(mpi, compiler, live, ["recorder", "counter"])
+def test_another_tool_behind_ours(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
+    counts, _ = counted(any_mpi, compiler, live, ["recorder", "counter"])
     watched = Watched(subprocess.CompletedProcess([], 0), live.parent / "run.halo")
     rows = watched.select("ranks", exclusive=False, region="<program>")
     ranks = sorted(rows, key=lambda row: int(row["rank"]))
     assert [(row.sends, row.bytes) for row in counts] == [(row["sends"], row["bytes_sent"]) for row in ranks]
 
 
-def test_another_tool_before_ours(mpi: Mpi, compiler: Compiler, live: Path) -> None:
+def test_another_tool_before_ours(any_mpi: Mpi, compiler: Compiler, live: Path) -> None:
     """It calls PMPI, past us: it counts as ever, and our records say that they have no end."""
-    counts, recorder = counted(mpi, compiler, live, ["counter", "recorder"])
+    counts, recorder = counted(any_mpi, compiler, live, ["counter", "recorder"])
     assert [row.sends for row in counts] == [17, 3]
     path = live.parent / "run.halo"
     assert not path.exists()

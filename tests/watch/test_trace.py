@@ -126,9 +126,9 @@ def test_collectives_have_numbers_and_roots(chain: Trace) -> None:
     ],
 )
 def test_all_kinds_of_calls_are_in_the_trace(
-    mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, ranks: int
+    any_mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str, ranks: int
 ) -> None:
-    watched = watch(mpi, ranks, [program(compiler, mpi, f"{name}.c")], tmp_path, options=["--trace"])
+    watched = watch(any_mpi, ranks, [program(compiler, any_mpi, f"{name}.c")], tmp_path, options=["--trace"])
     with haloscope.open(watched.path) as profile:
         assert profile.has_trace
         trace = check_trace(profile)
