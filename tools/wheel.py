@@ -3,8 +3,8 @@
     [HALOSCOPE_SBOM=FILE] python tools/wheel.py DIRECTORY [LIBRARY...]
 
 `make wheel` calls it. From one commit, compiler and set of MPIs come the same bytes each time. With
-CXX=aarch64-linux-gnu-g++ (`make wheel-aarch64`) the wheel is for that processor. It contains the bill of materials
-FILE, which `make release` writes.
+CXX=aarch64-linux-gnu-g++ (`make wheel-aarch64`) the wheel is for that processor. It contains the bill of
+materials FILE, which `make release` writes.
 """
 
 from __future__ import annotations

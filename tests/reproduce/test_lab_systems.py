@@ -22,7 +22,6 @@ from support.missing import missing
 from support.mpi import CHECKOUT, NAMES, REMEDY, Mpi, find
 from support.programs import Compiler
 from support.recorder import library
-from support.watched import program
 
 Lab = Callable[..., str]
 # The line that moves it: `systems`.
@@ -149,7 +148,7 @@ def marked_for_caliper(mpi: Mpi, compiler: Compiler, directory: Path) -> Path:
     """The ring with Caliper's markers, linked to the libcaliper beside the recorder."""
     text = RING.replace("haloscope/region.h", "caliper/cali.h").replace("HALOSCOPE_COMM", "CALI_MARK_COMM")
     (directory / "ring.c").write_text(text)
-    beside = library(mpi, program(compiler, mpi, "regions.c")).parent
+    beside = library(mpi).parent
     linked = [f"-L{beside}", "-lcaliper", f"-Wl,-rpath,{beside}"]
     return compiler(mpi, directory / "ring.c", [f"-I{paths.caliper_include()}", *linked])
 

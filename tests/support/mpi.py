@@ -97,14 +97,12 @@ class Mpi:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program on `ranks` ranks, bare; the caller looks at `returncode`."""
         return subprocess.run(
             [*self.launch(ranks), *map(str, command)],
             env=self.environment(env),
             cwd=cwd,
-            timeout=timeout,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

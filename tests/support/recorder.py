@@ -13,13 +13,9 @@ from support.mpi import Mpi
 __all__ = ["join", "library"]
 
 
-def library(mpi: Mpi, _program: object = None) -> Path:
-    """Return the library to preload, which is built if need be."""
-    return _library(mpi)
-
-
 @cache
-def _library(mpi: Mpi) -> Path:
+def library(mpi: Mpi) -> Path:
+    """Return the library to preload, which is built if need be."""
     done = subprocess.run(
         [Path(sys.executable).with_name("haloscope"), "env", "--", *mpi.launch(1), "/bin/true"],
         env=mpi.environment(),

@@ -132,7 +132,6 @@ def test_a_program_that_is_gone_is_named(any_mpi: Mpi, compiler: Compiler, tmp_p
         env=any_mpi.environment(),
         capture_output=True,
         text=True,
-        timeout=120,
         check=True,
     )
     assert f"haloscope: {program}: is not there any more\n" in done.stderr
