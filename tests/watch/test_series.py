@@ -60,7 +60,9 @@ def unpacked(words: NDArray[np.uint64], directory: Path) -> haloscope.explain.In
     }
     written.tables["instances"] = {"packed": words.view(np.int64)}
     with haloscope.open(written.write(directory / "packed.halo")) as profile:
-        return profile.instances("r")
+        read = profile.instances("r")
+        assert read.start.shape == read.duration.shape == read.wait.shape  # read while the file is open
+        return read
 
 
 def instances_of(parts: list[tuple[int, int, float]]) -> Triple:
