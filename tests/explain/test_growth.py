@@ -108,6 +108,7 @@ def cases(noise: float, number: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     return points, np.array(values)
 
 
+@pytest.mark.long
 def test_laws_are_those_of_extra_p(tmp_path: Path) -> None:
     """It has a factor below 0, too, where a noisy end asks for it."""
     asked: list[tuple[list[float], list[float], float]] = []

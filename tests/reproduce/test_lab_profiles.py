@@ -102,6 +102,7 @@ def test_a_campaign_becomes_a_bundle(place: Path, tmp_path: Path) -> None:
     assert {end["@id"] for action in actions for end in action["result"]} <= named
 
 
+@pytest.mark.long
 def test_another_reader_finds_the_same_in_a_bundle(place: Path) -> None:
     """Each run, with what it needed, what it left, and when."""
     crate = read_by("read_crate", place / "rings.zip")

@@ -9,8 +9,10 @@ from support.mpi import Mpi
 from support.mpis import tools
 
 
-def test_the_demo_ends_with_a_finding_a_page_and_commands(haloscope: Path, mpi: Mpi, tmp_path: Path) -> None:
-    environment = tools(mpi)
+def test_the_demo_ends_with_a_finding_a_page_and_commands(
+    haloscope: Path, any_mpi: Mpi, tmp_path: Path
+) -> None:
+    environment = tools(any_mpi)
 
     def shell(command: str) -> str:
         done = subprocess.run(

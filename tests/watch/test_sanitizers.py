@@ -15,6 +15,9 @@ from support.programs import Compiler
 from support.sanitizers import Sanitized, build, reports
 from support.watched import program
 
+# A build takes more than a minute of processor time.
+pytestmark = pytest.mark.long
+
 PROGRAMS = {
     "p2p.c": 2,
     "receives.c": 2,
@@ -62,16 +65,12 @@ def check_run(sanitized: Sanitized, compiler: Compiler, tmp_path: Path, name: st
     assert list((tmp_path / "live").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "persistent.c" else pytest.param(name, marks=pytest.mark.long) for name in PROGRAMS],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_reported(memory: Sanitized, compiler: Compiler, tmp_path: Path, name: str) -> None:
     check_run(memory, compiler, tmp_path, name)
 
 
 # The wheel, as its headers have more functions than Debian's.
-@pytest.mark.long
 @pytest.mark.parametrize("mpi", ["mpich-wheel"], indirect=True)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_reported_with_mpich(mpi: Mpi, compiler: Compiler, tmp_path: Path, name: str) -> None:
@@ -100,7 +99,6 @@ def test_joining_what_a_killed_run_left(
     assert verify(tmp_path / "run.halo") == 3
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("damage", ["ring", "crooked", "far"])
 def test_joining_what_a_wild_program_wrote_into_its_records(
     any_mpi: Mpi, memory: Sanitized, compiler: Compiler, tmp_path: Path, damage: str
@@ -126,7 +124,6 @@ def test_joining_what_a_wild_program_wrote_into_its_records(
 
 
 # One interface is enough for what all share.
-@pytest.mark.long
 @pytest.mark.parametrize("mpi", ["openmpi-system"], indirect=True)
 @pytest.mark.parametrize("transport", ["tcp,self", "vader,self"])
 def test_threads_do_not_race(mpi: Mpi, compiler: Compiler, tmp_path: Path, transport: str) -> None:
