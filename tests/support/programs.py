@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from support.missing import missing
 from support.mpi import CHECKOUT, Mpi
 
 __all__ = ["Compiler", "without_builds"]
@@ -30,8 +31,8 @@ class Compiler:
     def __call__(self, mpi: Mpi, source: Path, flags: Sequence[str] = ()) -> Path:
         """The executable. Flags go after the source, so libraries may stand among them."""
         wrapper = getattr(mpi, _WRAPPERS[source.suffix])
-        if wrapper is None:
-            raise LookupError(f"{mpi.name} has no wrapper for {source.suffix}")
+        if source.suffix == ".f90" and (wrapper is None or shutil.which("gfortran") is None):
+            missing(f"{mpi.name} has no Fortran compiler: apt-get install gfortran")
         linked = [_contents(Path(flag)) for flag in flags if flag.startswith("/") and Path(flag).is_file()]
         identity = [_compiler(wrapper, mpi), _includes(), str(source), source.read_text(), *flags, *linked]
         digest = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]

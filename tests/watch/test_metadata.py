@@ -54,7 +54,7 @@ def test_what_the_program_says_is_in_info(mpi: Mpi, compiler: Compiler, tmp_path
     assert (told["program"], told["metadata.program"]) == ("metadata", '"mine"')
     assert told["metadata_differs"] == '["who"]'
     assert told["environment.OMP_NUM_THREADS"] == '"3"'
-    assert told["job.launcher"].startswith(('"mpi', '"hydra'))
+    assert told["job.launcher"].startswith(('"mpi', '"hydra', '"prterun'))
     assert told["command"].endswith("metadata --password ***")
     assert "hunter2" not in watched.path.read_bytes().decode("latin-1")
     assert float(told["mpi_standard"]) >= 3

@@ -26,7 +26,7 @@ static void exchange(const char *name, MPI_Comm comm) {
   MPI_Neighbor_alltoallv(buffer, counts, places, MPI_INT, other, counts, places, MPI_INT, comm), DONE;
   FORM("alltoallw");
   MPI_Neighbor_alltoallw(buffer, counts, offsets, types, other, counts, offsets, types, comm), DONE;
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5 // which states MPI 3
   FORM("alltoallv_init");
   MPI_Neighbor_alltoallv_init(buffer, counts, places, MPI_INT, other, counts, places, MPI_INT, comm,
                               MPI_INFO_NULL, &request);
