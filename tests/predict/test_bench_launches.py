@@ -41,10 +41,10 @@ def asked(used: Mpi, monkeypatch: pytest.MonkeyPatch) -> Library:
     return library()
 
 
-def counting(mpi: Mpi, directory: Path, more: str = "") -> tuple[list[str], Path]:
-    """A launcher that notes each launch in a file."""
+def counting(mpi: Mpi, directory: Path, source: str = "") -> tuple[list[str], Path]:
+    """A launcher that notes each launch in a file. Its input comes from us or from a `source`."""
     script, log = directory / "launch", directory / "launches"
-    script.write_text(f'#!/bin/sh\necho launched >>{log}\nexec {mpi.mpiexec} "$@" {more}\n')
+    script.write_text(f'#!/bin/sh\necho launched >>{log}\n{source}{mpi.mpiexec} "$@"\n')
     script.chmod(0o755)
     log.touch()
     return [str(script)], log
@@ -67,7 +67,7 @@ def test_all_algorithms_share_a_launch(mpi: Mpi, asked: Library, tmp_path: Path)
 
 def test_a_launcher_that_passes_no_input_on(mpi: Mpi, asked: Library, tmp_path: Path) -> None:
     names = [one.name for one in asked.algorithms("bcast") if one.name != "smp"][:4]
-    launcher, log = counting(mpi, tmp_path, "</dev/null")
+    launcher, log = counting(mpi, tmp_path, "echo | ")
     sweep = collective(Grid(["bcast"], [2], [8], names), _FEW, launcher=launcher)
     assert set(sweep.points["status"]) == {"ok"}
     assert log.read_text().count("launched") == 1 + len(names)
@@ -79,8 +79,8 @@ def test_a_launch_that_ends_between_two_algorithms(mpi: Mpi, asked: Library, tmp
     names = [one.name for one in asked.algorithms("bcast") if one.number][:6]
     assert len(names) == 6
     script, log = tmp_path / "launch", tmp_path / "launches"
-    # Two lines come in, then no more.
-    script.write_text(f'#!/bin/sh\necho launched >>{log}\nsed -u 2q | {mpi.mpiexec} "$@"\n')
+    # Two lines come in, then an empty one, with which the program ends: not every launcher passes an end on.
+    script.write_text(f'#!/bin/sh\necho launched >>{log}\n{{ sed -u 2q; echo; }} | {mpi.mpiexec} "$@"\n')
     script.chmod(0o755)
     sweep = collective(Grid(["bcast"], [2], [8], names), _FEW, launcher=[str(script)])
     assert set(sweep.points["status"]) == {"ok"}
@@ -110,7 +110,7 @@ def test_the_messages_are_those_of_the_algorithm(
         return sum(int(line[5]) for line in lines if line[0] == "I")
 
     names = [one.name for one in asked.algorithms("bcast") if one.number][2:5]
-    deaf, _ = counting(mpi, tmp_path, "</dev/null")
+    deaf, _ = counting(mpi, tmp_path, "echo | ")
     together = {name: messages(name, []) for name in names}
     apart = {name: messages(name, deaf) for name in names}
     assert len(set(apart.values())) > 1
