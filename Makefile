@@ -87,8 +87,8 @@ wheel: setup-test
 wheel-aarch64: setup-long
 	@CXX=aarch64-linux-gnu-g++ $(BIN)/python tools/wheel.py dist
 
-# The version of pyproject.toml, from this commit: the files of changes/ become a part of the changelog, the commit of which
-# gives the sources and the wheel. What is left to a person: to look at it, and `git tag`.
+# The version of pyproject.toml: a commit dates the section "Unreleased" of CHANGELOG.md, and the sources and the wheel are
+# made of that commit. A person then looks at them and runs `git tag`.
 release: setup-long requirements/release.lock
 	@$(BIN)/$(LOCKED) -r requirements/release.lock
 	@tools/release.sh

@@ -18,6 +18,7 @@ left_out() { # in CI nothing is
 python() {
   say "ruff" && "$bin/ruff" check --quiet . || status=1
   "$bin/ruff" format --quiet --check . || { echo "run: make format"; status=1; }
+  say "codespell" && files . | xargs -r -d '\n' "$bin/codespell" || status=1
   say "mypy" && "$bin/mypy" python tests tools || status=1
   measurements
   say "house" && "$bin/python" tools/house.py || status=1

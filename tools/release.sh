@@ -8,7 +8,9 @@ die() { echo "$*" >&2; exit 1; }
 [ -z "$(git status --porcelain)" ] || die "commit first: a release is made of a commit"
 grep -q "^version: $version\$" CITATION.cff || die "CITATION.cff: is not of version $version"
 [ -f "tests/data/$version.halo" ] || die "tests/data/$version.halo: missing: python tools/keep_profile.py tests/data"
-"$bin/towncrier" build --yes --version "$version" --date "$(git log -1 --format=%cs)"
+! grep -q "^## $version " CHANGELOG.md || die "CHANGELOG.md: has $version already: raise the version in pyproject.toml"
+[ "$(grep -c '^## Unreleased$' CHANGELOG.md)" = 1 ] || die "CHANGELOG.md: needs one section \"## Unreleased\""
+sed -i "s/^## Unreleased\$/## $version ($(git log -1 --format=%cs))/" CHANGELOG.md
 git commit --quiet --all --message "Version $version"
 # The bill of materials lists the locked packages with the licences that their metadata state.
 "$bin/python" -m venv --clear build/runtime

@@ -78,6 +78,11 @@ def test_the_citation_has_this_version_and_all_five_papers() -> None:
     assert all(paper["title"] and paper["authors"] and paper["type"] for paper in cited["references"])
 
 
+def test_the_changelog_begins_with_unreleased_changes_or_this_version() -> None:
+    (first, *_) = re.findall(r"^## (.*)$", (CHECKOUT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert re.fullmatch(rf"Unreleased|{re.escape(PROJECT['version'])} \(\d{{4}}-\d\d-\d\d\)", first)
+
+
 def test_spack_asks_for_what_the_wheel_asks_for() -> None:
     recipe = (SPACK / "py_haloscope/package.py").read_text()
     ast.parse(recipe)

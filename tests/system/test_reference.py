@@ -81,6 +81,20 @@ def test_a_name_of_an_option_means_one_thing() -> None:
     assert {name: found for name, found in kinds.items() if len(found) > 1 and name not in SEVERAL} == {}
 
 
+def test_every_decision_is_listed() -> None:
+    folder = CHECKOUT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text("utf-8"))
+    assert listed
+    assert listed == sorted(path.name for path in folder.glob("[0-9]*.md"))
+
+
+def test_terms_of_the_glossary_are_unique_and_in_order() -> None:
+    rows = re.findall(r"^\| ([^-|][^|]*) \|", (PAGES / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    terms = [term.casefold() for term in rows[1:]]
+    assert len(terms) > 40
+    assert terms == sorted(set(terms))
+
+
 def test_help_is_sentences() -> None:
     unlike = [
         f"{words} {option.opts[0]}: {option.help}"
