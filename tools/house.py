@@ -52,7 +52,7 @@ def imports_of_rooms(text: str, mine: str | None) -> Iterator[tuple[str, str]]:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a word of a name is private, such as `_page` in `haloscope.explain._page`."""
+    """Return whether a word of a name is private, such as `_page` in `haloscope.profile.page.shell`."""
     return any(word.startswith("_") and not word.endswith("__") for word in name.split("."))
 
 

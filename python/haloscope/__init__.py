@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from haloscope.explain.comparing import compare
     from haloscope.explain.export import export
     from haloscope.explain.findings import findings
-    from haloscope.explain.regimes import regimes
+    from haloscope.markov import regimes
     from haloscope.hide import inject, place, stencil
     from haloscope.hide.improve import improve
     from haloscope.predict import model

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.cli._entry import main
-    from haloscope.cli._main import haloscope
+    from haloscope.cli.entry import main
+    from haloscope.cli.command import haloscope
 
 __all__ = ["haloscope", "main"]
 

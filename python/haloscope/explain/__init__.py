@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain._cali import write_cali
-    from haloscope.explain._caliper_config import as_caliper
-    from haloscope.explain._head import read_info
-    from haloscope.explain._history import COSTS, HISTORY, History, costs, history, read_history
-    from haloscope.explain._instances import Instances
-    from haloscope.explain._kernels import library as native_library
-    from haloscope.explain._page import page, report, write_page
-    from haloscope.explain._profile import Profile
-    from haloscope.explain._profile import open_profile as open
-    from haloscope.explain._render import FORMATS, render
-    from haloscope.explain._summary import summary
-    from haloscope.explain._suspects import suspect_hosts, suspect_sentences
-    from haloscope.explain._tables import TABLES
+    from haloscope.explain.caliper.cali_writer import write_cali
+    from haloscope.explain.caliper.caliper_config import as_caliper
+    from haloscope.profile.store.head import read_info
+    from haloscope.explain.runs.run_history import COSTS, HISTORY, History, costs, history, read_history
+    from haloscope.profile.tables.instances import Instances
+    from haloscope.profile.kernels import library as native_library
+    from haloscope.profile.page.shell import page, report, write_page
+    from haloscope.profile.facade import Profile
+    from haloscope.profile.facade import open_profile as open
+    from haloscope.profile.shown.renderer import FORMATS, render
+    from haloscope.explain.reporting.text_summary import summary
+    from haloscope.explain.runs.suspects import suspect_hosts, suspect_sentences
+    from haloscope.profile.tables.table_builders import TABLES
     from haloscope.explain.ensembles import Ensemble, open_all
-    from haloscope.explain.regimes import RegimeModel
-    from haloscope.explain.sites import keep_symbols
+    from haloscope.markov import RegimeModel
+    from haloscope.profile.sites import keep_symbols
 
 __all__ = [
     "COSTS",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.hide._fem import Fem, build_fem
-    from haloscope.hide._fem import include_flags as fem_flags
-    from haloscope.hide._inject import Event, inject
-    from haloscope.hide._latency import read_latency
-    from haloscope.hide._libraries import (
+    from haloscope.hide.fem import Fem, build_fem
+    from haloscope.hide.fem import include_flags as fem_flags
+    from haloscope.hide.injector import Event, inject
+    from haloscope.hide.latency import read_latency
+    from haloscope.hide.libraries import (
         Injector,
         Placer,
         Protocols,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
         build_protocols,
         build_protocols_for,
     )
-    from haloscope.hide._place import place
-    from haloscope.hide._stencil import STENCIL_SETTINGS, stencil
+    from haloscope.hide.placer import place
+    from haloscope.hide.protocol_layer import STENCIL_SETTINGS, stencil
 
 __all__ = [
     "STENCIL_SETTINGS",

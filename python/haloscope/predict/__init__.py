@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict._budget import Launch, Measuring, few_calls, measure_within
-    from haloscope.predict._fitting import fit_points
-    from haloscope.predict._kinds import Kind, kind_of
-    from haloscope.predict._law import Estimate
-    from haloscope.predict._laws import Decision, Laws, Way
-    from haloscope.predict._machine import Level, Machine
-    from haloscope.predict._machine_files import load_machine, machines, save_fitted, write_machine
-    from haloscope.predict._machine_page import write_machine_page
-    from haloscope.predict._model import ALGORITHMS, FORMULAS, algorithms_of, model
-    from haloscope.predict._model_page import write_measured_page, write_page
-    from haloscope.predict._prediction import (
+    from haloscope.predict.budget import Launch, Measuring, few_calls, measure_within
+    from haloscope.predict.sweep_fitting import fit_points
+    from haloscope.predict.kinds import Kind, kind_of
+    from haloscope.predict.law import Estimate
+    from haloscope.predict.laws import Decision, Laws, Way
+    from haloscope.predict.machine import Level, Machine
+    from haloscope.predict.machine_files import load_machine, machines, save_fitted, write_machine
+    from haloscope.predict.machine_page import write_machine_page
+    from haloscope.predict.collective_model import ALGORITHMS, FORMULAS, algorithms_of, model
+    from haloscope.predict.model_page import write_measured_page, write_page
+    from haloscope.predict.prediction import (
         Chosen,
         choose,
         error_summary,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         losses,
         predict,
     )
-    from haloscope.predict.bench._foreign import read_imb, read_osu
-    from haloscope.predict.bench._surroundings import noise
-    from haloscope.predict.bench._sweep import Sweep
+    from haloscope.predict.bench.foreign import read_imb, read_osu
+    from haloscope.predict.bench.surroundings import noise
+    from haloscope.predict.bench.sweep import Sweep
 
 __all__ = [
     "ALGORITHMS",

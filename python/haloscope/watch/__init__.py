@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.watch._always import always
-    from haloscope.watch._doctor import Finding, doctor
-    from haloscope.watch._hangs import Told, roll_calls, stack_lines
-    from haloscope.watch._markers import comm_region, metadata, region, value
-    from haloscope.watch._outputs import Output, expand
-    from haloscope.watch._prometheus import exposition, write_exposition
-    from haloscope.watch._rates import RankNow, Running
-    from haloscope.watch._recorder import Recorder, build_recorder, recorder_sources
-    from haloscope.watch._recover import Recovery, recover
-    from haloscope.watch._run import env, run
-    from haloscope.watch._settings import PASSED_ON, SETTINGS, Recording
-    from haloscope.watch._stacks import Frame, plain
-    from haloscope.watch._top import Looking, dump, top, unread_text
+    from haloscope.watch.always_on import always
+    from haloscope.watch.diagnosis import Finding, doctor
+    from haloscope.watch.hangs import Told, roll_calls, stack_lines
+    from haloscope.watch.markers import comm_region, metadata, region, value
+    from haloscope.watch.outputs import Output, expand
+    from haloscope.watch.prometheus import exposition, write_exposition
+    from haloscope.watch.rates import RankNow, Running
+    from haloscope.watch.recorder import Recorder, build_recorder, recorder_sources
+    from haloscope.watch.recovery import Recovery, recover
+    from haloscope.watch.recorded_run import env, run
+    from haloscope.watch.recorder_settings import PASSED_ON, SETTINGS, Recording
+    from haloscope.watch.thread_stacks import Frame, plain
+    from haloscope.watch.monitor import Looking, dump, top, unread_text
 
 __all__ = [
     "PASSED_ON",

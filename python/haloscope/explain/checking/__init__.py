@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.checking._check import Again, Checked, check, measured
-    from haloscope.explain.checking._learning import learn_rules, noticed
-    from haloscope.explain.checking._notices import as_junit, as_markdown
-    from haloscope.explain.checking._rules import Rules, read_rules
-    from haloscope.explain.checking._verdicts import CHECKED, Verdict
+    from haloscope.explain.checking.checker import Again, Checked, check, measured
+    from haloscope.explain.checking.learning import learn_rules, noticed
+    from haloscope.explain.checking.notices import as_junit, as_markdown
+    from haloscope.explain.checking.rules import Rules, read_rules
+    from haloscope.explain.checking.verdicts import CHECKED, Verdict
 
 __all__ = [
     "CHECKED",

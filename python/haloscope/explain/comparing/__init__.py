@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.comparing._compare import COMPARED, Comparison, compare
-    from haloscope.explain.comparing._facts import COUNTS
-    from haloscope.explain.comparing._sides import Run, Side, read_run, times_of_runs, why_apart
+    from haloscope.explain.comparing.run_comparison import COMPARED, Comparison, compare
+    from haloscope.explain.comparing.facts import COUNTS
+    from haloscope.explain.comparing.sides import Run, Side, read_run, times_of_runs, why_apart
 
 __all__ = [
     "COMPARED",

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.ensembles._beyond import FEWEST_POINTS, Beyond, beyond
-    from haloscope.explain.ensembles._dominance import dominance
-    from haloscope.explain.ensembles._ensemble import Ensemble, open_all
-    from haloscope.explain.ensembles._ensemble_page import write_ensemble_page
-    from haloscope.explain.ensembles._growth import laws
-    from haloscope.explain.ensembles._levels import families, levels
-    from haloscope.explain.ensembles._quantities import QUANTITIES
-    from haloscope.explain.ensembles._scaling import efficiency, over, shares, totals
-    from haloscope.explain.ensembles._size_classes import Speeds, size_classes, speed_classes
-    from haloscope.explain.ensembles._time_maps import time_maps
-    from haloscope.explain.ensembles._view import View
+    from haloscope.explain.ensembles.extrapolation import FEWEST_POINTS, Beyond, beyond
+    from haloscope.explain.ensembles.dominant_regions import dominance
+    from haloscope.explain.ensembles.ensemble import Ensemble, open_all
+    from haloscope.explain.ensembles.ensemble_page import write_ensemble_page
+    from haloscope.explain.ensembles.growth import laws
+    from haloscope.explain.ensembles.region_families import families, levels
+    from haloscope.explain.ensembles.quantities import QUANTITIES
+    from haloscope.explain.ensembles.scaling import efficiency, over, shares, totals
+    from haloscope.explain.ensembles.message_sizes import Speeds, size_classes, speed_classes
+    from haloscope.explain.ensembles.message_maps import time_maps
+    from haloscope.explain.ensembles.view import View
 
 __all__ = [
     "FEWEST_POINTS",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.export._aliases import Aliases, AnonymousProfile, anonymous_trace
-    from haloscope.explain.export._export import export, exported
-    from haloscope.explain.export._exports import EXPORTS, Format
-    from haloscope.explain.export._traced import Profiles, Traced
+    from haloscope.explain.export.aliases import Aliases, AnonymousProfile, anonymous_trace
+    from haloscope.explain.export.exporter import export, exported
+    from haloscope.explain.export.exports import EXPORTS, Format
+    from haloscope.explain.export.traced import Profiles, Traced
 
 __all__ = [
     "EXPORTS",

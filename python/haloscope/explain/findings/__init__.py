@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.explain.findings._find import RULES, Rule, findings
-    from haloscope.explain.findings._finding import Evidence, Finding
-    from haloscope.explain.findings._ground import Measured, is_crowded
-    from haloscope.explain.findings._telling import finding_line, finding_lines
+    from haloscope.explain.findings.find import RULES, Rule, findings
+    from haloscope.explain.findings.finding import Evidence, Finding
+    from haloscope.explain.findings.ground import Measured, is_crowded
+    from haloscope.explain.findings.telling import finding_line, finding_lines
 
 __all__ = [
     "RULES",

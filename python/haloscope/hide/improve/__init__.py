@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.hide.improve._improve_page import write_improve_page
-    from haloscope.hide.improve._improvement import Improvement, Plan, improve
-    from haloscope.hide.improve._remedies import Remedy, remedies
-    from haloscope.hide.improve._runs import Run, Runner
+    from haloscope.hide.improve.improve_page import write_improve_page
+    from haloscope.hide.improve.improvement import Improvement, Plan, improve
+    from haloscope.hide.improve.remedy import Remedy, remedies
+    from haloscope.hide.improve.trial_runs import Run, Runner
 
 __all__ = ["Improvement", "Plan", "Remedy", "Run", "Runner", "improve", "remedies", "write_improve_page"]
 

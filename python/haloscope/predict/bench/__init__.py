@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._collective import collective
-    from haloscope.predict.bench._exchanges import Method as StencilMethod
-    from haloscope.predict.bench._exchanges import Result as StencilResult
-    from haloscope.predict.bench._exchanges import stencil
-    from haloscope.predict.bench._exchanges import write as write_stencil
-    from haloscope.predict.bench._foreign import read_any, write_osu
-    from haloscope.predict.bench._grid import Grid
-    from haloscope.predict.bench._method import Method as CollectiveMethod
-    from haloscope.predict.bench._mpi_library import Algorithm, Library, library
-    from haloscope.predict.bench._p2p import TESTS as P2P_TESTS
-    from haloscope.predict.bench._p2p import Failure, p2p
-    from haloscope.predict.bench._p2p import Measured as P2pMeasured
-    from haloscope.predict.bench._p2p import Method as P2pMethod
-    from haloscope.predict.bench._p2p import Point as P2pPoint
-    from haloscope.predict.bench._p2p import measure as measure_p2p
-    from haloscope.predict.bench._p2p_output import header as p2p_header
-    from haloscope.predict.bench._p2p_output import record as p2p_record
-    from haloscope.predict.bench._p2p_output import row as p2p_row
-    from haloscope.predict.bench._stream import stream
-    from haloscope.predict.bench._surroundings import Noise, noise
-    from haloscope.predict.bench._sweep import Sweep, frame, joined, measured_points
-    from haloscope.predict.bench._sweep_page import write_page
-    from haloscope.predict.bench._system import Pair, Shared, System, Topology, topology
-    from haloscope.predict.bench._workload import Point as CollectivePoint
-    from haloscope.predict.bench._workload import Workload, read_workload, workload_text
+    from haloscope.predict.bench.collective_runs import collective
+    from haloscope.predict.bench.exchanges import Method as StencilMethod
+    from haloscope.predict.bench.exchanges import Result as StencilResult
+    from haloscope.predict.bench.exchanges import stencil
+    from haloscope.predict.bench.exchanges import write as write_stencil
+    from haloscope.predict.bench.foreign import read_any, write_osu
+    from haloscope.predict.bench.grid import Grid
+    from haloscope.predict.bench.method import Method as CollectiveMethod
+    from haloscope.predict.bench.mpi_library import Algorithm, Library, library
+    from haloscope.predict.bench.p2p_tests import TESTS as P2P_TESTS
+    from haloscope.predict.bench.p2p_tests import Failure, p2p
+    from haloscope.predict.bench.p2p_tests import Measured as P2pMeasured
+    from haloscope.predict.bench.p2p_tests import Method as P2pMethod
+    from haloscope.predict.bench.p2p_tests import Point as P2pPoint
+    from haloscope.predict.bench.p2p_tests import measure as measure_p2p
+    from haloscope.predict.bench.p2p_output import header as p2p_header
+    from haloscope.predict.bench.p2p_output import record as p2p_record
+    from haloscope.predict.bench.p2p_output import row as p2p_row
+    from haloscope.predict.bench.output_stream import stream
+    from haloscope.predict.bench.surroundings import Noise, noise
+    from haloscope.predict.bench.sweep import Sweep, frame, joined, measured_points
+    from haloscope.predict.bench.sweep_page import write_page
+    from haloscope.predict.bench.system import Pair, Shared, System, Topology, topology
+    from haloscope.predict.bench.workload import Point as CollectivePoint
+    from haloscope.predict.bench.workload import Workload, read_workload, workload_text
 
 __all__ = [
     "P2P_TESTS",

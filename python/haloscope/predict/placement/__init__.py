@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.placement._nodes import Nodes, read_nodes
-    from haloscope.predict.placement._placed_files import mapping_text, usage, write_placement
-    from haloscope.predict.placement._proposal import Proposal, propose
-    from haloscope.predict.placement._traffic import Traffic
+    from haloscope.predict.placement.nodes import Nodes, read_nodes
+    from haloscope.predict.placement.placed_files import mapping_text, usage, write_placement
+    from haloscope.predict.placement.proposal import Proposal, propose
+    from haloscope.predict.placement.traffic import Traffic
 
 __all__ = [
     "Nodes",

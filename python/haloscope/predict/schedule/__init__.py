@@ -1,7 +1,7 @@
 """Schedules: collectives as messages, and their execution on a machine."""
 
-from haloscope.predict.schedule._catalogue import algorithms, collectives, schedule, uses
-from haloscope.predict.schedule._schedule import MESSAGE, Durations, Executed, Plan, Schedule, execute
+from haloscope.predict.schedule.catalogue import algorithms, collectives, schedule, uses
+from haloscope.predict.schedule.message_schedule import MESSAGE, Durations, Executed, Plan, Schedule, execute
 
 __all__ = [
     "MESSAGE",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.simulate._description import Change, host_names
-    from haloscope.predict.simulate._library import SmpiLibrary
-    from haloscope.predict.simulate._platform import load_platform, platforms
-    from haloscope.predict.simulate._running import Options
-    from haloscope.predict.simulate._simgrid import smpirun
-    from haloscope.predict.simulate._simulation import Simulation, is_profile, simulate
-    from haloscope.predict.simulate._works import (
+    from haloscope.predict.simulate.description import Change, host_names
+    from haloscope.predict.simulate.library import SmpiLibrary
+    from haloscope.predict.simulate.platform import load_platform, platforms
+    from haloscope.predict.simulate.running import Options
+    from haloscope.predict.simulate.simgrid import smpirun
+    from haloscope.predict.simulate.simulation import Simulation, is_profile, simulate
+    from haloscope.predict.simulate.works import (
         ProfileWork,
         ProgramWork,
         TraceWork,

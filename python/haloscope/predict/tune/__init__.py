@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.predict.bench._workload import Point
-    from haloscope.predict.tune._choice import Candidate, choose_by_model, choose_from, model_points
-    from haloscope.predict.tune._formats import check_output, settings, usage
-    from haloscope.predict.tune._gains import Gains, program_gain, program_text, summary, table, write_page
-    from haloscope.predict.tune._sources import Choice
-    from haloscope.predict.tune._trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
-    from haloscope.predict.tune._tune import Plan, Tuning, tune, write_rules
-    from haloscope.predict.tune._verify import Bench, Verdict, verify
+    from haloscope.predict.bench.workload import Point
+    from haloscope.predict.tune.choice import Candidate, choose_by_model, choose_from, model_points
+    from haloscope.predict.tune.formats import check_output, settings, usage
+    from haloscope.predict.tune.gains import Gains, program_gain, program_text, summary, table, write_page
+    from haloscope.predict.tune.sources import Choice
+    from haloscope.predict.tune.trial import Trial, gain_interval, measure_all, measure_both, steps_of_all
+    from haloscope.predict.tune.tuner import Plan, Tuning, tune, write_rules
+    from haloscope.predict.tune.verification import Bench, Verdict, verify
 
 __all__ = [
     "Bench",

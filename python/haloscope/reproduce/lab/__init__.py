@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.lab._bundle import bundle, unbundled
-    from haloscope.reproduce.lab._campaign import Campaign
-    from haloscope.reproduce.lab._overview import planned, results, standing, summary, write_report
-    from haloscope.reproduce.lab._runner import Happened, run_campaign
-    from haloscope.reproduce.lab._specification import SPECIFIED, Specification
+    from haloscope.reproduce.lab.crate import bundle, unbundled
+    from haloscope.reproduce.lab.campaign import Campaign
+    from haloscope.reproduce.lab.overview import planned, results, standing, summary, write_report
+    from haloscope.reproduce.lab.runner import Happened, run_campaign
+    from haloscope.reproduce.lab.specification import SPECIFIED, Specification
 
 __all__ = [
     "SPECIFIED",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from haloscope.base.lazy import lazily
 
 if TYPE_CHECKING:
-    from haloscope.reproduce.study._outcomes import Outcome, run_study
-    from haloscope.reproduce.study._study import Part, Study, read_study, studies
-    from haloscope.reproduce.study._study_figures import write_figures
-    from haloscope.reproduce.study._study_page import write_study_page
+    from haloscope.reproduce.study.outcomes import Outcome, run_study
+    from haloscope.reproduce.study.study_folder import Part, Study, read_study, studies
+    from haloscope.reproduce.study.study_figures import write_figures
+    from haloscope.reproduce.study.study_page import write_study_page
 
 __all__ = [
     "Outcome",

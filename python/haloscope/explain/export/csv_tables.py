@@ -1,0 +1,32 @@
+"""`--to csv`: a directory with a file for each table that has rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haloscope.base.files import whole_directory
+from haloscope.profile.tables.table_builders import TABLES
+
+if TYPE_CHECKING:
+    from haloscope.profile.facade import Profile
+
+__all__ = ["write_csv"]
+
+_SIGN = "info.csv"  # every profile has this
+
+
+def write_csv(profile: Profile, output: Path) -> list[str]:
+    """Write the tables of a profile as `show --format csv` prints them, inclusive of nested regions.
+
+    Return the names of tables without rows, in a line. Raises `OutputError`.
+    """
+    empty = []
+    with whole_directory(output, _SIGN, "directory of tables") as folder:
+        for name in TABLES:
+            table = profile.table(name)
+            if table.height:
+                table.write_csv(folder / f"{name}.csv")
+            else:
+                empty.append(name)
+    return [f"{output}: without {', '.join(empty)}, which the profile does not have"] if empty else []

@@ -1,0 +1,70 @@
+"""The table `sites`: the calls of MPI by the places of the program that they come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from haloscope.base.shown import shown_columns
+from haloscope.profile.sites.call_stacks import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from haloscope.profile.facade import Profile
+    from haloscope.profile.store.tree import Reduction, Scope
+    from haloscope.profile.sites.call_stacks import Place
+
+__all__ = ["folded", "site_rows", "sites"]
+
+_SUMS: dict[str, Reduction] = dict.fromkeys(
+    ("calls", "bytes", "time_total", "ranks", "time_squares", "parts"), "sum"
+)
+_PLACE = {"site": pl.String, "file": pl.String, "line": pl.Int64, "function": pl.String, "stack": pl.String}
+
+
+def sites(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return region × place × stack × MPI function, the costliest of a region first.
+
+    `share` is of the MPI time of all sites of the run. `time_cv` is unknown where a row is put together of
+    several: over the ranks their times do not add up.
+    """
+    rows = site_rows(profile, scope)
+    whole = pl.lit(profile.site_book.rows["time_total"].sum(), pl.Float64)
+    told = rows.with_columns(share=pl.when(whole > 0).then(pl.col("time_total") / whole))
+    named = scope.named(told, ["time_total", "site", "stack", "call"], [True, False, False, False])
+    return named.select(shown_columns("sites"))
+
+
+def site_rows(profile: Profile, scope: Scope) -> pl.DataFrame:
+    """Return the rows of `sites` in no order, with the number of their region as `path`."""
+    book = profile.site_book
+    rows = scope.reduced(book.rows.with_columns(parts=pl.lit(1)), ["stack", "call"], _SUMS)
+    placed = rows.rename({"stack": "frames"}).join(_places(book.places), on="frames", how="left")
+    keys = ["path", *_PLACE, "call"]
+    summed = placed.group_by(keys, maintain_order=True).agg(pl.col(name).sum() for name in _SUMS)
+    return summed.with_columns(time_cv=_variation())
+
+
+def folded(stack: Sequence[Place]) -> str:
+    """Return a stack as one line, the outermost place first, as tools that draw flame graphs read it."""
+    return ";".join(place.text.replace(";", ",") for place in reversed(stack))
+
+
+def _places(known: dict[str, list[Place]]) -> pl.DataFrame:
+    rows = []
+    for frames, stack in known.items():
+        site = stack[site_of(stack)]
+        rows.append((frames, site.at, site.file, site.line, site.function, folded(stack)))
+    return pl.DataFrame(rows, schema={"frames": pl.String, **_PLACE}, orient="row")
+
+
+def _variation() -> pl.Expr:
+    """Return the standard deviation over the ranks that have the site, as a share of their mean."""
+    ranks = pl.col("ranks")
+    mean = pl.col("time_total") / ranks
+    # Rounding may make a difference of two equal numbers negative.
+    variance = pl.max_horizontal(pl.col("time_squares") / ranks - mean * mean, pl.lit(0.0))
+    known = (pl.col("parts") == 1) & (ranks > 0) & (mean > 0)
+    return pl.when(known).then(variance.sqrt() / mean)
